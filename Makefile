@@ -1,0 +1,49 @@
+# On a machine with Python 3.10 to 3.13 and Java 17, `make test` is all it takes.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+PYTEST_ARGS ?=
+
+.PHONY: help install test test-unit test-all lint format demo build clean
+
+help:
+	@echo "make test       install into $(VENV) and run every test but the slow ones"
+	@echo "make test-unit  only the tests that need no Spark"
+	@echo "make test-all   the slow ones too"
+	@echo "make lint       ruff and mypy --strict"
+	@echo "make demo       the quickstart"
+	@echo "make build      wheel and sdist into dist/"
+
+$(VENV)/installed: pyproject.toml hatch_build.py
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,local,openai,dev]'
+	touch $@
+
+install: $(VENV)/installed
+
+test: install
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-unit: install
+	$(BIN)/python -m pytest -m "not slow and not spark" tests $(PYTEST_ARGS)
+
+test-all: install
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: install
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+
+format: install
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+demo: install
+	$(BIN)/python examples/quickstart/run.py
+
+build: install
+	$(BIN)/python -m build --outdir dist .
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

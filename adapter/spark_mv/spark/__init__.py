@@ -1,0 +1,1 @@
+"""Talking to Spark: connections, the dbt adapter class, relations, table formats."""

@@ -1,0 +1,67 @@
+"""The profile of `type: spark_mv`.
+
+Three lines are enough: `type: spark_mv`, `method: session`, `schema: …`. All of dbt-spark's methods and keys are kept.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+
+#: shown as the host of a session that runs in dbt's own process
+EMBEDDED_HOST = "embedded"
+
+
+@dataclass
+class SparkMvCredentials(SparkCredentials):
+    """dbt-spark's credentials and what the embedded session and the AI functions need besides.
+
+    `warehouse`: folder of tables and catalogue, by default `spark-warehouse` in the project.
+    `spark_config`: Spark settings, as dbt-spark's `server_side_parameters`; the latter win over the former,
+    both win over what this adapter would choose.
+    `ai`: provider of the AI functions. `functions`: levels of the project's own functions. Both are kept as they are
+    and never shown.
+    """
+
+    method: SparkConnectionMethod = SparkConnectionMethod.SESSION
+    warehouse: str | None = None
+    spark_config: dict[str, Any] = field(default_factory=dict)
+    ai: dict[str, Any] = field(default_factory=dict)
+    functions: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.host is None and self.method == SparkConnectionMethod.SESSION:
+            self.host = EMBEDDED_HOST
+        own_ansi = {**self.spark_config, **self.server_side_parameters}.get("spark.sql.ansi.enabled")
+        super().__post_init__()
+        self.spark_config = {str(key): _conf_text(value) for key, value in self.spark_config.items()}
+        self.server_side_parameters = {**self.spark_config, **self.server_side_parameters}
+        # dbt-spark switches ANSI mode off whatever the profile says; here the profile wins
+        if own_ansi is not None:
+            self.server_side_parameters["spark.sql.ansi.enabled"] = _conf_text(own_ansi)
+
+    @property
+    def type(self) -> str:
+        return "spark_mv"
+
+    @property
+    def unique_field(self) -> str:
+        return str(self.host)
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        if self.method == SparkConnectionMethod.SESSION:
+            return ("method", "schema", "warehouse")
+        return ("method", *super()._connection_keys())
+
+    def warehouse_path(self, project_root: str | os.PathLike[str]) -> Path:
+        """The absolute folder of the embedded session's tables and catalogue."""
+        return (Path(project_root) / Path(self.warehouse or "spark-warehouse").expanduser()).resolve()
+
+
+def _conf_text(value: Any) -> str:
+    """A setting as Spark writes it: YAML's `true` is `true`, not Python's `True`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,44 @@
+"""The sentence that matters out of what Spark, py4j and Thrift raise."""
+
+from __future__ import annotations
+
+import re
+
+#: PySpark asks Spark's own table of error classes and knows none of Delta's
+_UNKNOWN_CLASS = "Cannot find main error class"
+
+
+def readable(error: BaseException) -> str:
+    """One message for dbt's console: Spark's own words, without Java's stack trace or py4j's preface."""
+    thrift = getattr(error.args[0], "status", None) if error.args else None
+    if thrift is not None and getattr(thrift, "errorMessage", None):
+        return _trim(str(thrift.errorMessage))
+    return _trim(_message(error))
+
+
+def _message(error: BaseException) -> str:
+    java = getattr(error, "java_exception", None)
+    if java is not None:  # py4j.protocol.Py4JJavaError
+        try:
+            return f"{java.getClass().getName()}: {java.getMessage()}"
+        except Exception:
+            return str(error)
+    for name in ("_desc", "desc", "_message"):
+        text = getattr(error, name, None)
+        if isinstance(text, str) and text and _UNKNOWN_CLASS not in text:
+            return text
+    text = str(error)
+    origin = getattr(error, "_origin", None)
+    if (not text or _UNKNOWN_CLASS in text) and origin is not None:
+        try:
+            return str(origin.getMessage())
+        except Exception:
+            return str(origin)
+    return text or type(error).__name__
+
+
+def _trim(text: str) -> str:
+    """Without "JVM stacktrace" and frames of the form `\\tat package.Class.method(File.scala:1)`."""
+    text = text.split("\n\nJVM stacktrace:")[0]
+    lines = [line for line in text.splitlines() if not re.match(r"\s+at [\w.$]+", line)]
+    return "\n".join(lines).strip()

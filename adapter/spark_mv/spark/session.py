@@ -1,0 +1,137 @@
+"""The Spark of this process: one JVM, one catalogue; and for every dbt connection a session of its own.
+
+A setting made in one dbt thread (`SET`, a tag for the next commit, the pinned clock) therefore never shows up in
+another. Temporary views are per connection as well; tables, the cache and the JVM are shared.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spark_mv.spark.jars import delta_coordinates, local_jars
+from spark_mv.spark.java import JavaError, find_java
+from spark_mv.spark.settings import brings_delta, embedded_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_lock = threading.Lock()
+
+
+class SessionError(Exception):
+    """Spark could not be started. The message says why and what to do."""
+
+
+def is_remote(user: Mapping[str, str]) -> bool:
+    """True when the settings or the environment name a Spark Connect server."""
+    return "spark.remote" in user or "SPARK_REMOTE" in os.environ
+
+
+def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSession:
+    """A fresh Spark session for one connection, with the user's run-time settings applied.
+
+    Starts Spark when this process has none yet; a session that the caller has already made is used as it is (a
+    notebook, a program that calls dbt). Raises SessionError, JavaError, JarsError.
+    """
+    if is_remote(user):
+        return _remote_session(user)
+    with _lock:
+        root = _running() or _start(user, warehouse, log_file)
+    session = root.newSession()
+    _apply(session, user)
+    return session
+
+
+def _running() -> SparkSession | None:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession._instantiatedSession
+    return session if session is not None and session._sc._jsc is not None else None
+
+
+def _remote_session(user: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    builder: Any = SparkSession.builder
+    if "spark.remote" in user:
+        builder = builder.remote(user["spark.remote"])
+    session = builder.create()
+    _apply(session, {key: value for key, value in user.items() if key != "spark.remote"})
+    return session
+
+
+def _apply(session: SparkSession, user: Mapping[str, str]) -> None:
+    """Sets what can be set while Spark runs; what belongs to its start was used there, or comes too late."""
+    for key, value in user.items():
+        if key.startswith("spark.sql.") or key.startswith("spark.databricks."):
+            try:
+                session.conf.set(key, value)
+            except Exception as error:  # pyspark's class for it differs between releases and Connect
+                if "CANNOT_MODIFY" not in str(error):
+                    raise
+
+
+def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSession:
+    import pyspark
+    from pyspark import SparkConf, SparkContext
+    from pyspark.find_spark_home import _find_spark_home
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    java = find_java(pyspark.__version__)
+    jars: list[Path] = []
+    if not brings_delta(user):
+        spark_jars = Path(_find_spark_home()) / "jars"
+        jars = local_jars(delta_coordinates(pyspark.__version__), java, spark_jars, user.get("spark.jars.ivySettings"))
+    warehouse.mkdir(parents=True, exist_ok=True)
+    settings = embedded_settings(user, warehouse, jars)
+    # the workers would otherwise run the first `python3` on the PATH, which has none of dbt's packages
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    conf = SparkConf(loadDefaults=False)
+    for key, value in settings.items():
+        conf.set(key, value)
+    try:
+        if SparkContext._gateway is None:
+            with log_file.open("ab") as log:
+                # what Java and Spark print belongs into a file, dbt's own lines onto the terminal
+                gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
+            SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+        builder: Any = SparkSession.builder
+        for key, value in settings.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        # Hive's metastore is opened by the first statement: a busy or broken one is to be known now
+        session.sql("show databases").collect()
+    except Exception as error:
+        raise SessionError(_why(error, warehouse, log_file)) from error
+    return session
+
+
+def _why(error: Exception, warehouse: Path, log_file: Path) -> str:
+    text = str(error)
+    tail = _tail(log_file)
+    if "Another instance of Derby" in text or "XSDB6" in text or "XSDB6" in tail:
+        return (
+            f"The catalogue in {warehouse} is in use by another process: the embedded session serves one process at a "
+            "time. Wait for the other dbt run (or close the notebook), or give this one its own `warehouse:` folder "
+            "in the profile."
+        )
+    first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
+    return f"Spark could not be started: {first}\nThe end of {log_file}:\n{tail}"
+
+
+def _tail(log_file: Path, lines: int = 15) -> str:
+    try:
+        return "\n".join(log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ""
+
+
+__all__ = ["JavaError", "SessionError", "is_remote", "open_session"]

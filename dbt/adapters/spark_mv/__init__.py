@@ -1,0 +1,14 @@
+"""What dbt imports for `type: spark_mv`; everything else lives in the package `spark_mv`."""
+
+from dbt.adapters.base import AdapterPlugin
+from dbt.include import spark_mv
+
+from spark_mv.spark.credentials import SparkMvCredentials
+from spark_mv.spark.impl import SparkMvAdapter
+
+Plugin = AdapterPlugin(
+    adapter=SparkMvAdapter,
+    credentials=SparkMvCredentials,
+    include_path=spark_mv.PACKAGE_PATH,
+    dependencies=["spark"],
+)

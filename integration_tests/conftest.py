@@ -1,0 +1,76 @@
+"""Real Spark for every test here: one Spark per test process, its tables and catalogue in a temporary folder."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest_plugins = ["dbt.tests.fixtures.project"]
+
+#: tiny data: one task each is quickest
+SETTINGS = {
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.driver.memory": "2g",
+}
+
+_home = Path(tempfile.gettempdir()) / "dbt-spark-mv-tests"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global _home
+    _home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-tests-"))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(_home, ignore_errors=True)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    names = ("dbt-core", "dbt-spark", "dbt-tests-adapter", "pyspark", "sqlglot")
+    found = []
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"{name} -")
+    return "engines: " + ", ".join(found)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def warehouse() -> Path:
+    """The folder of this test run's tables and catalogue."""
+    return _home / "warehouse"
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target(warehouse: Path) -> dict[str, Any]:
+    return {
+        "type": "spark_mv",
+        "method": "session",
+        "warehouse": str(warehouse),
+        "threads": 2,
+        "spark_config": dict(SETTINGS),
+    }
+
+
+@pytest.fixture(scope="session")
+def spark(warehouse: Path) -> Iterator[Any]:
+    """A session of the shared Spark, for tests that use no dbt. The same tables are seen by dbt's connections."""
+    from spark_mv.spark.session import open_session
+
+    yield open_session(dict(SETTINGS), warehouse, _home / "spark.log")
