@@ -1,0 +1,92 @@
+"""What a session time zone does to the clock: fixed offset or not, and whether its local date ever goes back.
+
+The solver may only turn a predicate around where the local clock is monotone. `America/New_York` repeats an hour each
+autumn, so "now minus one day" (calendar arithmetic on local time in Spark) is not monotone there; its local *date* is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=timezone.utc), datetime(2101, 1, 1, tzinfo=timezone.utc)
+_HOUR = timedelta(hours=1)
+
+
+def zone_of(name: str) -> tzinfo:
+    """The zone of a `spark.sql.session.timeZone`: a region, UTC, Z, or an offset such as +01:00 or GMT+1.
+
+    Raises ValueError for a name that is not known here.
+    """
+    text = name.strip()
+    if text.upper() in ("Z", "UTC", "GMT", "UT"):
+        return timezone.utc
+    match = _OFFSET.fullmatch(text)
+    if match:
+        sign, hours, minutes, seconds = match.groups()
+        offset = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
+        return timezone(offset if sign == "+" else -offset)
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"the session time zone {name!r} is not known to Python's zoneinfo") from error
+
+
+@dataclass(frozen=True)
+class ZoneFacts:
+    """How local time runs, from 1970 to 2100.
+
+    `fixed`: one offset all the time. `monotone_dates`: the local date never goes back. `whole_hours`: every offset is
+    a whole number of hours. `clear_midnights`: no local midnight occurs twice.
+    """
+
+    fixed: bool
+    monotone_dates: bool
+    whole_hours: bool
+    clear_midnights: bool
+
+
+@lru_cache(maxsize=64)
+def zone_facts(name: str) -> ZoneFacts:
+    """The facts for a zone. Raises ValueError for an unknown name."""
+    zone = zone_of(name)
+    offsets = [_offset(zone, _FIRST)]
+    monotone = clear = True
+    at = _FIRST
+    while at < _LAST and not isinstance(zone, timezone):
+        following = at + timedelta(days=1)
+        before, after = _offset(zone, at), _offset(zone, following)
+        if before != after:
+            offsets.append(after)
+            if after < before:
+                change = _change(zone, at, following)
+                last = (change + before - timedelta(microseconds=1)).replace(tzinfo=None)
+                first = (change + after).replace(tzinfo=None)
+                monotone = monotone and last.date() <= first.date()
+                midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
+                repeated = [midnight, midnight + timedelta(days=1)]
+                clear = clear and not any(first <= m <= last for m in repeated)
+        at = following
+    return ZoneFacts(
+        fixed=len(offsets) == 1,
+        monotone_dates=monotone,
+        whole_hours=all(offset % _HOUR == timedelta(0) for offset in offsets),
+        clear_midnights=clear,
+    )
+
+
+def _offset(zone: tzinfo, at: datetime) -> timedelta:
+    return at.astimezone(zone).utcoffset() or timedelta(0)
+
+
+def _change(zone: tzinfo, low: datetime, high: datetime) -> datetime:
+    """The first instant after `low` with the offset of `high`, to the second."""
+    before = _offset(zone, low)
+    while high - low > timedelta(seconds=1):
+        middle = low + timedelta(seconds=(high - low) // timedelta(seconds=2))
+        low, high = (middle, high) if _offset(zone, middle) == before else (low, middle)
+    return high

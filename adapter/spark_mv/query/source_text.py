@@ -1,0 +1,133 @@
+"""The user's SQL text with the places that matter: tokens, call spans, edits. Text outside an edit stays as written.
+
+Offsets are character offsets into the text (not bytes), `end` exclusive. Tokens come from sqlglot's Spark tokenizer, so
+comments, strings, quoted identifiers and hints are read the way the parser reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import TokenType
+
+
+class SourceTextError(ValueError):
+    """The text cannot be read as tokens, or its structure is not understood. The message names the place."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of the text: `text[start:end]`."""
+
+    start: int
+    end: int
+
+    def of(self, sql: str) -> str:
+        return sql[self.start : self.end]
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token as written. `kind` is sqlglot's token type; `word` the upper-case text of an unquoted word, else ''
+    (GROUP BY is one token)."""
+
+    kind: TokenType
+    text: str
+    start: int
+    end: int
+    word: str
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace `text[start:end]` with `replacement`; start == end inserts."""
+
+    start: int
+    end: int
+    replacement: str
+
+
+def apply_edits(sql: str, edits: Iterable[Edit]) -> str:
+    """The text with all edits made at once. Raises ValueError when two edits overlap or lie outside the text.
+
+    >>> apply_edits("select now()", [Edit(7, 12, "1")])
+    'select 1'
+    """
+    parts: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        if edit.end < edit.start or edit.end > len(sql):
+            raise ValueError(f"edit {edit} lies outside a text of {len(sql)} characters")
+        if edit.start < position:
+            raise ValueError(f"edits overlap at offset {edit.start}")
+        parts += [sql[position : edit.start], edit.replacement]
+        position = edit.end
+    return "".join([*parts, sql[position:]])
+
+
+def tokenize(sql: str) -> tuple[Token, ...]:
+    """The tokens of a text. Raises SourceTextError for text that sqlglot cannot tokenize."""
+    try:
+        raw = Spark().tokenize(sql)
+    except SqlglotError as error:
+        raise SourceTextError(str(error)) from error
+    tokens: list[Token] = []
+    for token in raw:
+        # 5L arrives as three tokens (5 :: BIGINT) on one span; the first stands for the literal
+        if tokens and token.start < tokens[-1].end:
+            continue
+        text = sql[token.start : token.end + 1]
+        word = (
+            " ".join(text.split()).upper()
+            if token.token_type not in _QUOTED and (text[:1].isalpha() or text[:1] == "_")
+            else ""
+        )
+        tokens.append(Token(token.token_type, text, token.start, token.end + 1, word))
+    return tuple(tokens)
+
+
+def line_and_column(sql: str, offset: int) -> tuple[int, int]:
+    """1-based line and column of a character offset."""
+    before = sql[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def closing(tokens: Sequence[Token], opening: int) -> int:
+    """Index of the `)` that closes the `(` at index `opening`. Raises SourceTextError when it is missing."""
+    depth = 0
+    for index in range(opening, len(tokens)):
+        if tokens[index].kind == TokenType.L_PAREN:
+            depth += 1
+        elif tokens[index].kind == TokenType.R_PAREN:
+            depth -= 1
+            if depth == 0:
+                return index
+    raise SourceTextError(f"a parenthesis opened at offset {tokens[opening].start} is never closed")
+
+
+def call_span_at(tokens: Sequence[Token], index: int) -> Span:
+    """Span of the call whose name token stands at `index`: through its closing parenthesis, or the bare keyword."""
+    if index + 1 < len(tokens) and tokens[index + 1].kind == TokenType.L_PAREN:
+        return Span(tokens[index].start, tokens[closing(tokens, index + 1)].end)
+    return Span(tokens[index].start, tokens[index].end)
+
+
+def call_span(sql: str, node: exp.Expression, tokens: Sequence[Token] | None = None) -> Span | None:
+    """Span of a parsed call: its name token through its closing parenthesis.
+
+    `node` must come from a parse of exactly this text. None when sqlglot kept no position for it (keyword forms such as
+    CURRENT_DATE without parentheses carry none; find those among the tokens).
+    """
+    start = node.meta.get("start")
+    if start is None:
+        return None
+    tokens = tokenize(sql) if tokens is None else tokens
+    index = next((i for i, token in enumerate(tokens) if token.start == start), None)
+    return None if index is None else call_span_at(tokens, index)
+
+
+_QUOTED = {TokenType.STRING, TokenType.IDENTIFIER, TokenType.HEX_STRING, TokenType.NUMBER}

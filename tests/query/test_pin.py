@@ -1,0 +1,122 @@
+"""Clock, user and session functions become literals; nothing else in the text changes."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from spark_mv.query.pin import Pins, pin
+
+INSTANT = datetime(2026, 1, 31, 3, 0, 0, 123456, tzinfo=timezone.utc)
+PINS = Pins(INSTANT, "America/New_York", user="ann", session_user="bob", catalog="c", schema="s", version="4.1")
+NOW = "TIMESTAMP'2026-01-30 22:00:00.123456-05:00'"
+
+
+@pytest.mark.parametrize(
+    ("sql", "pinned"),
+    [
+        ("select a from t where d > current_date - 3", "select a from t where d > DATE'2026-01-30' - 3"),
+        ("select CURRENT_DATE( ) - 3 as d", "select DATE'2026-01-30' - 3 as d"),
+        ("select curdate() d", "select DATE'2026-01-30' d"),
+        ("select now() as a, getdate() as b", f"select {NOW} as a, {NOW} as b"),
+        ("select current_timestamp as a", f"select {NOW} as a"),
+        ("select localtimestamp() as a", "select TIMESTAMP_NTZ'2026-01-30 22:00:00.123456' as a"),
+        (
+            "select unix_timestamp() as a, unix_timestamp(x) as b",
+            "select CAST(1769828400 AS BIGINT) as a, unix_timestamp(x) as b",
+        ),
+        (
+            "select current_time() a, current_time(3) b",
+            "select TIME'22:00:00.123456' a, CAST(TIME'22:00:00.123456' AS TIME(3)) b",
+        ),
+        ("select current_timezone() as a", "select 'America/New_York' as a"),
+        ("select user() as a, current_user as b, session_user() as c", "select 'ann' as a, 'ann' as b, 'bob' as c"),
+        (
+            "select current_catalog() as a, current_database() as b, current_schema() as c, version() as d",
+            "select 'c' as a, 's' as b, 's' as c, '4.1' as d",
+        ),
+        ("select DATE'today' as a, date 'Tomorrow' as b", "select DATE'2026-01-30' as a, DATE'2026-01-31' as b"),
+        ("select cast('now' as timestamp) as a", f"select {NOW} as a"),
+        ("select 'yesterday'::date as a", "select DATE'2026-01-29' as a"),
+        ("select to_date('today') as a", "select DATE'2026-01-30' as a"),
+    ],
+)
+def test_functions_become_literals_of_the_same_type(sql: str, pinned: str) -> None:
+    result = pin(sql, PINS)
+    assert (result.sql, result.unnamed, result.ambiguous) == (pinned, (), ())
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select t.user, `user`, t.current_date, `current_date` from t",
+        "select 'now()', \"current_date\" /* now() */ from t -- current_date",
+        "select date_add(d, 3), 'today' from t",
+        "select user.name from t",
+        "select x as user from t",
+        "select x user, `x` current_date from t",
+        "select my.now() from t",
+        "select transform(a, user -> user + 1) from t",
+    ],
+)
+def test_names_and_texts_are_left_alone(sql: str) -> None:
+    result = pin(sql, PINS)
+    assert result.sql == sql and not result.used
+
+
+def test_bare_user_is_a_column_when_a_table_has_one() -> None:
+    assert pin("select user from t", PINS).ambiguous == ("user",)
+    assert pin("select user as u from t", PINS, columns=["User"]).sql == "select user as u from t"
+    assert pin("select user as u from t", PINS, columns=["id"]).sql == "select 'ann' as u from t"
+    inner = "select user from (select 1 as user)"
+    assert pin(inner, PINS, columns=["id"]).sql == inner
+
+
+@pytest.mark.parametrize(
+    ("sql", "pinned"),
+    [
+        ("select current_date, a from t", "select DATE'2026-01-30' AS `current_date()`, a from t"),
+        ("select NOW()", f"select {NOW} AS `now()`"),
+        ("select current_user", "select 'ann' AS `current_user()`"),
+        ("select user()", "select 'ann' AS `user()`"),
+        (
+            "with c as (select current_date from t) select * from c",
+            "with c as (select DATE'2026-01-30' AS `current_date()` from t) select * from c",
+        ),
+        ("select a union all select current_user", "select a union all select 'ann'"),
+        ("select a from t where b in (select current_user)", "select a from t where b in (select 'ann')"),
+    ],
+)
+def test_output_columns_keep_their_names(sql: str, pinned: str) -> None:
+    result = pin(sql, PINS)
+    assert (result.sql, result.unnamed) == (pinned, ())
+
+
+def test_names_that_cannot_be_known_are_returned() -> None:
+    result = pin("select current_date - 3, a from t", PINS)
+    assert result.unnamed == ("current_date - 3",)
+    named = pin("select current_date - 3, a from t", PINS, names=["date_sub(current_date(), 3)", "a"])
+    assert named.sql == "select DATE'2026-01-30' - 3 AS `date_sub(current_date(), 3)`, a from t" and not named.unnamed
+
+
+def test_user_names_are_escaped() -> None:
+    assert pin("select user() as a", Pins(INSTANT, user="o'br\\ien")).sql == "select 'o\\'br\\\\ien' as a"
+
+
+def test_multi_byte_text_does_not_shift_the_edit() -> None:
+    assert pin("select '😀é' as `ü`, now() as n", PINS).sql == f"select '😀é' as `ü`, {NOW} as n"
+
+
+def test_zones_by_offset_and_refused_zones() -> None:
+    assert (
+        pin("select now() as a", Pins(INSTANT, "+05:30")).sql
+        == "select TIMESTAMP'2026-01-31 08:30:00.123456+05:30' as a"
+    )
+    with pytest.raises(ValueError, match="Mars/Base"):
+        pin("select now() as a", Pins(INSTANT, "Mars/Base"))
+    with pytest.raises(ValueError, match="time zone"):
+        Pins(datetime(2026, 1, 1))
+    odd = Pins(INSTANT, "+01:00:30")
+    assert pin("select now() as a", odd).sql == "select TIMESTAMP'2026-01-31 03:00:00.123456+00:00' as a"
+    assert Pins(INSTANT.astimezone(timezone(timedelta(hours=3)))).as_of == INSTANT
