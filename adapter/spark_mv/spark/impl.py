@@ -13,6 +13,7 @@ from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 
 from spark_mv import __version__
 from spark_mv.spark.connections import SparkMvConnectionManager
+from spark_mv.spark.mv_adapter import MvMixin
 
 #: the format of every table that no config says otherwise for
 DEFAULT_FILE_FORMAT = "delta"
@@ -23,7 +24,7 @@ class SparkMvConfig(SparkConfig):
     file_format: str = DEFAULT_FILE_FORMAT
 
 
-class SparkMvAdapter(SparkAdapter):
+class SparkMvAdapter(MvMixin, SparkAdapter):
     """dbt-spark's adapter, improved where it is its own doing; tables are Delta unless the user says otherwise."""
 
     ConnectionManager = SparkMvConnectionManager

@@ -11,4 +11,6 @@ Plugin = AdapterPlugin(
     credentials=SparkMvCredentials,
     include_path=spark_mv.PACKAGE_PATH,
     dependencies=["spark"],
+    # the name in dbt/include/spark_mv/dbt_project.yml; dbt would otherwise derive one that the dbt package has
+    project_name="dbt_spark_mv_adapter",
 )

@@ -1,0 +1,204 @@
+"""What each column of the staged rows is made of, and what becomes of the target's schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from spark_mv.maintenance.config import ModelConfig
+from spark_mv.maintenance.facts import Column, TargetFacts
+from spark_mv.maintenance.forget import ForgetRequest
+from spark_mv.query.verdict import Analysis, ColumnVerdict, Level
+
+_PINNED = frozenset({Level.COMMAND, Level.USER, Level.SESSION})
+_NOT_COMPARABLE = re.compile(r"\b(map<|variant\b)", re.IGNORECASE)
+_TEXT = re.compile(r"\b(?:var)?char\(\d+\)", re.IGNORECASE)
+
+
+class Role(str, Enum):
+    """KEY finds the row. DATA follows the sources; a difference is an update of the row. PINNED follows the clock, the
+    user or the session; a difference is written, but is no update of the row that would redraw anything. KEPT is drawn
+    once per key and read back from the target."""
+
+    KEY = "key"
+    DATA = "data"
+    PINNED = "pinned"
+    KEPT = "kept"
+
+
+@dataclass(frozen=True)
+class StagedColumn:
+    """One column of the staged rows, of the target's type.
+
+    `fresh`: a kept column whose own expression changed, so that every row draws anew. `redraw`: an update of the row
+    draws anew. `in_query` / `in_target`: where a value can come from. `as_json`: Spark cannot compare this type, so
+    its JSON text is compared. `forget`: markers of rows whose value was asked
+    to be forgotten. `cast` / `retyped`: the query's / the target's value must be cast to `type`.
+    """
+
+    name: str
+    type: str
+    role: Role
+    in_query: bool = True
+    in_target: bool = True
+    fresh: bool = False
+    redraw: bool = False
+    as_json: bool = False
+    cast: bool = False
+    retyped: bool = False
+    forget: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """`replace`: the target's columns change, so that the run replaces the table instead of merging into it."""
+
+    columns: tuple[StagedColumn, ...]
+    replace: bool = False
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    retyped: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.columns if c.role is Role.KEY)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.columns if c.role is Role.KEPT)
+
+
+def plan_columns(
+    analysis: Analysis,
+    query: Sequence[Column],
+    target: TargetFacts,
+    config: ModelConfig,
+    kept_before: Mapping[str, str],
+) -> ColumnPlan:
+    """The columns that a run stages for `query` (its result as DESCRIBE gives it) into `target`.
+
+    `kept_before` are the fingerprints of the kept columns in the last record; a kept column whose fingerprint is not
+    there with the same value is drawn anew. Problems (missing or repeated columns, a change that `on_schema_change`
+    forbids) are returned, not raised, so that a run can report all of them at once.
+    """
+    problems = _name_problems(query, config)
+    verdicts = _verdicts(analysis, query)
+    existing = {c.name.lower(): c for c in target.columns} if target.exists else {}
+    wanted = {c.name.lower(): c for c in query}
+    added = tuple(c.name for c in query if c.name.lower() not in existing) if target.exists else ()
+    removed = tuple(c.name for c in target.columns if c.name.lower() not in wanted) if target.exists else ()
+    retyped = tuple(c.name for c in query if c.name.lower() in existing and not _same(c, existing[c.name.lower()]))
+    changed = bool(added or removed or retyped)
+    policy = config.on_schema_change if changed else "sync_all_columns"
+
+    names: Sequence[Column]
+    if not target.exists or (policy == "sync_all_columns" and changed):
+        names = query
+    elif policy == "sync_all_columns":
+        names = target.columns
+    elif policy == "append_new_columns":
+        names = [*target.columns, *(wanted[name.lower()] for name in added)]
+    else:
+        names = target.columns
+        if policy == "fail":
+            problems.append(
+                "the columns of the query changed ("
+                + "; ".join(
+                    f"{what}: {', '.join(columns)}"
+                    for what, columns in (("new", added), ("gone", removed), ("other type", retyped))
+                    if columns
+                )
+                + ") and on_schema_change is fail; run with --full-refresh, or set on_schema_change: sync_all_columns"
+            )
+    keys = {key.lower() for key in config.unique_key}
+    columns = tuple(
+        _staged(column, column.name.lower() in keys, wanted, existing, verdicts, config, kept_before, target.forget)
+        for column in names
+    )
+    missing_keys = keys - {c.name.lower() for c in columns}
+    if missing_keys and not problems:
+        problems.append(f"key column {', '.join(sorted(missing_keys))} is not among the columns of {config.unique_key}")
+    return ColumnPlan(
+        columns=columns,
+        replace=bool(added and policy != "ignore") or (changed and policy == "sync_all_columns"),
+        added=added,
+        removed=removed,
+        retyped=retyped,
+        problems=tuple(problems),
+    )
+
+
+def _staged(
+    column: Column,
+    is_key: bool,
+    wanted: Mapping[str, Column],
+    existing: Mapping[str, Column],
+    verdicts: Mapping[str, ColumnVerdict],
+    config: ModelConfig,
+    kept_before: Mapping[str, str],
+    forget: Sequence[ForgetRequest],
+) -> StagedColumn:
+    name = column.name.lower()
+    verdict = verdicts.get(name)
+    role = Role.KEY if is_key else _role(verdict)
+    in_query, in_target = name in wanted, name in existing
+    fresh = (
+        role is Role.KEPT and verdict is not None and kept_before.get(name, verdict.fingerprint) != verdict.fingerprint
+    )
+    return StagedColumn(
+        name=column.name,
+        type=column.type,
+        role=role,
+        in_query=in_query,
+        in_target=in_target,
+        fresh=fresh,
+        redraw=role is Role.KEPT and not (verdict is not None and verdict.frozen) and config.redraws(column.name),
+        as_json=bool(_NOT_COMPARABLE.search(column.type)),
+        cast=in_query and not _same(wanted[name], column),
+        forget=tuple(r.flag for r in forget if name in r.columns) if role is Role.KEPT else (),
+        retyped=in_target and not _same(existing[name], column),
+    )
+
+
+def _role(verdict: ColumnVerdict | None) -> Role:
+    if verdict is None:
+        return Role.DATA
+    if verdict.kept:
+        return Role.KEPT
+    return Role.PINNED if verdict.levels & _PINNED else Role.DATA
+
+
+def _verdicts(analysis: Analysis, query: Sequence[Column]) -> dict[str, ColumnVerdict]:
+    """Verdicts by output name. Unaliased expressions are named by Spark, so position decides where the counts agree."""
+    if len(analysis.columns) == len(query):
+        return {column.name.lower(): verdict for column, verdict in zip(query, analysis.columns, strict=True)}
+    return {verdict.name.lower(): verdict for verdict in analysis.columns}
+
+
+def _name_problems(query: Sequence[Column], config: ModelConfig) -> list[str]:
+    names = [c.name.lower() for c in query]
+    problems = [
+        f"the query gives {names.count(name)} columns named {name!r}; give each its own alias"
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1
+    ]
+    for word, columns in (("unique_key", config.unique_key), ("freeze", config.freeze)):
+        problems += [
+            f"{word}: the query has no column {column!r}; its columns are {', '.join(c.name for c in query)}"
+            for column in columns
+            if column.lower() not in names
+        ]
+    problems += [
+        f"on_row_update: the query has no column {column!r}"
+        for column in config.row_update
+        if column and column not in names
+    ]
+    return problems
+
+
+def _same(left: Column, right: Column) -> bool:
+    """Same type, up to the length of text: CHAR and VARCHAR columns are read as STRING."""
+    return _TEXT.sub("string", left.type.lower()) == _TEXT.sub("string", right.type.lower())

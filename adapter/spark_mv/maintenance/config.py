@@ -1,0 +1,130 @@
+"""The settings of one `nondeterministic_mv` model, checked all at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_mv.maintenance.errors import ConfigError
+
+OWN_WORDS = frozenset(
+    {"unique_key", "on_row_update", "on_source_delete", "freeze", "refresh", "ai", "on_ai_error", "on_model_change"}
+)
+"""Config words that only this materialization knows."""
+
+DBT_WORDS = frozenset(
+    ["access", "alias", "anchors", "batch_size", "begin", "bind", "buckets", "catalog_name", "clustered_by", "cluster_by", "columns", "column_types", "concurrent_batches", "constraints", "contract", "database", "deprecation_date", "docs", "enabled", "event_time", "file_format", "full_refresh", "grants", "group", "incremental_predicates", "incremental_strategy", "liquid_clustered_by", "location", "location_root", "lookback", "materialized", "meta", "on_configuration_change", "on_schema_change", "options", "packages", "partition_by", "persist_docs", "post-hook", "post_hook", "pre-hook", "pre_hook", "quoting", "schema", "sql_header", "static_analysis", "table_format", "tags", "tblproperties", "freshness", "description", "merge_update_columns"]
+)
+"""Config words of dbt-core and dbt-spark that a model may carry."""
+
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "on_source_delete": ("delete", "keep"),
+    "refresh": ("auto", "incremental", "full"),
+    "on_schema_change": ("sync_all_columns", "append_new_columns", "ignore", "fail"),
+    "on_ai_error": ("null", "fail"),
+}
+ROW_UPDATE = ("keep", "redraw")
+MERGE_FORMATS = ("delta",)
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Checked settings. `row_update` maps a lower-case column name to keep or redraw; `""` holds the model's default."""
+
+    unique_key: tuple[str, ...]
+    on_source_delete: str = "delete"
+    row_update: Mapping[str, str] = field(default_factory=lambda: {"": "keep"})
+    freeze: tuple[str, ...] = ()
+    refresh: str = "auto"
+    on_schema_change: str = "sync_all_columns"
+    on_ai_error: str = "null"
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    ai: Mapping[str, Any] = field(default_factory=dict)
+
+    def redraws(self, column: str) -> bool:
+        """Whether an update of the row draws this column anew."""
+        return self.row_update.get(column.lower(), self.row_update[""]) == "redraw"
+
+
+def read_config(model: str, config: Mapping[str, Any]) -> ModelConfig:
+    """The checked settings of `config` (the model's merged dbt config).
+
+    Raises ConfigError with every problem found. A missing `unique_key` is one of them.
+    """
+    problems: list[str] = []
+    problems += _unknown_words(config)
+    keys = _names(config.get("unique_key"))
+    if not keys:
+        problems.append(
+            "unique_key is missing. Kept values are found by it: set unique_key to the column, or list of columns, "
+            "that identifies a row of the result"
+        )
+    for word, allowed in _CHOICES.items():
+        value = config.get(word)
+        if value is not None and str(value) not in allowed:
+            problems.append(f"{word}: {value!r} is not one of {', '.join(allowed)}{_nearest(str(value), allowed)}")
+    file_format = str(config.get("file_format") or "delta").lower()
+    if file_format not in MERGE_FORMATS:
+        problems.append(
+            f"file_format: {file_format!r} has no MERGE that this materialization can use; use "
+            f"{' or '.join(MERGE_FORMATS)} (the default)"
+        )
+    row_update, row_problems = _row_update(config.get("on_row_update"))
+    problems += row_problems
+    ai = config.get("ai") or {}
+    if not isinstance(ai, Mapping):
+        problems.append(f"ai: expected a mapping of settings, got {ai!r}")
+        ai = {}
+    if problems:
+        raise ConfigError(model, problems)
+    return ModelConfig(
+        unique_key=keys,
+        on_source_delete=str(config.get("on_source_delete") or "delete"),
+        row_update=row_update,
+        freeze=_names(config.get("freeze")),
+        refresh=str(config.get("refresh") or "auto"),
+        on_schema_change=str(config.get("on_schema_change") or "sync_all_columns"),
+        on_ai_error=str(config.get("on_ai_error") or "null"),
+        partition_by=_names(config.get("partition_by")),
+        cluster_by=_names(config.get("liquid_clustered_by") or config.get("cluster_by")),
+        ai=dict(ai),
+    )
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,) if value.strip() else ()
+    return tuple(str(item) for item in value)
+
+
+def _row_update(value: Any) -> tuple[Mapping[str, str], list[str]]:
+    if value is None:
+        return {"": "keep"}, []
+    given = value if isinstance(value, Mapping) else {"default": value}
+    rules = {("" if str(column) == "default" else str(column).lower()): str(rule) for column, rule in given.items()}
+    problems = [
+        f"on_row_update: {rule!r} is not one of {', '.join(ROW_UPDATE)}{_nearest(rule, ROW_UPDATE)}"
+        for rule in rules.values()
+        if rule not in ROW_UPDATE
+    ]
+    rules.setdefault("", "keep")
+    return rules, problems
+
+
+def _unknown_words(config: Mapping[str, Any]) -> list[str]:
+    known = OWN_WORDS | DBT_WORDS
+    return [
+        f"{word}: there is no such setting{_nearest(word, tuple(sorted(known)))} (free notes belong under `meta`)"
+        for word in config
+        if word not in known
+    ]
+
+
+def _nearest(word: str, allowed: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word.lower(), allowed, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,127 @@
+"""Facts and verdict in, plan out: the one place where a run's strategy is chosen."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+from spark_mv.maintenance import complete_recompute
+from spark_mv.maintenance.columns import plan_columns
+from spark_mv.maintenance.config import ModelConfig
+from spark_mv.maintenance.errors import ConfigError, RefusedError
+from spark_mv.maintenance.facts import RunFacts, TargetFacts
+from spark_mv.maintenance.no_op import no_op
+from spark_mv.maintenance.plan import Candidate, Plan, Reason
+from spark_mv.maintenance.record import RunRecord
+from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.query.verdict import Analysis
+
+
+def config_fingerprint(config: ModelConfig, ai_identity: str = "") -> str:
+    """Hash of the settings that decide which rows and values the table holds."""
+    parts = {
+        "unique_key": [key.lower() for key in config.unique_key],
+        "on_source_delete": config.on_source_delete,
+        "freeze": sorted(name.lower() for name in config.freeze),
+        "on_schema_change": config.on_schema_change,
+        "partition_by": config.partition_by,
+        "cluster_by": config.cluster_by,
+        "ai": ai_identity,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def decide(
+    facts: RunFacts,
+    analysis: Analysis,
+    config: ModelConfig,
+    rewritten: Rewritten,
+    *,
+    state: TargetFacts,
+    ai_identity: str = "",
+) -> Plan:
+    """The plan of this run.
+
+    Raises RefusedError when the target is not ours or the analysis found errors, ConfigError when settings do not fit
+    the query.
+    """
+    refuse(facts, analysis)
+    target = facts.target if facts.target.ours else TargetFacts()
+    facts = replace(facts, target=target)
+    record = target.record
+    fingerprint = config_fingerprint(config, ai_identity)
+    columns = plan_columns(
+        analysis, rewritten.columns, target, _schema_policy(config, facts), record.kept if record else {}
+    )
+    problems = [*columns.problems, *_window_problems(config, rewritten)]
+    if problems:
+        raise ConfigError(facts.model, problems)
+    candidates = [no_op(facts, analysis.fingerprint, fingerprint, rewritten.clock_elsewhere)]
+    new_record = RunRecord(
+        query=analysis.fingerprint,
+        config=fingerprint,
+        as_of=facts.as_of,
+        time_zone=facts.time_zone,
+        sources=facts.source_versions,
+        kept={c.name.lower(): c.fingerprint for c in analysis.columns if c.kept},
+        pins=dict(rewritten.pins),
+        clock_solved=rewritten.clock_solved,
+        base_version=target.version,
+        invocation_id=facts.invocation_id,
+        partial=facts.partial,
+        forgotten=tuple(request.id for request in target.forget),
+    )
+    if candidates[0].applies:
+        return Plan(facts.model, "NO_OP", tuple(candidates), columns=columns.columns, record=record)
+    if _layout_changed(config, target):
+        columns = replace(columns, replace=True)
+    candidates.append(_complete(candidates[0]))
+    return Plan(
+        facts.model,
+        "COMPLETE_RECOMPUTE",
+        tuple(candidates),
+        complete_recompute.steps(facts, config, rewritten, columns, analysis, state),
+        columns.columns,
+        new_record,
+    )
+
+
+def refuse(facts: RunFacts, analysis: Analysis) -> None:
+    """Raises RefusedError for what must stop a run whatever its strategy."""
+    if analysis.errors:
+        raise RefusedError("\n".join(error.message for error in analysis.errors))
+    target = facts.target
+    if target.exists and not target.ours and not facts.full_refresh:
+        kind = "table" if target.is_table else "view"
+        raise RefusedError(
+            f"model {facts.model}: a {kind} of this name exists that nondeterministic_mv did not make, and it is never "
+            "overwritten by accident. Run once with --full-refresh to replace it, or give the model another alias"
+        )
+
+
+def _window_problems(config: ModelConfig, rewritten: Rewritten) -> list[str]:
+    if config.on_source_delete == "keep" and rewritten.clock and not rewritten.unclocked_sql:
+        return [
+            "on_source_delete: keep needs clock predicates from which each row's time of leaving follows, because a row "
+            f"that the source has lost stays until its window evicts it; here {rewritten.unclocked_reason}. Write the "
+            "window as comparisons of a column with the clock in the outermost WHERE, or use on_source_delete: delete"
+        ]
+    return []
+
+
+def _schema_policy(config: ModelConfig, facts: RunFacts) -> ModelConfig:
+    return replace(config, on_schema_change="sync_all_columns") if facts.full_refresh else config
+
+
+def _layout_changed(config: ModelConfig, target: TargetFacts) -> bool:
+    def lower(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name.lower() for name in names)
+
+    return target.exists and (
+        lower(config.partition_by) != lower(target.partition_by) or lower(config.cluster_by) != lower(target.cluster_by)
+    )
+
+
+def _complete(rejected: Candidate) -> Candidate:
+    return Candidate("COMPLETE_RECOMPUTE", True, rejected.reasons or (Reason("ALWAYS", "it always applies"),))

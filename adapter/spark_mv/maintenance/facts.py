@@ -1,0 +1,74 @@
+"""What a run found out before it decides: frozen facts about the session, the sources and the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from spark_mv.maintenance.forget import ForgetRequest
+from spark_mv.maintenance.record import RunRecord, SourceVersion
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table or of a query result: name and Spark type as DESCRIBE prints them."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class SourceFacts:
+    """One table that the query reads. `version` is None where the format keeps no versions (files, views of other
+    systems): such a source may have changed at any time."""
+
+    name: str
+    columns: tuple[Column, ...]
+    provider: str
+    version: SourceVersion | None = None
+    view_text: str | None = None
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """The model's table as it is now.
+
+    `ours` says whether this materialization made it. `record` is the newest bookkeeping, `intact` whether no other
+    writer has changed rows since.
+    """
+
+    exists: bool = False
+    is_table: bool = True
+    provider: str = ""
+    ours: bool = False
+    columns: tuple[Column, ...] = ()
+    version: int | None = None
+    record: RunRecord | None = None
+    intact: bool = False
+    foreign_operation: str | None = None
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    forget: tuple[ForgetRequest, ...] = ()  # requests that no run has honoured yet
+
+    def has(self, column: str) -> bool:
+        return any(c.name.lower() == column.lower() for c in self.columns)
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """All a run knows when it decides. `as_of` is a UTC instant in ISO format, comparable as text."""
+
+    model: str
+    as_of: str
+    time_zone: str
+    invocation_id: str
+    sources: tuple[SourceFacts, ...]
+    target: TargetFacts
+    pins: Mapping[str, str] = field(default_factory=dict)
+    full_refresh: bool = False
+    partial: bool = False  # --empty or --sample: the sources are handed over incomplete
+
+    @property
+    def source_versions(self) -> dict[str, SourceVersion]:
+        """The versions of the sources that have one, by name."""
+        return {s.name: s.version for s in self.sources if s.version is not None}

@@ -1,0 +1,94 @@
+"""NO_OP: nothing changed and no row crossed a bound of its window, so the table is already what it should be."""
+
+from __future__ import annotations
+
+from spark_mv.maintenance.facts import RunFacts
+from spark_mv.maintenance.plan import Candidate, Reason
+from spark_mv.maintenance.record import RunRecord
+
+CLOCK_PINS = frozenset(
+    {"current_date", "current_timestamp", "localtimestamp", "unix_timestamp", "current_time", "now", "curdate"}
+)
+"""Names of pins that move with the clock; all others belong to the user or the session."""
+
+
+def no_op(facts: RunFacts, query: str, config: str, clock_elsewhere: bool) -> Candidate:
+    """Whether the run may end here. `query` and `config` are fingerprints; `clock_elsewhere` says that the clock stands
+    outside solved predicates, so that the result moves whenever its literal does."""
+    record = facts.target.record
+    if facts.full_refresh:
+        reasons = [Reason("FULL_REFRESH", "--full-refresh asks for a rebuild")]
+    elif not facts.target.exists:
+        reasons = [Reason("FIRST_RUN", "the table does not exist yet")]
+    elif record is None:
+        reasons = [Reason("NO_BOOKKEEPING", "the table's history holds no record of an earlier run")]
+    else:
+        reasons = _changes(facts, record, query, config, clock_elsewhere)
+    if not reasons:
+        return Candidate("NO_OP", True, (Reason("NOTHING_CHANGED", _next(record)),), 0.0)
+    return Candidate("NO_OP", False, tuple(reasons))
+
+
+def _changes(facts: RunFacts, record: RunRecord, query: str, config: str, clock_elsewhere: bool) -> list[Reason]:
+    reasons = []
+    if not facts.target.intact:
+        what = f" ({facts.target.foreign_operation})" if facts.target.foreign_operation else ""
+        reasons.append(Reason("TARGET_CHANGED", f"something else wrote to the table since the last run{what}"))
+    if record.partial:
+        reasons.append(Reason("PARTIAL_RUN", "the last run saw only part of its sources (--empty or --sample)"))
+    if record.query != query:
+        reasons.append(Reason("QUERY_CHANGED", "the model's SQL changed"))
+    if record.config != config:
+        reasons.append(Reason("CONFIG_CHANGED", "settings that change rows were edited"))
+    if record.ai_pending:
+        reasons.append(Reason("AI_PENDING", f"{record.ai_pending:,} AI answers are still to come or to be retried"))
+    if facts.target.forget:
+        reasons.append(Reason("FORGET_REQUESTED", "forget_values asked for new values"))
+    reasons += _source_changes(facts, record)
+    reasons += _pin_changes(facts, record, clock_elsewhere)
+    return reasons
+
+
+def _source_changes(facts: RunFacts, record: RunRecord) -> list[Reason]:
+    reasons = []
+    for source in facts.sources:
+        before = record.sources.get(source.name)
+        if source.view_text is not None:
+            continue
+        if source.version is None:
+            reasons.append(
+                Reason("SOURCE_UNVERSIONED", f"{source.name} ({source.provider or 'unknown format'}) keeps no versions")
+            )
+        elif before is None:
+            reasons.append(Reason("SOURCE_NEW", f"{source.name} was not read by the last run"))
+        elif before != source.version:
+            reasons.append(
+                Reason(
+                    "SOURCE_CHANGED", f"{source.name} went from version {before.version} to {source.version.version}"
+                )
+            )
+    return reasons
+
+
+def _pin_changes(facts: RunFacts, record: RunRecord, clock_elsewhere: bool) -> list[Reason]:
+    moved = sorted(name for name in {*facts.pins, *record.pins} if facts.pins.get(name) != record.pins.get(name))
+    others = [name for name in moved if name not in CLOCK_PINS]
+    if others:
+        return [Reason("SESSION_CHANGED", f"{', '.join(others)} differs from the last run")]
+    if not moved:
+        return []
+    if clock_elsewhere or not record.clock_solved:
+        return [Reason("CLOCK_MOVED", f"the result follows {', '.join(moved)}, which moved since the last run")]
+    if facts.as_of < record.as_of:
+        return [Reason("CLOCK_BACK", f"the as-of instant went back from {record.as_of} to {facts.as_of}")]
+    if record.next_change_at is not None and facts.as_of >= record.next_change_at:
+        return [Reason("BOUND_CROSSED", f"rows enter or leave their window since {record.next_change_at}")]
+    return []
+
+
+def _next(record: RunRecord | None) -> str:
+    if record is None or not record.pins.keys() & CLOCK_PINS:
+        return "no source changed"
+    if record.next_change_at is None:
+        return "no source changed and no row will enter or leave by the clock"
+    return f"no source changed; the next row enters or leaves at {record.next_change_at} UTC"

@@ -1,0 +1,65 @@
+"""The plan of one run: a frozen, serialisable list of steps. `explain_mv` prints it, the materialization executes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from spark_mv.maintenance.columns import StagedColumn
+from spark_mv.maintenance.record import RunRecord
+
+STRATEGIES = ("NO_OP", "APPEND_ONLY", "ROW_BASED", "GROUP_AGGREGATE", "WINDOW_FUNCTION", "COMPLETE_RECOMPUTE")
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a strategy does or does not apply: a stable code and a sentence."""
+
+    code: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One strategy that was looked at. `cost` is an estimate in rows read and written, comparable within one run."""
+
+    strategy: str
+    applies: bool
+    reasons: tuple[Reason, ...] = ()
+    cost: float | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One statement, or one piece of work outside SQL. `kind` names the macro that renders it.
+
+    `when`: the step is only executed if that many-valued fact of the run is not zero: `changed` (rows staged),
+    `unchanged` (none staged), `deleted`. None: always.
+    """
+
+    kind: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    when: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`record` is what the publishing commit will say, completed with what the steps find out."""
+
+    model: str
+    strategy: str
+    candidates: tuple[Candidate, ...]
+    steps: tuple[Step, ...] = ()
+    columns: tuple[StagedColumn, ...] = ()
+    record: RunRecord | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """The reasons of the chosen strategy."""
+        return next((c.reasons for c in self.candidates if c.strategy == self.strategy), ())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return asdict(self)

@@ -1,0 +1,66 @@
+"""The bookkeeping that a run leaves in its own commit: what the table now is a function of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class SourceVersion:
+    """A version of a source: Delta's version number and that commit's time (a recreated table starts a new history,
+    so the pair also tells one table from another of the same name)."""
+
+    version: int
+    timestamp: str
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """After the commit that carries it: table = Q(S, T, V).
+
+    `query` is the fingerprint of the SELECT, `config` that of the settings which change rows, `kept` the fingerprint
+    of each kept column's own expression, `pins` the literals that stood for the clock, the user and the session.
+    `next_change_at` is the first instant after `as_of` at which a row enters or leaves by its window alone (None: never);
+    it means nothing when `clock_solved` is false. `base_version` is the target's version that the run started from.
+    """
+
+    query: str
+    config: str
+    as_of: str
+    time_zone: str
+    sources: Mapping[str, SourceVersion]
+    kept: Mapping[str, str] = field(default_factory=dict)
+    pins: Mapping[str, str] = field(default_factory=dict)
+    next_change_at: str | None = None
+    clock_solved: bool = True
+    base_version: int | None = None
+    invocation_id: str = ""
+    ai_pending: int = 0
+    partial: bool = False
+    forgotten: tuple[str, ...] = ()
+    strategy: str = "COMPLETE_RECOMPUTE"
+
+    def to_json(self) -> str:
+        """One line of JSON, for a commit's metadata."""
+        return json.dumps({"spark_mv": FORMAT, **asdict(self)}, sort_keys=True, separators=(",", ":"))
+
+
+def read_record(text: str | None) -> RunRecord | None:
+    """The record in a commit's metadata, or None where there is none of ours that this version can read."""
+    if not text:
+        return None
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(data, dict) or data.pop("spark_mv", None) != FORMAT:
+        return None
+    try:
+        sources = {name: SourceVersion(**version) for name, version in data.pop("sources").items()}
+        return RunRecord(sources=sources, forgotten=tuple(data.pop("forgotten", ())), **data)
+    except (TypeError, KeyError, AttributeError):
+        return None

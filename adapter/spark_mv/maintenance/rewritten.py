@@ -1,0 +1,33 @@
+"""The model's SELECT as a run evaluates it: the clock pinned, views with a clock or draws in them looked through, AI
+answers joined in. Made by the rewrites of `query/`, consumed by the strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from spark_mv.maintenance.facts import Column
+
+VALID_FROM = "__mv_valid_from"
+VALID_TO = "__mv_valid_to"
+BOUNDS = (Column(VALID_FROM, "timestamp"), Column(VALID_TO, "timestamp"))
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """`sql` gives exactly `columns`. `unclocked_sql`, where the clock predicates can be pulled up, gives the rows
+    whatever the clock says, with their bounds as two more columns (TIMESTAMP, NULL = unbounded); where not,
+    `unclocked_reason` says why. `next_change_sql` gives the next instant at which a row enters or leaves.
+    `as_of_literal` is the as-of instant as a TIMESTAMP literal."""
+
+    sql: str
+    columns: tuple[Column, ...]
+    as_of_literal: str
+    pins: Mapping[str, str] = field(default_factory=dict)
+    ai_rounds: int = 0
+    clock: bool = False
+    clock_solved: bool = True
+    clock_elsewhere: bool = False
+    unclocked_sql: str | None = None
+    unclocked_reason: str = ""
+    next_change_sql: str | None = None

@@ -1,0 +1,153 @@
+"""`explain_mv`: what the next run of a model would do and why, as text or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from spark_mv.maintenance.facts import RunFacts
+from spark_mv.maintenance.plan import Plan
+from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.query.verdict import Analysis, Cause, ColumnVerdict, Level, PredicateVerdict
+
+
+def explain_text(facts: RunFacts, analysis: Analysis, rewritten: Rewritten, plan: Plan) -> str:
+    """Several lines: strategy with reasons, a verdict per column and per predicate, the sources, the steps."""
+    lines = [f"{facts.model}: {plan.strategy}, as of {facts.as_of} UTC"]
+    for candidate in plan.candidates:
+        mark = "chosen" if candidate.strategy == plan.strategy else ("possible" if candidate.applies else "rejected")
+        reasons = "; ".join(f"{reason.code}: {reason.sentence}" for reason in candidate.reasons)
+        lines.append(f"  {candidate.strategy:<20} {mark:<9} {reasons}")
+    lines += ["", "columns"]
+    lines += _table([("name", "level", "kept", "because")] + [_column(column, plan) for column in analysis.columns])
+    if analysis.predicates:
+        lines += ["", "predicates"]
+        lines += [f"  {line}" for predicate in analysis.predicates for line in _predicate(predicate)]
+    if rewritten.clock:
+        lines += ["", f"window: {_window(rewritten, plan)}"]
+    lines += ["", "sources"]
+    lines += _table(
+        [("name", "format", "version now", "version of the last run")]
+        + [
+            (
+                source.name,
+                source.provider,
+                str(source.version.version) if source.version else "-",
+                _before(facts, source.name),
+            )
+            for source in facts.sources
+        ]
+    )
+    if plan.steps:
+        lines += ["", "steps: " + " → ".join(step.kind for step in plan.steps)]
+    notes = [*plan.notes, *_notes(analysis)]
+    if notes:
+        lines += ["", "notes", *(f"  - {note}" for note in notes)]
+    return "\n".join(lines)
+
+
+def explain_json(facts: RunFacts, analysis: Analysis, rewritten: Rewritten, plan: Plan) -> str:
+    """The same as one JSON object."""
+    data: dict[str, Any] = {
+        "model": facts.model,
+        "as_of": facts.as_of,
+        "strategy": plan.strategy,
+        "strategies": [
+            {
+                "name": candidate.strategy,
+                "applies": candidate.applies,
+                "reasons": [{"code": r.code, "sentence": r.sentence} for r in candidate.reasons],
+                "cost": candidate.cost,
+            }
+            for candidate in plan.candidates
+        ],
+        "columns": [
+            {"name": c.name, "level": c.level.value, "kept": c.kept, "frozen": c.frozen, "cause": _cause(c.cause)}
+            for c in analysis.columns
+        ],
+        "predicates": [
+            {
+                "text": p.text,
+                "clause": p.clause,
+                "level": p.level.value,
+                "clock": p.clock,
+                "solved": p.solved,
+                "valid_from": p.valid_from,
+                "valid_to": p.valid_to,
+            }
+            for p in analysis.predicates
+        ],
+        "sources": [
+            {"name": s.name, "format": s.provider, "version": s.version.version if s.version else None}
+            for s in facts.sources
+        ],
+        "steps": [step.kind for step in plan.steps],
+        "notes": [*plan.notes, *_notes(analysis)],
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def _column(column: ColumnVerdict, plan: Plan) -> tuple[str, str, str, str]:
+    roles = {c.name.lower(): c for c in plan.columns}
+    staged = roles.get(column.name.lower())
+    kept = ("frozen" if column.frozen else "per key") if column.kept else "-"
+    if staged is not None and staged.fresh:
+        kept = "drawn anew: its expression changed"
+    cause = column.cause
+    because = f"{cause.function} (line {cause.line}, column {cause.column})" if cause else ""
+    if cause and cause.path:
+        because += f" through {' → '.join(cause.path)}"
+    return column.name, column.level.value, kept, because
+
+
+def _predicate(predicate: PredicateVerdict) -> Iterable[str]:
+    yield f"{predicate.clause} {predicate.text} [{predicate.level.value}]"
+    if predicate.clock and predicate.solved:
+        yield f"  valid from {predicate.valid_from or 'ever'} until {predicate.valid_to or 'ever'}"
+    elif predicate.clock:
+        yield "  follows the clock; evaluated at each run, because it could not be solved for the clock"
+
+
+def _window(rewritten: Rewritten, plan: Plan) -> str:
+    if not rewritten.clock_solved:
+        return "some predicate on the clock could not be solved, so every move of the clock recomputes"
+    record = plan.record
+    if plan.strategy == "NO_OP" and record is not None:
+        return f"the next row enters or leaves at {record.next_change_at or 'no time'} (UTC)"
+    return "rows enter and leave by the clock, with no change of a source"
+
+
+def _notes(analysis: Analysis) -> list[str]:
+    notes = [
+        f"column {column.name} shows the as-of instant of the latest run in every row; to keep the first value of each "
+        f"row, add freeze: [{column.name}]"
+        for column in analysis.columns
+        if Level.COMMAND in column.levels and not column.kept and column.level is Level.COMMAND
+    ]
+    notes += [
+        f"column {column.name} depends on the order in which rows are seen; a total order (ORDER BY … , unique_key) "
+        "makes it deterministic"
+        for column in analysis.columns
+        if column.level is Level.ORDER_DEPENDENT
+    ]
+    return notes
+
+
+def _before(facts: RunFacts, name: str) -> str:
+    record = facts.target.record
+    version = record.sources.get(name) if record else None
+    return str(version.version) if version else "-"
+
+
+def _cause(cause: Cause | None) -> dict[str, Any] | None:
+    if cause is None:
+        return None
+    return {"function": cause.function, "line": cause.line, "column": cause.column, "path": list(cause.path)}
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]

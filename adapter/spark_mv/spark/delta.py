@@ -1,0 +1,86 @@
+"""What Delta's history tells: versions, the bookkeeping of our commits, and who else wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spark_mv.maintenance.record import RunRecord, SourceVersion, read_record
+
+Rows = Sequence[Mapping[str, Any]]
+Query = Callable[[str], Rows]
+
+KEEPS_ROWS = frozenset(
+    {
+        "OPTIMIZE",
+        "VACUUM START",
+        "VACUUM END",
+        "SET TBLPROPERTIES",
+        "UNSET TBLPROPERTIES",
+        "CHANGE COLUMN",
+        "CHANGE COLUMNS",
+        "ADD CONSTRAINT",
+        "DROP CONSTRAINT",
+        "COMPUTE STATS",
+        "ANALYZE TABLE",
+        "CLUSTER BY",
+        "UPGRADE PROTOCOL",
+        "REORG",
+        "REORG TABLE UPGRADE UNIFORM",
+        "SET TABLE COMMENT",
+        "DOMAIN METADATA CLEANUP",
+        "ROW TRACKING BACKFILL",
+    }
+)
+"""Operations of Delta's history that leave the rows of a table as they are."""
+
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+FEW = 20
+
+
+@dataclass(frozen=True)
+class History:
+    """The target's history as far as it matters: its newest version, the newest bookkeeping, and the first operation
+    since (or during) that run which changed rows and was not ours."""
+
+    version: int
+    record: RunRecord | None
+    foreign_operation: str | None
+
+    @property
+    def intact(self) -> bool:
+        return self.record is not None and self.foreign_operation is None
+
+
+def latest_version(query: Query, table: str) -> SourceVersion | None:
+    """The newest version of a Delta table, or None when its history is empty."""
+    rows = query(f"describe history {table} limit 1")
+    return SourceVersion(int(rows[0]["version"]), str(rows[0]["timestamp"])) if rows else None
+
+
+def read_history(query: Query, table: str) -> History | None:
+    """The target's history. Looks at the newest commits first and at all of them only if none carries a record."""
+    rows = query(f"describe history {table} limit {FEW}")
+    if not rows:
+        return None
+    history = _history(rows)
+    if history.record is None and len(rows) == FEW:
+        history = _history(query(f"describe history {table}"))
+    return history
+
+
+def _history(rows: Rows) -> History:
+    foreign: str | None = None
+    for position, row in enumerate(rows):
+        record = read_record(row["userMetadata"])
+        if record is not None:
+            base = record.base_version if record.base_version is not None else int(row["version"]) - 1
+            during = [r for r in rows[position + 1 :] if int(r["version"]) > base]
+            for other in during:
+                if other["operation"] not in KEEPS_ROWS and not other["userMetadata"]:
+                    foreign = str(other["operation"])
+            return History(int(rows[0]["version"]), record, foreign)
+        if row["operation"] not in KEEPS_ROWS:
+            foreign = str(row["operation"])
+    return History(int(rows[0]["version"]), None, foreign)

@@ -1,0 +1,109 @@
+"""The adapter methods that the macros of `nondeterministic_mv` call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base import available
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
+
+from spark_mv.maintenance.errors import ConfigError, RefusedError, RunFailed
+
+if TYPE_CHECKING:
+    from spark_mv.spark.mv_run import MvRun
+
+logger = AdapterLogger("Spark")
+
+
+class MvMixin:
+    """Methods on top of dbt-spark's adapter. All SQL goes through the connection of the calling thread.
+
+    The engine is imported when the first model needs it: a project without one starts no slower for it.
+    """
+
+    def query(self, sql: str) -> list[dict[str, Any]]:
+        """Run one statement and return its rows as dictionaries by column name."""
+        _, cursor = self.connections.add_query(sql, auto_begin=False)  # type: ignore[attr-defined]
+        rows = cursor.fetchall() or []
+        names = [column[0] for column in (cursor.description or [])]
+        return [dict(zip(names, row, strict=False)) for row in rows]
+
+    def warn(self, text: str) -> None:
+        logger.warning(text)
+
+    def say(self, text: str) -> None:
+        """A line of progress on dbt's console."""
+        logger.info(text)
+
+    @available
+    def mv_begin(self, invocation: Mapping[str, Any]) -> MvRun:
+        """Facts, verdict and plan of one run; nothing is written yet. `invocation` is what the macro knows."""
+        from spark_mv.spark.mv_prepare import Invocation, prepare
+
+        try:
+            return prepare(self, Invocation.from_macro(invocation), self._mv_profile())
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
+
+    @available
+    def mv_execute(self, run: MvRun, step: Any, sql: str | None) -> str:
+        """Execute one step of the run with the statement that its macro rendered."""
+        try:
+            run.execute(step, sql)
+        except RunFailed as error:
+            raise DbtRuntimeError(str(error)) from error
+        return ""
+
+    @available
+    def mv_explain(self, invocation: Mapping[str, Any], form: str = "text") -> str:
+        """What the next run would do and why, as text or JSON; nothing is executed."""
+        from spark_mv.report.explain import explain_json, explain_text
+        from spark_mv.spark.mv_prepare import Invocation, look
+
+        try:
+            seen = look(self, Invocation.from_macro(invocation), self._mv_profile())
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
+        explain = explain_json if form == "json" else explain_text
+        return "\n" + explain(seen.facts, seen.analysis, seen.rewritten.rewritten, seen.plan)
+
+    @available
+    def mv_forget(self, relation: str, model: str, columns: Sequence[str], where: str | None) -> str:
+        """The table property that asks the next run to draw `columns` anew; earlier requests stay in it."""
+        from spark_mv.maintenance.forget import new_request, to_property
+        from spark_mv.spark.facts import target_facts
+
+        target = target_facts(self.query, relation, True)
+        kept = target.record.kept if target.record else {}
+        strange = [column for column in columns if column.lower() not in kept]
+        if not target.ours or strange:
+            raise CompilationError(
+                f"model {model}: {', '.join(strange) or relation} is not kept per key here; kept columns are "
+                f"{', '.join(sorted(kept)) or 'none'}. (Answers of AI functions: dbt run-operation recompute_ai)"
+            )
+        at = datetime.now(timezone.utc).isoformat()
+        return to_property([*target.forget, new_request(columns, where, at)])
+
+    @available
+    def mv_with_ctes(self, sql: str, ctes: Sequence[str]) -> str:
+        """The SELECT with the CTEs of ephemeral models in front, as dbt's compiler writes them."""
+        if not ctes:
+            return sql
+        match = re.match(r"(?is)\s*with\s", sql)
+        return f"with {', '.join(ctes)}, {sql[match.end() :]}" if match else f"with {', '.join(ctes)}\n{sql}"
+
+    def _mv_profile(self) -> Mapping[str, Any]:
+        credentials = self.config.credentials  # type: ignore[attr-defined]
+        return {
+            "ai": getattr(credentials, "ai", None) or {},
+            "functions": getattr(credentials, "functions", None) or {},
+            "embedded": str(getattr(credentials, "method", "")) == "session",
+        }
+
+    def mv_spark(self) -> Any:
+        """The SparkSession behind the calling thread's connection, or None where there is none in this process."""
+        return getattr(self.connections.get_thread_connection().handle, "spark", None)  # type: ignore[attr-defined]

@@ -1,0 +1,221 @@
+"""Facts → verdict → plan for one run: the path from what the macro hands over to a run ready to execute."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from spark_mv.maintenance.config import ModelConfig, read_config
+from spark_mv.maintenance.decide import decide, refuse
+from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
+from spark_mv.maintenance.plan import Plan
+from spark_mv.query import analyze
+from spark_mv.query.verdict import Analysis, Level
+from spark_mv.spark.as_of import as_of_instant, utc_text
+from spark_mv.spark.facts import query_columns, session_facts, source_facts, target_facts
+from spark_mv.spark.mv_ai import AiRunner, ai_runner
+from spark_mv.spark.mv_rewrite import RewriteResult, rewrite
+from spark_mv.spark.mv_run import MvRun
+
+LEFTOVER_AGE = 24 * 3600
+"""Seconds after which a staging table belongs to a run that is surely dead. An embedded catalogue has one process only,
+so there every leftover is dead at once."""
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """What the materialization hands over. Relation names are rendered; `relation_names` lists the schema's tables."""
+
+    unique_id: str
+    name: str
+    sql: str
+    config: Mapping[str, Any]
+    explicit: frozenset[str]
+    target: str
+    schema: str
+    identifier: str
+    target_exists: bool
+    state_exists: bool
+    relation_names: tuple[str, ...]
+    started_at: datetime
+    as_of: Any = None
+    functions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    invocation_id: str = ""
+    full_refresh: bool = False
+    partial: bool = False
+
+    @classmethod
+    def from_macro(cls, values: Mapping[str, Any]) -> Invocation:
+        """From the dictionary that the macro builds."""
+        model = values["model"]
+        config = {key: value for key, value in dict(model["config"]).items() if value is not None}
+        explicit = frozenset(dict(model.get("unrendered_config") or config))
+        if "on_schema_change" not in explicit:
+            config.pop("on_schema_change", None)
+        return cls(
+            unique_id=model["unique_id"],
+            name=model["name"],
+            sql=values["sql"],
+            config=config,
+            explicit=explicit,
+            target=values["target"],
+            schema=values["schema"],
+            identifier=values["identifier"],
+            target_exists=bool(values["target_exists"]),
+            state_exists=f"{values['identifier']}__state".lower() in {n.lower() for n in values["relation_names"]},
+            relation_names=tuple(values["relation_names"]),
+            started_at=values["started_at"],
+            as_of=values.get("as_of"),
+            functions=values.get("functions") or {},
+            invocation_id=values.get("invocation_id") or "",
+            full_refresh=bool(values.get("full_refresh")),
+            partial=bool(values.get("partial")),
+        )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that is known of a run before it starts; `explain_mv` prints it, `prepare` executes it."""
+
+    invocation: Invocation
+    analysis: Analysis
+    config: ModelConfig
+    facts: RunFacts
+    rewritten: RewriteResult
+    plan: Plan
+    as_of: datetime
+    runner: AiRunner | None
+
+
+def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> MvRun:
+    """A run ready to execute. Raises ConfigError, RefusedError or ValueError before anything is touched."""
+    prepared = look(adapter, invocation, profile)
+    stamp = f"{int(time.time()):x}_{invocation.invocation_id[:8]}"
+
+    def beside(suffix: str) -> str:
+        return f"{invocation.schema}.`{invocation.identifier}__{suffix}`"
+
+    return MvRun(
+        session=adapter,
+        plan=prepared.plan,
+        relations={
+            "target": invocation.target,
+            "stage": beside(f"mv_stage_{stamp}"),
+            "state": beside("state"),
+            "state_stage": beside(f"mv_stage_s_{stamp}"),
+        },
+        app_id=f"spark_mv:{invocation.unique_id}",
+        as_of=prepared.facts.as_of,
+        leftovers=_leftovers(invocation, bool(profile.get("embedded"))) if prepared.plan.steps else (),
+        must_drop=_in_the_way(prepared.facts.target),
+        ai_round=prepared.runner.run if prepared.runner else None,
+        on_ai_error=prepared.config.on_ai_error,
+        next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
+    )
+
+
+def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Prepared:
+    """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood)."""
+    query: Callable[[str], list[dict[str, Any]]] = adapter.query
+    config = read_config(invocation.name, invocation.config)
+    functions = {**profile.get("functions", {}), **invocation.functions}
+    session = session_facts(query)
+    as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone)
+    analysis, sources = _analyze(query, invocation, config, functions)
+    facts = RunFacts(
+        model=invocation.name,
+        as_of=utc_text(as_of),
+        time_zone=session.time_zone,
+        invocation_id=invocation.invocation_id,
+        sources=tuple(sources.values()),
+        target=target_facts(query, invocation.target, invocation.target_exists),
+        full_refresh=invocation.full_refresh,
+        partial=invocation.partial,
+    )
+    refuse(facts, analysis)
+    schemas = {name: {c.name: c.type for c in source.columns} for name, source in sources.items()}
+    runner = None
+    if Level.AI in analysis.levels:
+        runner = ai_runner(
+            adapter,
+            invocation.schema,
+            invocation.name,
+            invocation.invocation_id,
+            config,
+            profile,
+            functions,
+            as_of,
+        )
+    result = rewrite(
+        invocation.sql,
+        analysis,
+        as_of,
+        session,
+        schemas,
+        lambda sql: query_columns(query, sql),
+        runner.context if runner else None,
+    )
+    if result.errors:
+        raise RefusedError("\n".join(error.message for error in result.errors))
+    if runner:
+        runner.plan = result.ai
+    remembers = config.on_source_delete == "keep" and result.rewritten.clock
+    state = target_facts(query, f"{invocation.schema}.`{invocation.identifier}__state`", invocation.state_exists)
+    plan = decide(
+        replace(facts, pins=dict(result.rewritten.pins)),
+        analysis,
+        config,
+        result.rewritten,
+        state=state if remembers else TargetFacts(),
+        ai_identity=runner.identity_text if runner else "",
+    )
+    return Prepared(invocation, analysis, config, facts, result, plan, as_of, runner)
+
+
+def _analyze(
+    query: Callable[[str], list[dict[str, Any]]],
+    invocation: Invocation,
+    config: ModelConfig,
+    functions: Mapping[str, Mapping[str, Any]],
+) -> tuple[Analysis, dict[str, SourceFacts]]:
+    """The verdict with the columns of all sources known and views looked through. Views may stand on views."""
+    sources: dict[str, SourceFacts] = {}
+    while True:
+        analysis = analyze(
+            invocation.sql,
+            unique_key=config.unique_key,
+            schemas={name: {c.name: c.type for c in source.columns} for name, source in sources.items()} or None,
+            functions=functions,
+            freeze=config.freeze,
+            views={name: source.view_text for name, source in sources.items() if source.view_text},
+            model=invocation.name,
+        )
+        new = source_facts(query, [table.name for table in analysis.tables], sources)
+        if not new:
+            return analysis, sources
+        sources.update(new)
+
+
+def _in_the_way(target: TargetFacts) -> bool:
+    """Whether something of this name exists that CREATE OR REPLACE TABLE … USING delta cannot replace."""
+    return target.exists and (not target.is_table or target.provider != "delta")
+
+
+def _leftovers(invocation: Invocation, embedded: bool) -> tuple[str, ...]:
+    prefix = f"{invocation.identifier}__mv_stage_".lower()
+    dead = []
+    for name in invocation.relation_names:
+        if not name.lower().startswith(prefix):
+            continue
+        stamp = name[len(prefix) :].removeprefix("s_").split("_")[0]
+        try:
+            age = time.time() - int(stamp, 16)
+        except ValueError:
+            continue
+        if embedded or age > LEFTOVER_AGE:
+            dead.append(f"{invocation.schema}.`{name}`")
+    return tuple(dead)

@@ -1,0 +1,237 @@
+"""One run of one model: hands the plan's steps to the materialization one by one and executes what its macros render.
+
+No decision is taken here that the plan has not named: a step is skipped only by its `when`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
+
+from spark_mv.maintenance.columns import StagedColumn
+from spark_mv.maintenance.errors import RunFailed
+from spark_mv.maintenance.plan import Plan, Step
+from spark_mv.spark.delta import USER_METADATA, latest_version
+from spark_mv.spark.mv_response import VERBS, MvResponse, message
+
+PUBLISHES = frozenset({"merge_into", "replace_table", "record_only"})
+TXN_APP = "spark.databricks.delta.write.txnAppId"
+TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+
+
+class Session(Protocol):
+    """What a run needs of the adapter."""
+
+    def query(self, sql: str) -> list[dict[str, Any]]: ...
+    def warn(self, text: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A step as the macros see it: its kind, and its arguments with relation names filled in."""
+
+    kind: str
+    args: Mapping[str, Any]
+
+
+@dataclass
+class MvRun:
+    """`relations` gives the rendered name of each symbolic relation: target, stage, state, state_stage. `ai_round`
+    executes the AI calls of one round and returns their outcome."""
+
+    session: Session
+    plan: Plan
+    relations: Mapping[str, str]
+    app_id: str
+    as_of: str
+    leftovers: tuple[str, ...] = ()
+    must_drop: bool = False
+    ai_round: Callable[[int], Any] | None = None
+    on_ai_error: str = "null"
+    counts: dict[str, int] = field(default_factory=dict)
+    statements: int = 0
+    verb: str = "NO_OP"
+    next_change_at: str | None = None
+    ai: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the run made the table anew, so that comments, grants and constraints have to be set again."""
+        return self.verb in ("CREATE", "REPLACE")
+
+    def steps(self) -> Iterator[StepView]:
+        """The steps to execute, in order. What a step finds out decides whether later ones with a `when` are due."""
+        for relation in self.leftovers:
+            self._statement(f"drop table if exists {relation}")
+        try:
+            for step in self.plan.steps:
+                if step.when is None or self.counts.get(step.when, 0):
+                    yield self._view(step)
+        finally:
+            self._drop_stages()
+
+    def execute(self, step: StepView, sql: str | None) -> None:
+        """Execute one rendered step and take in what it says."""
+        try:
+            handler = getattr(self, f"_do_{step.kind}", None)
+            if handler is not None:
+                handler(step, sql)
+            elif step.kind in PUBLISHES and step.args["relation"] == self.relations["target"]:
+                self._publish(step, sql or "")
+            else:
+                self._statement(sql or "")
+        except BaseException:
+            self._drop_stages()
+            raise
+
+    def response(self) -> MvResponse:
+        """The response for dbt: counts as fields, and as one line."""
+        counts = self.counts
+        response = MvResponse(
+            _message="",
+            code=self.verb,
+            rows_affected=sum(counts.get(k, 0) for k in ("inserted", "updated", "deleted")),
+            strategy=self.plan.strategy,
+            rows_inserted=counts.get("inserted", 0),
+            rows_updated=counts.get("updated", 0),
+            rows_deleted=counts.get("deleted", 0),
+            rows_evicted=counts.get("evicted", 0),
+            values_kept=counts.get("kept", 0),
+            ai_calls=self.ai.get("calls", 0),
+            ai_reused=self.ai.get("reused", 0),
+            ai_errors=self.ai.get("errors", 0),
+            ai_pending=self.ai.get("left_for_later", 0),
+            as_of=self.as_of,
+            next_change_at=self.next_change_at,
+            statements=self.statements,
+        )
+        why = self.plan.reasons[0].sentence if self.plan.strategy == "NO_OP" and self.plan.reasons else ""
+        response._message = message(response, self.verb, why)
+        return response
+
+    # --- what single kinds of step do beyond running their statement
+
+    def _do_ai_round(self, step: StepView, sql: str | None) -> None:
+        assert self.ai_round is not None
+        outcome = self.ai_round(int(step.args["round"]))
+        for name in ("calls", "reused", "errors", "left_for_later"):
+            self.ai[name] = self.ai.get(name, 0) + int(getattr(outcome, name))
+        if outcome.errors and self.on_ai_error == "fail":
+            raise RunFailed(
+                f"model {self.plan.model}: {outcome.errors:,} AI calls failed and on_ai_error is fail, so nothing was "
+                "changed. Answers that came are kept and will not be paid again; see the errors in the result table, "
+                "and run again once their cause is gone"
+            )
+        if outcome.errors:
+            self.session.warn(
+                f"model {self.plan.model}: {outcome.errors:,} AI calls failed; their values are NULL until a later run "
+                "gets an answer (see status and error in the result table)"
+            )
+
+    def _do_check_stage(self, step: StepView, sql: str | None) -> None:
+        row = self._statement(sql or "")[0]
+        if row["duplicate_keys"] or row["null_keys"]:
+            keys = ", ".join(step.args["keys"])
+            found = []
+            if row["duplicate_keys"]:
+                found.append(
+                    f"{row['duplicate_keys']:,} rows share a key with another, e.g. {row['duplicate_example']}"
+                )
+            if row["null_keys"]:
+                found.append(f"{row['null_keys']:,} rows have a NULL in it, e.g. {row['null_example']}")
+            raise RunFailed(
+                f"model {self.plan.model}: unique_key ({keys}) does not identify the rows of the query: "
+                f"{'; '.join(found)}. The table was not touched. Remove the repeats in the query (for example with "
+                "row_number() = 1 per key), or name the columns that do identify a row"
+            )
+        if step.args.get("into") == "state":
+            self.counts["state_changed"] = int(row["inserted"] + row["updated"])
+            return
+        for name in ("inserted", "updated", "deleted"):
+            self.counts[name] = int(row[name])
+        self.counts["changed"] = sum(self.counts[name] for name in ("inserted", "updated", "deleted"))
+        self.counts["unchanged"] = int(self.counts["changed"] == 0)
+        if row.get("target_rows") is not None:
+            self.counts["kept"] = int(row["target_rows"]) - self.counts["deleted"]
+
+    def _do_count_evicted(self, step: StepView, sql: str | None) -> None:
+        self.counts["evicted"] = int(self._statement(sql or "")[0]["evicted"])
+
+    def _do_next_change(self, step: StepView, sql: str | None) -> None:
+        value = next(iter(self._statement(sql or "")[0].values()))
+        self.next_change_at = str(value) if value is not None else None
+
+    # --- publishing
+
+    def _publish(self, step: StepView, sql: str) -> None:
+        assert self.plan.record is not None
+        base = self.plan.record.base_version
+        record = replace(
+            self.plan.record,
+            next_change_at=self.next_change_at,
+            ai_pending=self.ai.get("errors", 0) + self.ai.get("left_for_later", 0),
+        )
+        with self._tagged({USER_METADATA: record.to_json(), **self._turn(base)}):
+            rows = self._statement(sql)
+        published = bool(rows)
+        if step.kind != "merge_into":
+            published = base is None or self._newer_than(base, step.args["relation"])
+        if not published:
+            raise RunFailed(
+                f"model {self.plan.model}: another run published a new version of the table while this one was working, "
+                "so this one changed nothing. Run it again: it continues from the new state and pays no AI answer twice"
+            )
+        self.verb = VERBS.get(step.kind, "MERGE")
+        if step.kind == "replace_table" and base is None:
+            self.verb = "CREATE"
+
+    def _turn(self, base: int | None) -> dict[str, str]:
+        """Delta skips a write whose (application, version) is not above the last one: of two runs that started from the
+        same version of the table, only the first can publish."""
+        return {} if base is None else {TXN_APP: self.app_id, TXN_VERSION: str(base + 1)}
+
+    def _newer_than(self, base: int, relation: str) -> bool:
+        latest = latest_version(self._statement, relation)
+        return latest is not None and latest.version > base
+
+    @contextmanager
+    def _tagged(self, settings: Mapping[str, str]) -> Iterator[None]:
+        """Settings for one statement. They tag every later commit of the session until they are reset."""
+        try:
+            for key, value in settings.items():
+                self.session.query(f"set `{key}` = `{value.replace('`', '``')}`")
+            yield
+        finally:
+            for key in settings:
+                self.session.query(f"reset `{key}`")
+
+    # --- plumbing
+
+    def _statement(self, sql: str) -> list[dict[str, Any]]:
+        self.statements += 1
+        return self.session.query(sql)
+
+    def _drop_stages(self) -> None:
+        for name in ("stage", "state_stage"):
+            if any(step.args.get("into") == name for step in self.plan.steps):
+                try:
+                    self.session.query(f"drop table if exists {self.relations[name]}")
+                except Exception as error:  # a leftover is dropped by the next run; the first error matters more
+                    self.session.warn(f"could not drop {self.relations[name]}: {error}")
+
+    def _view(self, step: Step) -> StepView:
+        args: dict[str, Any] = {}
+        for name, value in step.args.items():
+            if isinstance(value, str) and value in self.relations:
+                args[name] = self.relations[value]
+            elif name == "query" and isinstance(value, str):
+                args[name] = value.replace("{state}", self.relations["state"])
+            elif isinstance(value, tuple) and value and isinstance(value[0], StagedColumn):
+                args[name] = [{**asdict(column), "role": column.role.value} for column in value]
+            else:
+                args[name] = value
+        if step.args.get("into") == "state":
+            args["into"] = "state"
+        return StepView(step.kind, args)

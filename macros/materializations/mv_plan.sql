@@ -1,0 +1,43 @@
+{#- The seam between the materialization and the engine. -#}
+{% macro mv_plan(target_relation, existing_relation, sql) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- if adapter.type() != 'spark_mv' -%}
+    {%- do exceptions.raise_compiler_error(
+        "nondeterministic_mv needs the adapter of dbt-spark-mv: pip install dbt-spark-mv and set `type: spark_mv` in the "
+        ~ "profile (all methods of dbt-spark work there); this target is `type: " ~ adapter.type() ~ "`"
+    ) -%}
+  {%- endif -%}
+  {{ return(adapter.mv_begin(mv.mv_invocation(model, target_relation, existing_relation, sql))) }}
+{%- endmacro %}
+
+{#- What the engine cannot know by itself. -#}
+{% macro mv_invocation(node, target_relation, existing_relation, sql) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- set names = [] -%}
+  {%- for relation in adapter.list_relations(target_relation.database, target_relation.schema) -%}
+    {%- do names.append(relation.identifier) -%}
+  {%- endfor -%}
+  {{ return({
+      'model': node,
+      'sql': sql,
+      'target': target_relation | string,
+      'schema': target_relation.without_identifier() | string,
+      'identifier': target_relation.identifier,
+      'target_exists': existing_relation is not none,
+      'relation_names': names,
+      'started_at': run_started_at,
+      'as_of': var('as_of', none),
+      'functions': var('functions', {}),
+      'invocation_id': invocation_id,
+      'full_refresh': should_full_refresh(),
+      'partial': mv.mv_partial(),
+  }) }}
+{%- endmacro %}
+
+{#- A view, or a table of another format, cannot be replaced in place. The engine has refused it unless the user asked
+    for --full-refresh. -#}
+{% macro mv_make_way(run, existing_relation) -%}
+  {%- if existing_relation is not none and run.must_drop -%}
+    {%- do adapter.drop_relation(existing_relation) -%}
+  {%- endif -%}
+{%- endmacro %}

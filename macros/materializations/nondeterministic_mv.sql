@@ -1,0 +1,33 @@
+{#- A table of contents: the plan decides, the macros in ../statements write the SQL, the adapter executes it. -#}
+{% materialization nondeterministic_mv, adapter='spark', supported_languages=['sql'] %}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set grant_config = config.get('grants') -%}
+
+  {{ run_hooks(pre_hooks) }}
+
+  {%- if mv.mv_is_guarded(existing_relation) -%}
+    {%- do mv.mv_skip_guarded(target_relation) -%}
+  {%- else -%}
+    {%- if config.get('contract').enforced -%}
+      {%- do mv.mv_check_contract(compiled_code) -%}
+    {%- endif -%}
+    {%- set run = mv.mv_plan(target_relation, existing_relation, compiled_code) -%}
+    {%- do mv.mv_make_way(run, existing_relation) -%}
+    {%- for step in run.steps() -%}
+      {%- do adapter.mv_execute(run, step, mv.mv_statement(step)) -%}
+    {%- endfor -%}
+    {%- do store_result('main', response=run.response()) -%}
+
+    {%- if run.replaced -%}
+      {%- do mv.mv_persist_constraints(target_relation) -%}
+      {%- do persist_docs(target_relation, model) -%}
+    {%- endif -%}
+    {%- do apply_grants(target_relation, grant_config, should_revoke(existing_relation, full_refresh_mode=run.replaced)) -%}
+  {%- endif -%}
+
+  {{ run_hooks(post_hooks) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

@@ -1,0 +1,22 @@
+{#- Say what the next run of a model would do, and why, without doing it.
+
+    dbt run-operation explain_mv --args '{model: tickets}'           (add format: json for JSON) -#}
+{% macro explain_mv(model, format='text') -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- set node = mv.mv_node(model) -%}
+  {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias, type='table') -%}
+  {%- set existing = adapter.get_relation(node.database, node.schema, node.alias) -%}
+  {%- set sql = mv.mv_compiled(node) -%}
+  {%- do log(adapter.mv_explain(mv.mv_invocation(node, relation, existing, sql), format), info=true) -%}
+{%- endmacro %}
+
+{#- The model's SQL with refs resolved. Ephemeral models become CTEs, as dbt's compiler makes them. -#}
+{% macro mv_compiled(node) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- set sql = render(node.raw_code) -%}
+  {%- set ctes = [] -%}
+  {%- for parent in node.depends_on.nodes if graph.nodes.get(parent) and graph.nodes[parent].config.materialized == 'ephemeral' -%}
+    {%- do ctes.append('__dbt__cte__' ~ graph.nodes[parent].name ~ ' as (\n' ~ mv.mv_compiled(graph.nodes[parent]) ~ '\n)') -%}
+  {%- endfor -%}
+  {{ return(adapter.mv_with_ctes(sql, ctes)) }}
+{%- endmacro %}

@@ -1,0 +1,36 @@
+{#- Forget kept values: the next run draws the named columns anew, for all rows or those where `where` holds.
+
+    dbt run-operation forget_values --args '{model: tickets, columns: [split], where: "ticket_id < 100"}' -#}
+{% macro forget_values(model, columns, where=none) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- set node = mv.mv_node(model) -%}
+  {%- set relation = mv.mv_existing(node) -%}
+  {%- set names = [columns] if columns is string else columns -%}
+  {%- set value = adapter.mv_forget(relation | string, node.name, names, where) -%}
+  {%- call statement('forget_values') -%}
+    alter table {{ relation }} set tblproperties ('spark_mv.forget' = '{{ value }}')
+  {%- endcall -%}
+  {%- do log(node.name ~ ": the next run draws " ~ names | join(', ') ~ " anew" ~ (" where " ~ where if where else " for all rows"), info=true) -%}
+{%- endmacro %}
+
+{#- The model of that name in the project, or an error that lists what there is. -#}
+{% macro mv_node(model) -%}
+  {%- set found = [] -%}
+  {%- set names = [] -%}
+  {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.config.materialized == 'nondeterministic_mv' -%}
+    {%- do names.append(node.name) -%}
+    {%- if node.name == model or node.unique_id == model -%}{%- do found.append(node) -%}{%- endif -%}
+  {%- endfor -%}
+  {%- if not found -%}
+    {%- do exceptions.raise_compiler_error("no nondeterministic_mv named '" ~ model ~ "'; this project has: " ~ (names | sort | join(', ') or 'none')) -%}
+  {%- endif -%}
+  {{ return(found[0]) }}
+{%- endmacro %}
+
+{% macro mv_existing(node) -%}
+  {%- set relation = adapter.get_relation(node.database, node.schema, node.alias) -%}
+  {%- if relation is none -%}
+    {%- do exceptions.raise_compiler_error(node.name ~ " has not been built yet; run it first") -%}
+  {%- endif -%}
+  {{ return(relation) }}
+{%- endmacro %}

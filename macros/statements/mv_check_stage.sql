@@ -1,0 +1,25 @@
+{#- One row about the staged rows: how many of each kind, and whether the key identifies them. -#}
+{% macro mv_check_stage(args) -%}
+  {{ return(adapter.dispatch('mv_check_stage', 'dbt')(args)) }}
+{%- endmacro %}
+
+{% macro default__mv_check_stage(args) -%}
+  {%- set null_key -%}
+    ({% for key in args['keys'] %}{{ adapter.quote(key) }} is null{{ ' or ' if not loop.last }}{% endfor %})
+  {%- endset -%}
+  {%- set key_text -%}
+    to_json(named_struct({% for key in args['keys'] %}'{{ key }}', {{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false'))
+  {%- endset -%}
+select
+  count_if(__mv_op = 'I') as inserted,
+  count_if(__mv_op = 'U') as updated,
+  count_if(__mv_op = 'D') as deleted,
+  count_if(__mv_n > 1 and not {{ null_key }}) as duplicate_keys,
+  min(case when __mv_n > 1 and not {{ null_key }} then {{ key_text }} end) as duplicate_example,
+  count_if({{ null_key }}) as null_keys,
+  min(case when {{ null_key }} then {{ key_text }} end) as null_example
+  {%- if args['count_target'] %},
+  (select count(*) from {{ args['count_target'] }}) as target_rows
+  {%- endif %}
+from {{ args['stage'] }}
+{%- endmacro %}

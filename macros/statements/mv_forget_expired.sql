@@ -1,0 +1,8 @@
+{#- Rows whose window has passed need not be remembered any longer. -#}
+{% macro mv_forget_expired(args) -%}
+  {{ return(adapter.dispatch('mv_forget_expired', 'dbt')(args)) }}
+{%- endmacro %}
+
+{% macro default__mv_forget_expired(args) -%}
+delete from {{ args['relation'] }} where __mv_valid_to <= {{ args['as_of'] }}
+{%- endmacro %}

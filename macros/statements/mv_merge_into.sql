@@ -1,0 +1,22 @@
+{#- Publish the staged rows: inserts, updates, deletes and evictions in one commit. The source is the staging table
+    itself, never a view or the model's SQL. -#}
+{% macro mv_merge_into(args) -%}
+  {{ return(adapter.dispatch('mv_merge_into', 'dbt')(args)) }}
+{%- endmacro %}
+
+{% macro default__mv_merge_into(args) -%}
+  {%- set keys = args['columns'] | selectattr('role', 'equalto', 'key') | list -%}
+merge into {{ args['relation'] }} t
+using {{ args['stage'] }} s
+on {% for key in keys %}t.{{ adapter.quote(key['name']) }} = s.{{ adapter.quote(key['name']) }}{{ ' and ' if not loop.last }}{% endfor %}
+when matched and s.__mv_op = 'D' then delete
+when matched then update set
+  {%- for column in args['columns'] %}
+  {{ adapter.quote(column['name']) }} = s.{{ adapter.quote(column['name']) }}{{ ',' if not loop.last }}
+  {%- endfor %}
+when not matched and s.__mv_op <> 'D' then insert (
+  {%- for column in args['columns'] %}{{ adapter.quote(column['name']) }}{{ ', ' if not loop.last }}{% endfor -%}
+) values (
+  {%- for column in args['columns'] %}s.{{ adapter.quote(column['name']) }}{{ ', ' if not loop.last }}{% endfor -%}
+)
+{%- endmacro %}

@@ -1,0 +1,108 @@
+{#- Write the rows that differ between the query and the target to a staging table, each with a marker:
+    I (new), U (differs), D (gone), = (same; only where all rows are staged).
+
+    Written, not viewed: draws and model answers must not be evaluated again by the statement that publishes them.
+    `__mv_n` counts the rows of the query that share a key, so that repeats are found whatever else changed. -#}
+{% macro mv_stage_changes(args) -%}
+  {{ return(adapter.dispatch('mv_stage_changes', 'dbt')(args)) }}
+{%- endmacro %}
+
+{% macro default__mv_stage_changes(args) -%}
+  {%- set keys = args['columns'] | selectattr('role', 'equalto', 'key') | list -%}
+create table {{ args['into'] }} using parquet as
+with __mv_query as (
+  select *, count(*) over (partition by {% for key in keys %}{{ adapter.quote(key['name']) }}{{ ', ' if not loop.last }}{% endfor %}) as __mv_n
+  from (
+{{ args['query'] }}
+  )
+)
+{%- if args['target'] is none %}
+select
+  'I' as __mv_op,
+  {%- for column in args['columns'] %}
+  {{ mv_staged_query_value(column) }} as {{ adapter.quote(column['name']) }},
+  {%- endfor %}
+  q.__mv_n
+from __mv_query q
+{%- else %}
+{%- set join = 'left' if args['keep_missing'] and not args['all_rows'] else 'full outer' %}
+, __mv_both as (
+  select
+    q.__mv_n as __mv_n,
+    t.__mv_there as __mv_there,
+    {{ mv_staged_differs(args['columns']) }} as __mv_differs,
+    {%- set updated %}{{ mv_staged_differs(args['columns'] | selectattr('role', 'equalto', 'data') | list) }}{% endset -%}
+    {%- for column in args['columns'] %}
+    {{ mv_staged_value(column, updated, args['keep_missing']) }} as {{ adapter.quote(column['name']) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+  from __mv_query q
+  {{ join }} join (select *, true as __mv_there{% for flag in args['forget'] %}, coalesce({{ flag['where'] }}, false) as {{ flag['name'] }}{% endfor %} from {{ args['target'] }}) t
+    on {% for key in keys %}q.{{ adapter.quote(key['name']) }} = t.{{ adapter.quote(key['name']) }}{{ ' and ' if not loop.last }}{% endfor %}
+)
+select
+  case
+    when __mv_there is null then 'I'
+    when __mv_n is null then {{ "'='" if args['keep_missing'] else "'D'" }}
+    when __mv_differs then 'U'
+    else '='
+  end as __mv_op,
+  {%- for column in args['columns'] %}
+  {{ adapter.quote(column['name']) }},
+  {%- endfor %}
+  __mv_n
+from __mv_both
+{%- if not args['all_rows'] %}
+where __mv_there is null or __mv_n is null or __mv_n > 1 or __mv_differs
+{%- endif %}
+{%- endif %}
+{%- endmacro %}
+
+{#- The value that the query gives, in the type of the target; NULL where only the target has the column. -#}
+{% macro mv_staged_query_value(column) -%}
+  {%- if not column['in_query'] -%}cast(null as {{ column['type'] }})
+  {%- elif column['cast'] -%}cast(q.{{ adapter.quote(column['name']) }} as {{ column['type'] }})
+  {%- else -%}q.{{ adapter.quote(column['name']) }}
+  {%- endif -%}
+{%- endmacro %}
+
+{#- The value that is staged. A row that the query lacks carries the target's values. -#}
+{% macro mv_staged_value(column, updated, keep_missing) -%}
+  {%- set name = adapter.quote(column['name']) -%}
+  {%- set from_query = mv_staged_query_value(column) -%}
+  {%- if not column['in_target'] -%}
+    {{ from_query }}
+  {%- elif column['role'] == 'key' -%}
+    coalesce({{ from_query }}, t.{{ name }})
+  {%- elif not column['in_query'] -%}
+    t.{{ name }}
+  {%- elif column['role'] == 'kept' and not column['fresh'] -%}
+    case when t.__mv_there is null{{ ' or (q.__mv_n is not null and ' ~ updated ~ ')' if column['redraw'] }}
+      {%- for flag in column['forget'] %} or (q.__mv_n is not null and t.{{ flag }}){% endfor %} then {{ from_query }} else {{ mv_cast_target(column) }} end
+  {%- else -%}
+    case when q.__mv_n is null then {{ mv_cast_target(column) }} else {{ from_query }} end
+  {%- endif -%}
+{%- endmacro %}
+
+{% macro mv_cast_target(column) -%}
+  {%- set name = adapter.quote(column['name']) -%}
+  {%- if column['retyped'] -%}cast(t.{{ name }} as {{ column['type'] }}){%- else -%}t.{{ name }}{%- endif -%}
+{%- endmacro %}
+
+{#- Whether the query's row differs from the target's. Kept columns are read back, so they never differ, unless their own
+    expression changed. Types that Spark cannot compare are compared as JSON. -#}
+{% macro mv_staged_differs(columns) -%}
+  {%- set tests = [] -%}
+  {%- for column in columns if column['role'] != 'key' -%}
+    {%- set name = adapter.quote(column['name']) -%}
+    {%- for flag in column['forget'] -%}{%- do tests.append('t.' ~ flag) -%}{%- endfor -%}
+    {%- if column['fresh'] or (column['in_query'] and not column['in_target']) -%}
+      {%- do tests.append('true') -%}
+    {%- elif column['role'] == 'kept' or not column['in_query'] -%}
+    {%- elif column['as_json'] -%}
+      {%- do tests.append("not (to_json(named_struct('v', " ~ mv_staged_query_value(column) ~ ")) <=> to_json(named_struct('v', " ~ mv_cast_target(column) ~ ")))") -%}
+    {%- else -%}
+      {%- do tests.append('not (' ~ mv_staged_query_value(column) ~ ' <=> ' ~ mv_cast_target(column) ~ ')') -%}
+    {%- endif -%}
+  {%- endfor -%}
+  ({{ tests | join(' or ') if tests else 'false' }})
+{%- endmacro %}

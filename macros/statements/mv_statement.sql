@@ -1,0 +1,16 @@
+{#- The SQL of one step of a plan, or none for a step that is no SQL. One macro a kind, found by its name; each can be
+    overridden in a project as `default__…` of adapter.dispatch is. -#}
+{% macro mv_statement(step) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- if step.kind == 'stage_changes' -%}{{ return(mv.mv_stage_changes(step.args)) }}
+  {%- elif step.kind == 'check_stage' -%}{{ return(mv.mv_check_stage(step.args)) }}
+  {%- elif step.kind == 'count_evicted' -%}{{ return(mv.mv_count_evicted(step.args)) }}
+  {%- elif step.kind == 'merge_into' -%}{{ return(mv.mv_merge_into(step.args)) }}
+  {%- elif step.kind == 'replace_table' -%}{{ return(mv.mv_replace_table(step.args)) }}
+  {%- elif step.kind == 'record_only' -%}{{ return(mv.mv_record_only(step.args)) }}
+  {%- elif step.kind == 'forget_expired' -%}{{ return(mv.mv_forget_expired(step.args)) }}
+  {%- elif step.kind == 'next_change' -%}{{ return(step.args['query']) }}
+  {%- elif step.kind == 'ai_round' -%}{{ return(none) }}
+  {%- else -%}{%- do exceptions.raise_compiler_error("nondeterministic_mv: no statement for step " ~ step.kind) -%}
+  {%- endif -%}
+{%- endmacro %}
