@@ -139,7 +139,9 @@ class SourceTable:
 class Shape:
     """What kind of query it is, seen as a whole; decides which strategies can apply."""
 
-    row_wise: bool = True  # every output row comes from one row of each joined table: no grouping, DISTINCT, window, set operation
+    row_wise: bool = (
+        True  # every output row comes from one row of each joined table: no grouping, DISTINCT, window, set operation
+    )
     aggregate: bool = False
     distinct: bool = False
     window: bool = False
@@ -170,7 +172,9 @@ class Analysis:
     columns: tuple[ColumnVerdict, ...]
     predicates: tuple[PredicateVerdict, ...] = ()
     tables: tuple[SourceTable, ...] = ()
-    functions: tuple[tuple[str, Level, int, int], ...] = ()  # calls that are not deterministic: name, level, line, column
+    functions: tuple[
+        tuple[str, Level, int, int], ...
+    ] = ()  # calls that are not deterministic: name, level, line, column
     shape: Shape = field(default_factory=Shape)
     errors: tuple[QueryError, ...] = ()
     clauses: tuple[ClauseVerdict, ...] = ()

@@ -1,0 +1,160 @@
+"""`analyze`: the verdict on one model's SELECT."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from .catalogue import declared_levels
+from .facts import Field, OpenPart, Relation, digest
+from .parse import parse
+from .relations import cte_relation, query
+from .rules import forbid_per_row
+from .verdict import Analysis, ColumnVerdict, Level, QueryError, Shape, SourceTable
+from .walk import Env, Text, Walk
+
+
+def analyze(
+    sql: str,
+    *,
+    unique_key: str | Iterable[str] = (),
+    schemas: Mapping[str, Mapping[str, str]] | None = None,
+    functions: Mapping[str, Any] | None = None,
+    freeze: str | Iterable[str] = (),
+    views: Mapping[str, str] | None = None,
+    model: str = "model",
+) -> Analysis:
+    """The level of every part of `sql`, with cause and position, and all that is wrong with it.
+
+    `schemas` maps table names as written (parts joined by dots) to {column: Spark type}; a table that is not in it
+    has unknown columns. `functions` maps declared functions to {"determinism": level}; `views` maps view names to
+    their SQL, which is looked through. Never raises for bad SQL: `Analysis.errors` says what is wrong.
+    """
+    key = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key)
+    frozen = (freeze,) if isinstance(freeze, str) else tuple(freeze)
+    declared, problems = declared_levels(functions)
+    parsed = parse(sql)
+    if isinstance(parsed, QueryError):
+        error = replace(parsed, message=_parse_message(model, parsed))
+        return Analysis(sql, digest("text", sql), (), shape=Shape(row_wise=False, opaque=True), errors=(error,))
+
+    def run(fingerprints: frozenset[str]) -> tuple[Walk, Relation]:
+        walk = Walk(
+            text=Text(parsed), model=model, declared=declared, schemas=schemas, views=views or {}, unique_key=key,
+            key_fingerprints=fingerprints, query=query, cte=cte_relation,
+        )  # fmt: skip
+        relation = query(walk, parsed.tree, Env(top=True, preserved=True))
+        return walk, relation
+
+    try:
+        walk, relation = run(frozenset())
+        if key and any(level == Level.ORDER_DEPENDENT for _, level, _, _ in walk.functions.values()):
+            # whether an ORDER BY is total depends on what the key columns are, which the first walk has found out
+            found = [relation.find(name) for name in key]
+            if all(found):
+                walk, relation = run(frozenset(f.fingerprint for f in found if f is not None))
+    except RecursionError:
+        error = QueryError("TOO_DEEP", f"model {model}: the statement is nested too deeply to be analysed", 1, 1)
+        return Analysis(sql, digest("text", sql), (), shape=Shape(row_wise=False, opaque=True), errors=(error,))
+    for problem in problems:
+        walk.error("UNKNOWN_LEVEL", problem)
+    columns = tuple(_column(item, frozen) for item in relation.items)
+    _check_output(walk, relation, key, frozen)
+    functions_found = tuple(sorted(walk.functions.values(), key=lambda f: (f[2], f[3], f[0])))
+    return Analysis(
+        sql=sql,
+        fingerprint=relation.fingerprint,
+        columns=columns,
+        predicates=tuple(sorted(walk.predicates.values(), key=lambda p: (p.line, p.column))),
+        tables=_tables(relation),
+        functions=functions_found,
+        shape=_shape(walk, relation),
+        errors=tuple(sorted(walk.errors.values(), key=lambda e: (e.line, e.column, e.code))),
+        clauses=tuple(sorted(walk.clauses.values(), key=lambda c: (c.line, c.column))),
+        rows_level=relation.rows.level,
+    )
+
+
+def _parse_message(model: str, error: QueryError) -> str:
+    return (
+        f"model {model}: the SQL cannot be read (line {error.line}, column {error.column}): {error.message}. "
+        "What cannot be read cannot be checked, so nothing was run. Correct the statement"
+    )
+
+
+def _column(item: Field | OpenPart, frozen: tuple[str, ...]) -> ColumnVerdict:
+    name = item.name if isinstance(item, Field) else "*"
+    is_frozen = name.lower() in {f.lower() for f in frozen}
+    origin = item.taint.worst() if item.taint else None
+    level = item.taint.level
+    return ColumnVerdict(
+        name=name,
+        level=level,
+        levels=item.taint.levels,
+        kept=is_frozen or level == Level.NONDETERMINISTIC,
+        frozen=is_frozen,
+        expression=item.expression if isinstance(item, Field) else "*",
+        fingerprint=item.fingerprint,
+        cause=origin.cause() if origin else None,
+    )
+
+
+def _check_output(walk: Walk, relation: Relation, key: tuple[str, ...], frozen: tuple[str, ...]) -> None:
+    """The errors about the output as a whole: the key, frozen columns, names that occur twice."""
+    names = Counter(f.name.lower() for f in relation.fields)
+    offered = ", ".join(f.name for f in relation.fields)
+    if not key:
+        walk.error(
+            "MISSING_UNIQUE_KEY",
+            "unique_key is missing. A nondeterministic_mv finds kept values by it: set unique_key to the columns that "
+            "identify one row",
+        )
+    for name in key:
+        found = relation.find(name)
+        if found is None:
+            walk.error("UNKNOWN_UNIQUE_KEY", f"unique_key {name} is not a column of the SELECT ({offered}). Select it")
+        elif relation.has(name):
+            forbid_per_row(walk, "unique_key", found.taint, None, f"unique_key {name}")
+    for name in frozen:
+        if relation.find(name) is None:
+            walk.error("UNKNOWN_FREEZE", f"freeze names {name}, which is not a column of the SELECT ({offered})")
+    for name, times in names.items():
+        if times > 1:
+            walk.error("DUPLICATE_COLUMN", f"the SELECT has {times} columns named {name}. Give each its own name")
+
+
+def _tables(relation: Relation) -> tuple[SourceTable, ...]:
+    times: Counter[str] = Counter(name.lower() for name, _ in relation.reads)
+    shown: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for name, via in relation.reads:
+        shown.setdefault(name.lower(), (name, via))
+    return tuple(SourceTable(name, times[lower], via) for lower, (name, via) in shown.items())
+
+
+def _shape(walk: Walk, relation: Relation) -> Shape:
+    flags = relation.flags
+    several = {"aggregate", "distinct", "window", "set_operation", "limit", "opaque", "pivot"}
+    return Shape(
+        row_wise=not flags & several,
+        aggregate="aggregate" in flags,
+        distinct="distinct" in flags,
+        window="window" in flags,
+        unpartitioned_window="unpartitioned_window" in flags,
+        limit="limit" in flags,
+        set_operation="set_operation" in flags,
+        union_all_only="union_all" in flags and "set_distinct" not in flags,
+        join="join" in flags,
+        outer_join="outer_join" in flags,
+        subquery="subquery" in flags,
+        generator="generator" in flags,
+        opaque="opaque" in flags,
+        pivot="pivot" in flags,
+        sample="sample" in flags,
+        grouping_sets="grouping_sets" in flags,
+        nested="nested" in flags,
+        order_dependent=any(level == Level.ORDER_DEPENDENT for _, level, _, _ in walk.functions.values()),
+        group_keys=walk.group_keys,
+        partition_keys=walk.partition_keys,
+    )

@@ -1,0 +1,452 @@
+"""The level of one expression: which calls its value depends on, and its fingerprint.
+
+An expression has the level of its worst part. Names are resolved as Spark does it: lambda parameters, columns of FROM
+items, lateral column aliases, keyword functions (CURRENT_DATE, USER), then the scopes around.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from sqlglot import exp
+
+from . import orders
+from .facts import CLEAN, Field, Taint, Value, digest, union
+from .parse import Call
+from .scopes import Scope, find_plain, find_qualified
+from .verdict import Level
+from .walk import Env, Walk
+
+# functions that Spark also knows without parentheses, where no column has the name
+KEYWORD_FUNCTIONS = frozenset(
+    {
+        "current_date", "current_timestamp", "current_time", "localtimestamp", "localtime", "current_user", "user",
+        "session_user", "current_catalog", "current_database", "current_schema", "current_timezone", "curdate",
+    }
+)  # fmt: skip
+_CLOCK_WORDS = frozenset({"now", "today", "yesterday", "tomorrow"})
+_TIME_ONLY = re.compile(r"\s*T?\d{1,2}:\d")
+AGGREGATES = frozenset(
+    [
+        "any",
+        "any_value",
+        "approx_count_distinct",
+        "approx_percentile",
+        "approx_top_k",
+        "approx_top_k_accumulate",
+        "approx_top_k_combine",
+        "array_agg",
+        "avg",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "bitmap_and_agg",
+        "bitmap_construct_agg",
+        "bitmap_or_agg",
+        "bool_and",
+        "bool_or",
+        "collect_list",
+        "collect_set",
+        "corr",
+        "count",
+        "count_if",
+        "count_min_sketch",
+        "covar_pop",
+        "covar_samp",
+        "every",
+        "first",
+        "first_value",
+        "grouping",
+        "grouping_id",
+        "histogram_numeric",
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "kll_merge_agg_bigint",
+        "kll_merge_agg_double",
+        "kll_merge_agg_float",
+        "kll_sketch_agg_bigint",
+        "kll_sketch_agg_double",
+        "kll_sketch_agg_float",
+        "kurtosis",
+        "last",
+        "last_value",
+        "listagg",
+        "max",
+        "max_by",
+        "mean",
+        "median",
+        "min",
+        "min_by",
+        "mode",
+        "percentile",
+        "percentile_approx",
+        "percentile_cont",
+        "percentile_disc",
+        "regr_avgx",
+        "regr_avgy",
+        "regr_count",
+        "regr_intercept",
+        "regr_r2",
+        "regr_slope",
+        "regr_sxx",
+        "regr_sxy",
+        "regr_syy",
+        "schema_of_variant_agg",
+        "skewness",
+        "some",
+        "std",
+        "stddev",
+        "stddev_pop",
+        "stddev_samp",
+        "string_agg",
+        "sum",
+        "theta_intersection_agg",
+        "theta_sketch_agg",
+        "theta_union_agg",
+        "try_avg",
+        "try_sum",
+        "var_pop",
+        "var_samp",
+        "variance",
+    ]
+)
+GENERATORS = frozenset(
+    [
+        "explode",
+        "explode_outer",
+        "posexplode",
+        "posexplode_outer",
+        "inline",
+        "inline_outer",
+        "stack",
+        "json_tuple",
+        "variant_explode",
+        "variant_explode_outer",
+    ]
+)
+
+
+def value(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """What `node` depends on in `scope`. Unknown names and functions are reported in `walk`."""
+    handler = _HANDLERS.get(type(node))
+    if handler is not None:
+        return handler(walk, node, scope)
+    if "call" in node.meta and isinstance(node.meta["call"], Call):
+        return _call(walk, node, scope)
+    if isinstance(node, exp.Func):
+        return _structural(walk, node, scope)
+    return _parts(walk, node, scope)
+
+
+def _children(node: exp.Expr, skip: Iterable[str] = ()) -> Iterable[tuple[str, object]]:
+    for key, child in sorted(node.args.items()):
+        if key in skip or child is None or child is False or child == []:
+            continue
+        for item in child if isinstance(child, list) else [child]:
+            yield key, item
+
+
+def _parts(walk: Walk, node: exp.Expr, scope: Scope, skip: Iterable[str] = (), head: str = "") -> Value:
+    taints: list[Taint] = []
+    prints: list[object] = [head or node.key]
+    aggregate = False
+    for key, item in _children(node, skip):
+        if isinstance(item, exp.Expr):
+            part = value(walk, item, scope)
+            taints.append(part.taint)
+            prints.append(f"{key}:{part.fingerprint}")
+            aggregate = aggregate or part.aggregate
+        else:
+            prints.append(f"{key}={item}")
+    return Value(union(taints), digest(*prints), aggregate)
+
+
+# -- names ----------------------------------------------------------------------------------------------------------
+
+
+def _column(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    parts = [part.name for part in node.parts] if isinstance(node, exp.Column) else [node.name]
+    if isinstance(node.this, exp.Star):
+        return _star(walk, node, scope)
+    return name_value(walk, node, parts, scope)
+
+
+def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Value:
+    """The value of a possibly qualified column name, or of the keyword function of that name."""
+    found = _look_up(scope, parts)
+    if found is not None:
+        fingerprint = found.fingerprint
+        if len(parts) > 1 and found.name.lower() != parts[-1].lower():
+            fingerprint = digest("field", fingerprint, *map(str.lower, parts))
+        return Value(found.taint, fingerprint)
+    if len(parts) == 1:
+        keyword = _keyword(walk, node, parts[0])
+        if keyword is not None:
+            return keyword
+    if parts[0].lower() == "_metadata" or (len(parts) > 1 and parts[1].lower() == "_metadata"):
+        taint = walk.origin("_metadata", Level.NONDETERMINISTIC, walk.place(node))
+        return Value(taint, digest("metadata", *parts))
+    name = ".".join(parts)
+    walk.error("UNRESOLVED_COLUMN", _unresolved(name, scope), walk.place(node))
+    return Value(CLEAN, digest("unresolved", name.lower()))
+
+
+def _look_up(scope: Scope, parts: list[str]) -> Field | None:
+    here: Scope | None = scope
+    maybe: Field | None = None
+    keyword = len(parts) == 1 and parts[0].lower() in KEYWORD_FUNCTIONS
+    while here is not None:
+        if parts[0].lower() in here.locals_:
+            return Field(parts[0], *_value_facts(here.locals_[parts[0].lower()]))
+        if len(parts) > 1:
+            found = find_qualified(_alone(here), parts)
+            if found is not None:
+                return found
+        plain, sure = find_plain(here, parts[0])
+        if plain is not None and sure:
+            return plain
+        alias = here.aliases.get(parts[0].lower())
+        if alias is not None:
+            return Field(parts[0], alias.taint, alias.fingerprint)
+        if plain is not None and maybe is None:
+            maybe = plain
+        here = here.parent
+    return None if keyword else maybe
+
+
+def _alone(scope: Scope) -> Scope:
+    return Scope(sources=scope.sources)
+
+
+def _value_facts(item: Value) -> tuple[Taint, str]:
+    return item.taint, item.fingerprint
+
+
+def _keyword(walk: Walk, node: exp.Expr, name: str) -> Value | None:
+    word = name.lower()
+    quoted = isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier) and node.this.quoted
+    if word not in KEYWORD_FUNCTIONS or quoted:
+        return None
+    level = walk.level(word) or Level.NONDETERMINISTIC
+    return Value(walk.origin(word.upper(), level, walk.place(node)), digest("call", word))
+
+
+def _unresolved(name: str, scope: Scope) -> str:
+    known = [f"{alias} ({', '.join(f.name for f in rel.fields[:12])})" for alias, rel in scope.visible()]
+    return (
+        f"column {name} is in none of the tables in scope: {'; '.join(known) or 'there is no FROM'}. "
+        "Correct the name, or add the column to the table's schema"
+    )
+
+
+def _star(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """`*` as an argument: count(*) counts rows, struct(*) takes every column."""
+    taints = [item.taint for _, relation in scope.visible() for item in relation.items]
+    prints = [item.fingerprint for _, relation in scope.visible() for item in relation.items]
+    return Value(union(taints), digest("star", *prints))
+
+
+# -- calls ----------------------------------------------------------------------------------------------------------
+
+
+def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Value:
+    call: Call = node.meta["call"]
+    if call.keyword and call.name in KEYWORD_FUNCTIONS:
+        return name_value(walk, node, [call.name], scope)
+    if call.name == "count" and isinstance(node.this, exp.Star):
+        return Value(CLEAN, digest("count(*)"), True)
+    parts = _arguments(walk, node, scope, call.name)
+    name = f"{qualifier}{call.name}"
+    level = _call_level(walk, node, call.name, qualifier)
+    if level == Level.ORDER_DEPENDENT and orders.is_ordered_aggregate(walk, node, call.name, scope, value):
+        level = Level.DETERMINISTIC
+    own = walk.origin(name, level, walk.at(call.start))
+    aggregate = parts.aggregate or call.name in AGGREGATES
+    return Value(union([own, parts.taint]), parts.fingerprint, aggregate)
+
+
+def _arguments(walk: Walk, node: exp.Expr, scope: Scope, name: str) -> Value:
+    """The arguments; lambda parameters take the taint of the arguments that are no lambdas."""
+    items = [(key, item) for key, item in _children(node)]
+    if not any(isinstance(item, exp.Lambda) for _, item in items):
+        return _parts(walk, node, scope, head=f"call {name} {node.key}")
+    taints: list[Taint] = []
+    prints: list[object] = [f"call {name}"]
+    for key, item in items:
+        if isinstance(item, exp.Expr) and not isinstance(item, exp.Lambda):
+            part = value(walk, item, scope)
+            taints.append(part.taint)
+            prints.append(f"{key}:{part.fingerprint}")
+    inputs = union(taints)
+    for key, item in items:
+        if isinstance(item, exp.Lambda):
+            names = [parameter.name.lower() for parameter in item.expressions]
+            inner = Scope(parent=scope)
+            inner.locals_ = {n: Value(inputs, digest("parameter", i)) for i, n in enumerate(names)}
+            body = value(walk, item.this, inner)
+            taints.append(body.taint)
+            prints.append(f"{key}:{len(names)}:{body.fingerprint}")
+    return Value(union(taints), digest(*prints))
+
+
+def _call_level(walk: Walk, node: exp.Expr, name: str, qualifier: str) -> Level:
+    if qualifier and qualifier.rstrip(".") not in ("builtin", "system.builtin", "system.session"):
+        return walk.declared.get(f"{qualifier}{name}") or walk.declared.get(name) or Level.NONDETERMINISTIC
+    if name in walk.declared:
+        return walk.declared[name]
+    level = walk.level(name)
+    if level is None:
+        return Level.NONDETERMINISTIC
+    arguments = written_arguments(node)
+    if name == "unix_timestamp" and not node.meta["call"].empty:
+        return Level.DETERMINISTIC
+    if name == "aes_encrypt":
+        mode = arguments[2] if len(arguments) > 2 else None
+        ecb = isinstance(mode, exp.Literal) and mode.name.upper() == "ECB"
+        return Level.DETERMINISTIC if ecb or len(arguments) > 4 else level
+    if level == Level.DETERMINISTIC and name in ("date", "timestamp", "timestamp_ntz", "to_date", "to_timestamp"):
+        if arguments and isinstance(arguments[0], exp.Literal) and _is_clock_text(arguments[0], name):
+            return Level.COMMAND
+    return level
+
+
+def written_arguments(node: exp.Expr) -> list[exp.Expr]:
+    """The arguments of a call, as far as sqlglot keeps their order (this, expression, …, expressions)."""
+    found: list[exp.Expr] = []
+    for key in node.arg_types:
+        item = node.args.get(key)
+        for part in item if isinstance(item, list) else [item]:
+            if isinstance(part, exp.Expr):
+                found.append(part)
+    return found
+
+
+def _structural(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """A node sqlglot calls a function although none was written by name (AND, CASE, CAST), or made up while it
+    parsed. By its class, and never better than that."""
+    parts = _parts(walk, node, scope)
+    level = max((walk.level(name) or Level.DETERMINISTIC for name in type(node).sql_names()), default=None)
+    if isinstance(node, exp.AnonymousAggFunc | exp.Anonymous):
+        level = Level.NONDETERMINISTIC
+    if level is None or level == Level.DETERMINISTIC or isinstance(node.parent, exp.Func):
+        return parts
+    own = walk.origin(type(node).sql_names()[0].lower(), level, walk.place(node))
+    return Value(union([own, parts.taint]), parts.fingerprint, parts.aggregate)
+
+
+def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """CAST and typed literals. Spark turns the strings now, today, yesterday and tomorrow into the clock."""
+    inner = value(walk, node.this, scope)
+    to = node.args.get("to")
+    kind = to.sql("spark").lower() if isinstance(to, exp.Expr) else ""
+    fingerprint = digest(node.key, inner.fingerprint, kind, node.args.get("format") and node.args["format"].sql())
+    literal = node.this
+    if isinstance(literal, exp.Literal) and literal.is_string and _is_clock_text(literal, kind):
+        own = walk.origin(f"'{literal.name.strip()}'", Level.COMMAND, walk.place(node))
+        return Value(union([own, inner.taint]), fingerprint, inner.aggregate)
+    return Value(inner.taint, fingerprint, inner.aggregate)
+
+
+def _is_clock_text(literal: exp.Expr, kind: str) -> bool:
+    text = literal.name.strip().lower()
+    if not (kind.startswith("date") or kind.startswith("timestamp") or kind in ("to_date", "to_timestamp")):
+        return False
+    # a time without a date gets today's date
+    return text in _CLOCK_WORDS or (not kind.endswith("date") and bool(_TIME_ONLY.match(literal.name)))
+
+
+def _dot(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """`schema.function(…)`, or a field of a struct."""
+    inner = node.expression
+    if isinstance(inner, exp.Func) and "call" in inner.meta:
+        path = node.this.sql("spark").replace("`", "").lower()
+        return _call(walk, inner, scope, qualifier=f"{path}.")
+    left = value(walk, node.this, scope)
+    if isinstance(inner, exp.Identifier | exp.Star):
+        return Value(left.taint, digest("field", left.fingerprint, inner.name.lower()), left.aggregate)
+    right = value(walk, inner, scope)
+    return Value(union([left.taint, right.taint]), digest("dot", left.fingerprint, right.fingerprint))
+
+
+def _literal(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    return Value(CLEAN, digest("literal", node.args.get("is_string", ""), node.name))
+
+
+def _plain(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    return Value(CLEAN, digest(node.key, node.sql("spark").lower()))
+
+
+def _identifier(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """A bare identifier: a lambda parameter, or the label of a field."""
+    here: Scope | None = scope
+    while here is not None:
+        if node.name.lower() in here.locals_:
+            return here.locals_[node.name.lower()]
+        here = here.parent
+    return Value(CLEAN, digest("identifier", node.name.lower()))
+
+
+def _paren(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    return value(walk, node.this, scope)
+
+
+def _named(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """`expression AS name`: the name of a struct field is part of the value, so it stays in the fingerprint."""
+    inner = value(walk, node.this, scope)
+    return Value(inner.taint, digest("named", node.alias.lower(), inner.fingerprint), inner.aggregate)
+
+
+def _property(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    inner = value(walk, node.expression, scope)
+    return Value(inner.taint, digest("named", node.this.name.lower(), inner.fingerprint), inner.aggregate)
+
+
+def _placeholder(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    walk.error(
+        "UNSUPPORTED_SYNTAX",
+        f"parameter marker {node.sql('spark')} has no value here. Write the value, or a dbt variable",
+        walk.place(node),
+    )
+    return _plain(walk, node, scope)
+
+
+def _subquery(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """A scalar subquery, EXISTS or IN (SELECT …) depends on its columns and on what decides its rows."""
+    label = f"{scope.label}.subquery" if scope.label else "subquery"
+    relation = walk.query(walk, node, Env(scope.ctes, scope, label))
+    walk.frames[-1].reads.extend(relation.reads)
+    walk.flag("subquery", *({"opaque"} & relation.flags))
+    taint = union([*(item.taint for item in relation.items), relation.rows])
+    return Value(taint, digest("subquery", relation.fingerprint))
+
+
+def _window(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    return orders.window_value(walk, node, scope, value)
+
+
+_HANDLERS: dict[type[exp.Expr], Callable[[Walk, exp.Expr, Scope], Value]] = {
+    exp.Column: _column,
+    exp.Star: _star,
+    exp.Literal: _literal,
+    exp.Null: _plain,
+    exp.Boolean: _plain,
+    exp.DataType: _plain,
+    exp.Var: _plain,
+    exp.Identifier: _identifier,
+    exp.Paren: _paren,
+    exp.Alias: _named,
+    exp.PropertyEQ: _property,
+    exp.Kwarg: _property,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Dot: _dot,
+    exp.Placeholder: _placeholder,
+    exp.Parameter: _placeholder,
+    exp.Select: _subquery,
+    exp.Subquery: _subquery,
+    exp.Union: _subquery,
+    exp.Intersect: _subquery,
+    exp.Except: _subquery,
+    exp.Window: _window,
+}

@@ -1,0 +1,83 @@
+"""LIMIT, OFFSET and TABLESAMPLE: which rows they keep, and whether that depends on the order Spark sees them in."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from .facts import CLEAN, Taint, union
+from .levels import value
+from .orders import covers_unique, fingerprints
+from .rules import forbid_per_row
+from .scopes import Scope
+from .verdict import ClauseVerdict, Level
+from .walk import Walk
+
+
+def limit_taint(walk: Walk, node: exp.Expr, scope: Scope) -> Taint:
+    """What the choice of rows by LIMIT, OFFSET and TABLESAMPLE of `node` depends on; recorded as clauses."""
+    order = node.args.get("order") or node.args.get("sort")
+    taints = []
+    ordered = [value(walk, item.this, scope) for item in order.expressions] if order else []
+    for key in ("limit", "offset"):
+        clause = node.args.get(key)
+        if clause is None or _is_all(clause):
+            continue
+        walk.flag("limit")
+        for facts in ordered:
+            forbid_per_row(walk, "ORDER BY … LIMIT", facts.taint, order, f"ORDER BY … {key.upper()}")
+        prints = fingerprints(walk, order.expressions if order else [], scope, value)
+        by_all = order is not None and any(item.this.name.upper() == "ALL" for item in order.expressions)
+        total = bool(by_all) or covers_unique(walk, scope, (), prints)
+        if node.args.get("sort") and not node.args.get("order"):
+            total = False  # SORT BY orders each partition only
+        place = _keyword_place(walk, key.upper(), clause)
+        own = CLEAN if total else walk.origin(key.upper(), Level.ORDER_DEPENDENT, place)
+        counted = value(walk, clause.expression, scope).taint if clause.expression is not None else CLEAN
+        taint = union([own, counted, *(v.taint for v in ordered)])
+        _record(walk, key.upper(), clause, scope, taint, place)
+        taints.append(taint)
+    sample = node.args.get("sample")
+    if sample is not None:
+        taints.append(sample_taint(walk, sample, scope))
+    return union(taints)
+
+
+def sample_taint(walk: Walk, sample: exp.Expr, scope: Scope) -> Taint:
+    """TABLESAMPLE, with a seed or without: Spark samples each partition as it finds it."""
+    walk.flag("sample")
+    place = _keyword_place(walk, "TABLESAMPLE", sample)
+    taint = walk.origin("TABLESAMPLE", Level.ORDER_DEPENDENT, place)
+    _record(walk, "TABLESAMPLE", sample, scope, taint, place)
+    return taint
+
+
+def _record(walk: Walk, clause: str, node: exp.Expr, scope: Scope, taint: Taint, place: tuple[int, int]) -> None:
+    origin = taint.worst() if taint else None
+    walk.clauses.setdefault(
+        (clause, *place),
+        ClauseVerdict(
+            clause,
+            node.sql("spark").strip(),
+            scope.label,
+            *place,
+            taint.level,
+            origin.cause(clause) if origin else None,
+        ),
+    )
+
+
+def _is_all(clause: exp.Expr) -> bool:
+    amount = clause.args.get("expression")
+    return amount is None or (isinstance(amount, exp.Column | exp.Var) and amount.name.upper() == "ALL")
+
+
+def _keyword_place(walk: Walk, word: str, clause: exp.Expr) -> tuple[int, int]:
+    """The place of the keyword: the last one written before the clause's own first token."""
+    from .walk import first_offset
+
+    start = first_offset(clause)
+    tokens = [t for t in walk.text.parsed.tokens if t.text.upper() == word]
+    if walk.text.anchor is not None or not tokens:
+        return walk.place(clause)
+    before = [t for t in tokens if start is None or t.start < start]
+    return walk.at((before or tokens)[-1].start)

@@ -1,0 +1,51 @@
+"""PIVOT and UNPIVOT."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from .facts import Field, OpenPart, Relation, digest, union
+from .levels import value
+from .rules import forbid_per_row
+from .scopes import Scope
+from .walk import Walk
+
+
+def pivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope) -> Relation:
+    """The relation after one PIVOT or UNPIVOT. PIVOT groups by every column that it does not use."""
+    inner = Scope(parent=scope, sources={"": relation}, ctes=scope.ctes, label=scope.label)
+    text = digest("pivot", relation.fingerprint, _text(walk, pivot, inner))
+    if pivot.args.get("unpivot"):
+        return _unpivoted(walk, relation, pivot, inner, text)
+    walk.flag("pivot", "aggregate")
+    keys = [value(walk, item.this, inner) for item in pivot.args.get("fields") or []]
+    for item, facts in zip(pivot.args.get("fields") or [], keys, strict=True):
+        forbid_per_row(walk, "GROUP BY", facts.taint, item, "PIVOT … FOR")
+    results = [value(walk, item, inner) for item in pivot.expressions]
+    used = {column.name.lower() for column in pivot.find_all(exp.Column)}
+    rest = [item for item in relation.items if isinstance(item, OpenPart) or item.name.lower() not in used]
+    for item in rest:
+        forbid_per_row(walk, "GROUP BY", item.taint, pivot, "PIVOT (its grouping)")
+    taint = union([*(v.taint for v in results), *(k.taint for k in keys)])
+    names = [column.name for column in pivot.args.get("columns") or []]
+    if not names:
+        return Relation((*rest, OpenPart(text, taint)), text, relation.rows)
+    made = [Field(name, taint, digest("pivoted", name.lower(), text)) for name in names]
+    return Relation((*rest, *made), text, relation.rows)
+
+
+def _unpivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope, text: str) -> Relation:
+    walk.flag("generator")
+    used = {column.name.lower() for column in pivot.find_all(exp.Column)}
+    rest = [item for item in relation.items if isinstance(item, OpenPart) or item.name.lower() not in used]
+    taint = union(item.taint for item in relation.items if isinstance(item, OpenPart) or item.name.lower() in used)
+    names = [c.name for item in pivot.expressions for c in item.find_all(exp.Identifier)]
+    names += [item.this.name for item in pivot.args.get("fields") or [] if isinstance(item, exp.In)]
+    made = [Field(name, taint, digest("unpivoted", name.lower(), text)) for name in names]
+    return Relation((*rest, *made), text, relation.rows)
+
+
+def _text(walk: Walk, pivot: exp.Expr, scope: Scope) -> str:
+    copy = pivot.copy()
+    copy.set("alias", None)
+    return copy.sql("spark").lower()

@@ -1,0 +1,49 @@
+"""The conjuncts of WHERE, HAVING, QUALIFY and JOIN ON, one verdict each."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from .facts import Value, digest, union
+from .levels import value
+from .scopes import Scope
+from .verdict import Level, PredicateVerdict
+from .walk import Walk
+
+
+def split(node: exp.Expr) -> list[exp.Expr]:
+    """The conjuncts of a condition, in the order written."""
+    found: list[exp.Expr] = []
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        while isinstance(item, exp.Paren) and isinstance(item.unnest(), exp.And):
+            item = item.unnest()
+        if isinstance(item, exp.And):
+            stack += [item.expression, item.this]
+        else:
+            found.append(item)
+    return found
+
+
+def conjuncts(walk: Walk, node: exp.Expr, scope: Scope, clause: str) -> Value:
+    """Record a verdict for each conjunct of `node`; the value of all of them together."""
+    values = []
+    for item in split(node):
+        facts = value(walk, item, scope)
+        values.append(facts)
+        line, column = walk.place(item)
+        origin = facts.taint.worst() if facts.taint else None
+        verdict = PredicateVerdict(
+            text=item.sql("spark"),
+            clause=clause,
+            scope=scope.label,
+            line=line,
+            column=column,
+            level=facts.taint.level,
+            clock=Level.COMMAND in facts.taint.levels,
+            cause=origin.cause(clause) if origin else None,
+        )
+        walk.predicates.setdefault((clause, scope.label, line, column, verdict.text), verdict)
+        walk.nodes.setdefault((clause, scope.label, line, column, verdict.text), (item, scope))
+    return Value(union(v.taint for v in values), digest("and", *(v.fingerprint for v in values)))

@@ -1,0 +1,331 @@
+"""One SELECT block as a relation, clause by clause in the order Spark evaluates them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from .facts import Field, OpenPart, Relation, Taint, Value, digest, union
+from .levels import GENERATORS, value
+from .limits import limit_taint
+from .modifiers import is_one, modifier_prints
+from .parse import Call
+from .predicates import conjuncts
+from .rules import forbid_per_row
+from .scopes import Scope
+from .sources import add_join, add_lateral, add_source
+from .verdict import ClauseVerdict
+from .walk import Env, Walk
+
+_UNSUPPORTED = ("kind", "into", "match", "connect", "prewhere", "for_", "settings", "format", "locks", "options")
+
+
+def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
+    """The relation of one SELECT."""
+    for key in _UNSUPPORTED:
+        if node.args.get(key):
+            walk.error(
+                "UNSUPPORTED_SYNTAX",
+                f"{key.strip('_').upper()} in a SELECT is not understood. Rewrite the query without it",
+                walk.place(node),
+            )
+            walk.flag("opaque")
+    scope = Scope(parent=env.outer, ctes=env.ctes, label=env.label)
+    rows: list[Taint] = []
+    source = node.args.get("from_")
+    env, own_env = replace(env, preserved=env.preserved and _only_projects(node)), env
+    if source is not None:
+        rows.append(add_source(walk, source.this, scope, env))
+    env = own_env
+    rows += [add_lateral(walk, item, scope, env) for item in node.args.get("laterals") or []]
+    rows += [add_join(walk, item, scope, env) for item in node.args.get("joins") or []]
+    scope.row_unique = scope.unique()
+    scope.windows = {item.name.lower(): item for item in node.args.get("windows") or []}
+    prints = ["select", *scope.prints]
+
+    where = node.args.get("where")
+    if where is not None:
+        facts = conjuncts(walk, where.this, scope, "WHERE")
+        rows.append(facts.taint)
+        prints.append(digest("where", facts.fingerprint))
+
+    group = node.args.get("group")
+    aggregated = (
+        group is not None or node.args.get("having") is not None or any(_aggregates(item) for item in node.expressions)
+    )
+    if (
+        env.preserved
+        and not aggregated
+        and walk.key_fingerprints
+        and not (
+            node.args.get("qualify") or node.args.get("distinct") or node.args.get("limit") or node.args.get("offset")
+        )
+    ):
+        scope.row_unique = (*scope.row_unique, walk.key_fingerprints)
+    if aggregated:
+        if walk.frames[-1].flags & {"aggregate", "window", "distinct"}:
+            walk.flag("nested")
+        walk.flag("aggregate")
+        scope.row_unique = ()
+    items, outputs = [], scope.aliases
+    keys: list[Value] = []
+    if group is not None:
+        lateral = _alias_values(walk, node, scope)
+        keys = _group_keys(walk, node, group, scope, lateral)
+        rows += [k.taint for k in keys]
+        prints.append(digest("group", *(k.fingerprint for k in keys), *_group_words(group)))
+    if aggregated:
+        scope.row_unique = (frozenset(k.fingerprint for k in keys),) if not _several_sets(group) else ()
+    for projection in node.expressions:
+        items += _project(walk, projection, scope, outputs)
+    prints += [f"{item.name.lower() if isinstance(item, Field) else '*'}={item.fingerprint}" for item in items]
+
+    having, qualify = node.args.get("having"), node.args.get("qualify")
+    for clause, condition in (("HAVING", having), ("QUALIFY", qualify)):
+        if condition is not None:
+            facts = conjuncts(walk, condition.this, scope, clause)
+            rows.append(facts.taint)
+            prints.append(digest(clause, facts.fingerprint))
+    unique = scope.row_unique
+    if qualify is not None:
+        walk.flag("window")
+
+    if node.args.get("distinct"):
+        walk.flag("distinct")
+        for item in items:
+            label = f"SELECT DISTINCT {item.name}" if isinstance(item, Field) else "SELECT DISTINCT *"
+            forbid_per_row(walk, "DISTINCT", item.taint, node, label)
+        rows += [item.taint for item in items]
+        prints.append("distinct")
+        if not any(isinstance(item, OpenPart) for item in items):
+            unique = (*unique, frozenset(item.fingerprint for item in items))
+        scope.row_unique = unique
+    chosen = limit_taint(walk, node, scope)
+    rows.append(chosen)
+    prints += modifier_prints(walk, node, scope)
+    for key in ("cluster", "distribute", "sort"):
+        clause = node.args.get(key)
+        for item in clause.expressions if isinstance(clause, exp.Expr) else []:
+            value(walk, item.this if isinstance(item, exp.Ordered) else item, scope)
+    order = node.args.get("order")
+    if order is not None and not node.args.get("limit") and not node.args.get("offset"):
+        for item in order.expressions:
+            if item.this.name.upper() != "ALL" and not item.this.is_int:
+                value(walk, item.this, scope)
+    if is_one(node):
+        unique = (*unique, frozenset())
+    _remember_keys(walk, env, items, keys, group, scope)
+    return Relation(tuple(items), digest(*prints), union(rows), unique)
+
+
+def _only_projects(node: exp.Select) -> bool:
+    """Whether the rows of the one FROM item are the rows of the SELECT."""
+    source = node.args.get("from_")
+    clauses = ("where", "group", "having", "qualify", "distinct", "limit", "offset", "joins", "laterals")
+    if source is None or any(node.args.get(key) for key in clauses) or any(_aggregates(p) for p in node.expressions):
+        return False
+    item = source.this
+    return not any(item.args.get(key) for key in ("joins", "laterals", "pivots", "sample"))
+
+
+def _remember_keys(
+    walk: Walk, env: Env, items: list[Field | OpenPart], keys: list[Value], group: exp.Expr | None, scope: Scope
+) -> None:
+    """For the strategies: which output columns are the grouping and partition keys, of the outermost SELECT."""
+    if not env.top:
+        return
+    names = {item.fingerprint: item.name for item in items if isinstance(item, Field)}
+    if group is not None:
+        found = [names.get(k.fingerprint) for k in keys]
+        walk.group_keys = None if None in found else tuple(str(n) for n in found)
+    if scope.partitions:
+        shared = set(scope.partitions[0]).intersection(*scope.partitions[1:])
+        walk.partition_keys = tuple(names[p] for p in scope.partitions[0] if p in shared and p in names)
+
+
+def _aggregates(node: exp.Expr) -> bool:
+    """Whether an aggregate function stands in `node`, outside windows and subqueries."""
+    from .levels import AGGREGATES
+
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, exp.Query):
+            continue
+        if isinstance(item, exp.Window):
+            # arguments of a window function may aggregate: sum(sum(x)) OVER ()
+            inner = item.this
+            while isinstance(inner, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+                inner = inner.this
+            stack += list(inner.iter_expressions())
+            stack += [*(item.args.get("partition_by") or [])]
+            if item.args.get("order") is not None:
+                stack.append(item.args["order"])
+            continue
+        call = item.meta.get("call")
+        if isinstance(call, Call) and not call.keyword and call.name in AGGREGATES:
+            return True
+        stack += list(item.iter_expressions())
+    return False
+
+
+def _alias_values(walk: Walk, node: exp.Select, scope: Scope) -> dict[str, tuple[exp.Expr, Value | None]]:
+    return {p.alias.lower(): (p.this, None) for p in node.expressions if isinstance(p, exp.Alias)}
+
+
+def _several_sets(group: exp.Expr | None) -> bool:
+    return group is not None and any(group.args.get(key) for key in ("cube", "rollup", "grouping_sets"))
+
+
+def _group_words(group: exp.Expr) -> list[str]:
+    return [key for key in ("cube", "rollup", "grouping_sets", "all", "totals") if group.args.get(key)]
+
+
+def _group_keys(
+    walk: Walk,
+    node: exp.Select,
+    group: exp.Expr,
+    scope: Scope,
+    aliases: dict[str, tuple[exp.Expr, Value | None]],
+) -> list[Value]:
+    """The grouping keys, with ordinals, select aliases and GROUP BY ALL resolved."""
+    keys: list[exp.Expr] = []
+    if group.args.get("all"):
+        keys = [p.this if isinstance(p, exp.Alias) else p for p in node.expressions if not _aggregates(p)]
+    stack = list(group.expressions)
+    for word in ("rollup", "cube", "grouping_sets"):
+        for item in group.args.get(word) or []:
+            walk.flag("grouping_sets")
+            stack += item.expressions if isinstance(item, exp.Expr) and item.expressions else [item]
+    while stack:
+        item = stack.pop(0)
+        if isinstance(item, exp.Tuple | exp.Rollup | exp.Cube | exp.GroupingSets):
+            if not isinstance(item, exp.Tuple):
+                walk.flag("grouping_sets")
+            stack = list(item.expressions) + stack
+        elif isinstance(item, exp.Paren):
+            stack.insert(0, item.this)
+        elif isinstance(item, exp.Literal) and item.is_int:
+            position = int(item.name)
+            if 1 <= position <= len(node.expressions):
+                chosen = node.expressions[position - 1]
+                keys.append(chosen.this if isinstance(chosen, exp.Alias) else chosen)
+            else:
+                walk.error("GROUP_BY_POSITION", f"GROUP BY {position} is no column of the SELECT", walk.place(item))
+        else:
+            keys.append(item)
+    values: list[Value] = []
+    for key in keys:
+        facts = _key_value(walk, key, scope, aliases)
+        values.append(facts)
+        forbid_per_row(walk, "GROUP BY", facts.taint, key)
+    taint = union(v.taint for v in values)
+    origin = taint.worst() if taint else None
+    line, column = walk.place(group)
+    walk.clauses.setdefault(
+        ("GROUP BY", line, column),
+        ClauseVerdict(
+            "GROUP BY", ", ".join(k.sql("spark") for k in keys), scope.label, line, column, taint.level,
+            origin.cause("GROUP BY") if origin else None,
+        ),
+    )  # fmt: skip
+    return values
+
+
+def _key_value(walk: Walk, key: exp.Expr, scope: Scope, aliases: dict[str, tuple[exp.Expr, Value | None]]) -> Value:
+    name = key.name.lower() if isinstance(key, exp.Column) and len(key.parts) == 1 else ""
+    if name in aliases and not any(relation.has(name) for relation in scope.sources.values()):
+        expression = aliases[name][0]
+        if not (isinstance(expression, exp.Column) and expression.name.lower() == name):
+            return value(walk, expression, _with_aliases(walk, scope, aliases, name))
+    return value(walk, key, scope)
+
+
+def _with_aliases(walk: Walk, scope: Scope, aliases: dict[str, tuple[exp.Expr, Value | None]], upto: str) -> Scope:
+    """A scope that sees the select aliases written before `upto` (lateral column aliases)."""
+    inner = Scope(parent=scope.parent, sources=scope.sources, ctes=scope.ctes, label=scope.label)
+    inner.windows, inner.row_unique = scope.windows, scope.row_unique
+    for name, (expression, _) in aliases.items():
+        if name == upto:
+            break
+        inner.aliases[name] = value(walk, expression, inner)
+    return inner
+
+
+def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]) -> list[Field | OpenPart]:
+    """The output columns of one item of the select list."""
+    if isinstance(node, exp.Star):
+        return _expand(walk, node, [relation for _, relation in _in_star_order(scope)], scope)
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        qualifier = [part.name for part in node.parts[:-1]]
+        relation = scope.source(qualifier)
+        here = scope.parent
+        while relation is None and here is not None:
+            relation, here = here.source(qualifier), here.parent
+        if relation is not None:
+            return _expand(walk, node.this, [relation], scope)
+        from .levels import name_value
+
+        struct = name_value(walk, node, qualifier, scope)
+        return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
+    if isinstance(node, exp.Aliases):
+        facts = value(walk, node.this, scope)
+        _note_generator(walk, node.this)
+        made = [
+            Field(n.name, facts.taint, digest("generated", i, facts.fingerprint))
+            for i, n in enumerate(node.expressions)
+        ]
+        outputs.update({f.name.lower(): Value(f.taint, f.fingerprint) for f in made})
+        return list(made)
+    inner = node.this if isinstance(node, exp.Alias) else node
+    facts = value(walk, inner, scope)
+    _note_generator(walk, inner)
+    if isinstance(node, exp.Alias):
+        outputs[node.alias.lower()] = facts
+        return [Field(node.alias, facts.taint, facts.fingerprint, expression=inner.sql("spark"))]
+    call = inner.meta.get("call")
+    if isinstance(call, Call) and call.name in GENERATORS:
+        names = {"explode": ["col"], "explode_outer": ["col"], "posexplode": ["pos", "col"],
+                 "posexplode_outer": ["pos", "col"]}.get(call.name)  # fmt: skip
+        if names is None:
+            return [OpenPart(digest("generated", facts.fingerprint), facts.taint)]
+        return [Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)]
+    return [Field(_output_name(inner), facts.taint, facts.fingerprint, expression=inner.sql("spark"))]
+
+
+def _note_generator(walk: Walk, node: exp.Expr) -> None:
+    call = node.meta.get("call")
+    if isinstance(call, Call) and call.name in GENERATORS:
+        walk.flag("generator")
+
+
+def _output_name(node: exp.Expr) -> str:
+    if isinstance(node, exp.Column | exp.Dot):
+        return node.name
+    return node.sql("spark")
+
+
+def _in_star_order(scope: Scope) -> list[tuple[str, Relation]]:
+    return scope.visible()
+
+
+def _expand(walk: Walk, star: exp.Expr, relations: list[Relation], scope: Scope) -> list[Field | OpenPart]:
+    dropped = {item.name.lower() for item in star.args.get("except_") or []}
+    items: list[Field | OpenPart] = []
+    merged: dict[str, int] = {}
+    for relation in relations:
+        for item in relation.items:
+            if isinstance(item, Field):
+                name = item.name.lower()
+                if name in dropped:
+                    continue
+                if name in scope.using and len(relations) > 1:
+                    if name in merged:
+                        before = items[merged[name]]
+                        assert isinstance(before, Field)
+                        items[merged[name]] = Field(before.name, union([before.taint, item.taint]), before.fingerprint)
+                        continue
+                    merged[name] = len(items)
+            items.append(item)
+    return items
