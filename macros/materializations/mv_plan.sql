@@ -13,10 +13,6 @@
 {#- What the engine cannot know by itself. -#}
 {% macro mv_invocation(node, target_relation, existing_relation, sql) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {%- set names = [] -%}
-  {%- for relation in adapter.list_relations(target_relation.database, target_relation.schema) -%}
-    {%- do names.append(relation.identifier) -%}
-  {%- endfor -%}
   {{ return({
       'model': node,
       'sql': sql,
@@ -24,7 +20,7 @@
       'schema': target_relation.without_identifier() | string,
       'identifier': target_relation.identifier,
       'target_exists': existing_relation is not none,
-      'relation_names': names,
+      'relation_names': adapter.mv_relation_names(target_relation),
       'started_at': run_started_at,
       'as_of': var('as_of', none),
       'functions': var('functions', {}),

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base import available
+from dbt.adapters.base.meta import AdapterMeta
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 logger = AdapterLogger("Spark")
 
 
-class MvMixin:
+class MvMixin(metaclass=AdapterMeta):
     """Methods on top of dbt-spark's adapter. All SQL goes through the connection of the calling thread.
 
     The engine is imported when the first model needs it: a project without one starts no slower for it.
@@ -57,6 +58,11 @@ class MvMixin:
         except RunFailed as error:
             raise DbtRuntimeError(str(error)) from error
         return ""
+
+    @available
+    def mv_relation_names(self, relation: Any) -> list[str]:
+        """The tables and views of the relation's schema, from dbt's cache."""
+        return [r.identifier for r in self.list_relations(relation.database, relation.schema)]  # type: ignore[attr-defined]
 
     @available
     def mv_explain(self, invocation: Mapping[str, Any], form: str = "text") -> str:

@@ -7,18 +7,20 @@ calls are cut out last, so that their argument queries see literals instead of a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.rewritten import Rewritten
-from spark_mv.query.ai_calls import AiPlan, plan_ai
-from spark_mv.query.clock import next_change_sql, split_clock
 from spark_mv.query.pin import Pins, pin
 from spark_mv.query.verdict import Analysis, Level, QueryError
 from spark_mv.spark.as_of import timestamp_literal
 from spark_mv.spark.facts import SessionFacts
+
+if TYPE_CHECKING:
+    from spark_mv.query.ai_calls import AiPlan
+    from spark_mv.query.clock import ClockSplit
 
 
 @dataclass(frozen=True)
@@ -60,27 +62,40 @@ def rewrite(
     evaluated, ai_plan, errors = _with_answers(pinned.sql, schemas, ai)
     if errors:
         return RewriteResult(Rewritten(sql, (), timestamp_literal(as_of)), ai_plan, errors)
-    split = split_clock(sql, schemas) if Level.COMMAND in analysis.levels else None
-    clock = bool(split and split.predicates)
-    unclocked = None
-    if split and split.predicates and split.pullable and split.unclocked_sql:
-        unclocked, _, _ = _with_answers(pin(split.unclocked_sql, pins).sql, schemas, ai)
     literal = timestamp_literal(as_of)
-    next_change = next_change_sql(split, literal) if clock and split else None
     rewritten = Rewritten(
         sql=evaluated,
         columns=columns_of(evaluated),
         as_of_literal=literal,
         pins=dict(pinned.used),
         ai_rounds=len(ai_plan.rounds) if ai_plan else 0,
-        clock=clock,
-        clock_solved=split.all_solved if split else True,
-        clock_elsewhere=split.clock_elsewhere if split else False,
+    )
+    if Level.COMMAND in analysis.levels:
+        rewritten = _with_window(rewritten, sql, pins, schemas, ai)
+    return RewriteResult(rewritten, ai_plan)
+
+
+def _with_window(
+    rewritten: Rewritten, sql: str, pins: Pins, schemas: Mapping[str, Mapping[str, str]], ai: AiContext | None
+) -> Rewritten:
+    from spark_mv.query.clock import next_change_sql, split_clock
+
+    split: ClockSplit = split_clock(sql, schemas)
+    if not split.predicates:
+        return replace(rewritten, clock_elsewhere=split.clock_elsewhere)
+    unclocked = None
+    if split.pullable and split.unclocked_sql:
+        unclocked, _, _ = _with_answers(pin(split.unclocked_sql, pins).sql, schemas, ai)
+    next_change = next_change_sql(split, rewritten.as_of_literal)
+    return replace(
+        rewritten,
+        clock=True,
+        clock_solved=split.all_solved,
+        clock_elsewhere=split.clock_elsewhere,
         unclocked_sql=unclocked,
-        unclocked_reason=split.reason if split else "",
+        unclocked_reason=split.reason,
         next_change_sql=pin(next_change, pins).sql if next_change else None,
     )
-    return RewriteResult(rewritten, ai_plan)
 
 
 def _with_answers(
@@ -88,5 +103,7 @@ def _with_answers(
 ) -> tuple[str, AiPlan | None, tuple[QueryError, ...]]:
     if ai is None:
         return sql, None, ()
+    from spark_mv.query.ai_calls import plan_ai
+
     plan = plan_ai(sql, results_table=ai.results_table, identity=ai.identity, schemas=schemas, functions=ai.functions)
     return plan.sql, plan, plan.errors

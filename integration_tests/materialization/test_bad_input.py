@@ -1,0 +1,118 @@
+"""Wrong input stops the run before anything is touched, and says what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, write_file
+
+GOOD = """
+{{ config(materialized='nondeterministic_mv', unique_key='id') }}
+select id, rand() as split from {{ target.schema }}.src
+"""
+
+
+def model(select: str, **config: Any) -> str:
+    words = ", ".join(f"{key}={value!r}" for key, value in {"unique_key": "id", **config}.items() if value is not None)
+    return f"{{{{ config(materialized='nondeterministic_mv', {words}) }}}}\n{select}"
+
+
+SELECT = "select id, rand() as split from {{ target.schema }}.src"
+
+CASES = {
+    "no_key": (model(SELECT, unique_key=None), ["unique_key is missing"]),
+    "key_not_selected": (model(SELECT, unique_key="nr"), ["unique_key", "'nr'", "its columns are id, split"]),
+    "unknown_word": (model(SELECT, on_row_updates="keep"), ["on_row_updates", "did you mean 'on_row_update'"]),
+    "wrong_choice": (model(SELECT, on_source_delete="keeep"), ["on_source_delete", "did you mean 'keep'"]),
+    "several_at_once": (
+        model(SELECT, unique_key=None, on_source_delete="x", refresh="y"),
+        ["unique_key is missing", "on_source_delete", "refresh"],
+    ),
+    "no_merge": (model(SELECT, file_format="parquet"), ["file_format", "'parquet'", "delta"]),
+    "duplicate_keys": (
+        model("select id % 5 as id, rand() as split from {{ target.schema }}.src where id < 6"),
+        ["2 rows share a key", '{"id":0}', "row_number() = 1"],
+    ),
+    "null_keys": (
+        model("select nullif(id, 3) as id, rand() as split from {{ target.schema }}.src"),
+        ["1 rows have a NULL", '{"id":null}'],
+    ),
+    "does_not_parse": (model("select id,, rand() as split from {{ target.schema }}.src"), ["line"]),
+    "drawn_key": (model("select uuid() as id, id as n from {{ target.schema }}.src"), ["uuid()", "key"]),
+    "drawn_group": (
+        model("select floor(rand() * 3) as id, count(*) as n from {{ target.schema }}.src group by floor(rand() * 3)"),
+        ["GROUP BY", "rand()", "line"],
+    ),
+    "same_name_twice": (model("select id, rand() as a, uuid() as a from {{ target.schema }}.src"), ["'a'", "alias"]),
+    "keep_without_bounds": (
+        model(
+            "select id, rand() as split from {{ target.schema }}.src where hash(current_date()) > id",
+            on_source_delete="keep",
+        ),
+        ["on_source_delete: keep", "on_source_delete: delete"],
+    ),
+}
+
+
+class TestBadInput:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"mv.sql": GOOD}
+
+    @pytest.fixture(scope="class", autouse=True)
+    def source(self, project: Any, sql: Any, mv: Any) -> None:
+        sql("create or replace table {schema}.src using delta as select id from range(10)")
+        mv.run()
+
+    @pytest.mark.parametrize("name", CASES)
+    def test_refused_and_untouched(self, project: Any, mv: Any, sql: Any, name: str) -> None:
+        text, words = CASES[name]
+        version, rows = mv.version(), mv.rows()
+        write_file(text, project.project_root, "models", "mv.sql")
+        said = mv.run(expect_pass=False)
+        for word in words:
+            assert word in said, said
+        assert "mv" in said
+        assert (mv.version(), mv.rows()) == (version, rows)
+        left = [row[1] for row in sql("show tables in {schema} like 'mv__mv_stage*'")]
+        assert left == []
+
+
+class TestForeignTable:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"mv.sql": GOOD}
+
+    def test_never_overwritten_without_full_refresh(self, project: Any, mv: Any, sql: Any) -> None:
+        sql("create or replace table {schema}.src using delta as select id from range(10)")
+        sql("create or replace table {schema}.mv using delta as select 1 as precious")
+        said = mv.run(expect_pass=False)
+        assert "did not make" in said and "--full-refresh" in said
+        assert mv.rows() == {(1,): 1}
+        assert mv.run("2026-02-01 06:00:00", "--full-refresh")["rows_inserted"] == 10
+
+    def test_a_view_is_replaced_on_full_refresh(self, project: Any, mv: Any, sql: Any) -> None:
+        sql("drop table if exists {schema}.mv")
+        sql("create view {schema}.mv as select 1 as precious")
+        assert "view of this name" in mv.run(expect_pass=False)
+        assert mv.run("2026-02-01 06:00:00", "--full-refresh")["rows_inserted"] == 10
+
+
+class TestEmptyAndSample:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "src.sql": "{{ config(materialized='table') }} select id from range(10)",
+            "mv.sql": GOOD.replace("{{ target.schema }}.src", "{{ ref('src') }}"),
+        }
+
+    def test_empty_never_touches_kept_data(self, project: Any, mv: Any) -> None:
+        run_dbt(["run", "--empty"])
+        assert mv.rows() == {}
+        run_dbt(["run"])
+        drawn = mv.rows()
+        assert sum(drawn.values()) == 10
+        results = run_dbt(["run", "--empty"])
+        assert "SKIPPED" in next(r for r in results if r.node.name == "mv").adapter_response["_message"]
+        assert mv.rows() == drawn
