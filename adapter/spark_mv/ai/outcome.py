@@ -1,0 +1,41 @@
+"""What a round of AI calls did, or would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class AiOutcome:
+    """Counts of distinct inputs. `requested` = `reused` + `calls` + `blocked` + `left_for_later`; `calls` = `ok` + `errors`.
+
+    `reused` had an answer before, `blocked` failed before and may not be tried again yet, `left_for_later` found
+    the budget or the time used up. Cost in the profile's currency. `error_classes` counts the errors.
+    """
+
+    requested: int = 0
+    reused: int = 0
+    calls: int = 0
+    ok: int = 0
+    null_answers: int = 0
+    errors: int = 0
+    blocked: int = 0
+    left_for_later: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    error_classes: dict[str, int] = field(default_factory=dict)
+    message: str = ""
+
+    def __add__(self, other: AiOutcome) -> AiOutcome:
+        values: dict[str, Any] = {}
+        for f in fields(self):
+            a, b = getattr(self, f.name), getattr(other, f.name)
+            if f.name == "error_classes":
+                values[f.name] = {k: a.get(k, 0) + b.get(k, 0) for k in {**a, **b}}
+            elif f.name == "message":
+                values[f.name] = " ".join(m for m in (a, b) if m)
+            else:
+                values[f.name] = a + b
+        return AiOutcome(**values)

@@ -1,0 +1,100 @@
+"""The protocol between the batch job and a provider of answers.
+
+A user's own provider is a class whose path stands in the profile (`provider: package.module.Class`). It is built once
+per partition with the settings and gets batches of requests; it gives one answer for each, in the same order. Limits,
+retries, halving of failed batches, cost and storage are the job's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question. `row` are the arguments of this row, `constant` the literal ones of the call site.
+
+    `answer_type` is the Spark type that the answer must have; `embedding` asks for a vector of numbers.
+    """
+
+    function: str
+    row: Mapping[str, Any]
+    constant: Mapping[str, Any] = field(default_factory=dict)
+    answer_type: str = "STRING"
+    model: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    response_schema: str | None = None
+    prompt: str | None = None
+    embedding: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`value` is the text of a STRING answer, JSON for every other type, None for a NULL answer (an answer, too).
+
+    With `error` set it is a failure instead. Tokens are what the provider counted, 0 where it counts none.
+    """
+
+    value: str | None = None
+    error: ProviderError | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+# Every kind of failure that ends up as error_class in the result table.
+ERROR_CLASSES = (
+    "rate_limit",
+    "server",
+    "timeout",
+    "connection",
+    "auth",
+    "refused",
+    "invalid_answer",
+    "unsupported",
+    "budget",
+    "deadline",
+    "provider_bug",
+)
+
+
+class ProviderError(Exception):
+    """Why a request (or, raised, a whole batch) has no answer.
+
+    `kind` is one of ERROR_CLASSES: rate_limit, server, timeout, connection are tried again; auth, refused (bad
+    request), invalid_answer, unsupported are not in this run. `retry_after` in seconds, where the endpoint said so.
+    `spent` is set when the failed attempt was paid for: (input tokens, output tokens).
+    """
+
+    TRANSIENT = frozenset({"rate_limit", "server", "timeout", "connection"})
+
+    def __init__(
+        self, kind: str, message: str, *, retry_after: float | None = None, spent: tuple[int, int] = (0, 0)
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.retry_after = retry_after
+        self.spent = spent
+
+    @property
+    def transient(self) -> bool:
+        return self.kind in self.TRANSIENT
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.kind, self.message, self.retry_after, self.spent)
+
+
+def _rebuild(kind: str, message: str, retry_after: float | None, spent: tuple[int, int]) -> ProviderError:
+    return ProviderError(kind, message, retry_after=retry_after, spent=spent)
+
+
+class Provider(Protocol):
+    """What a provider is: built with the settings, asked in batches, from several threads at once."""
+
+    def batch_size(self, request: Request) -> int:
+        """How many requests like this one it takes at a time (1 where each is a call of its own)."""
+
+    def answer(self, requests: Sequence[Request]) -> list[Answer]:
+        """One answer per request, order kept. Raises ProviderError when the whole batch failed."""

@@ -1,0 +1,245 @@
+"""The `ai:` block of the profile and `config(ai={…})` of a model, checked as a whole."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
+from spark_mv.query.ai_calls_keys import AiIdentity
+from spark_mv.query.ai_calls_signatures import BUILT_IN, AiFunction
+
+PROVIDERS = ("openai", "local", "scripted", "native")
+# Only the profile may say these: a model's config would write them into the manifest.
+PROFILE_ONLY = frozenset({"provider", "base_url", "api_key", "result_schema", "functions"})
+# In a model's config under these names: what a run may spend and what it does with failures.
+_CHOICES = {
+    "on_ai_error": ("null", "fail"),
+    "on_model_change": ("recompute", "keep"),
+}
+
+
+class AiConfigError(ValueError):
+    """The configuration is wrong; the message lists everything found, one line each."""
+
+
+class Secret:
+    """A text that no repr, str, format or log shows."""
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+@dataclass(frozen=True)
+class AiSettings:
+    """Everything the AI functions need, with defaults. Rates are per minute over the whole job, prices per 1,000
+    tokens in the user's currency, times in seconds. `max_ai_*` are budgets of one run."""
+
+    provider: str = ""
+    base_url: str | None = None
+    model: str = ""
+    model_version: str | None = None
+    api_key: Secret | None = field(default=None, repr=False)
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    concurrency: int = 8
+    timeout_seconds: float = 60.0
+    max_attempts: int = 5
+    deadline_seconds: float | None = None
+    chunk_seconds: float = 20.0
+    retry_errors_after_hours: float = 24.0
+    price_per_1k_input_tokens: float = 0.0
+    price_per_1k_output_tokens: float = 0.0
+    result_schema: str | None = None
+    keep_requests: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    embedding_models: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    functions: tuple[AiFunction, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    on_ai_error: str = "null"
+    on_model_change: str = "recompute"
+    max_ai_calls: int | None = None
+    max_ai_tokens: int | None = None
+    max_ai_cost: float | None = None
+
+    @classmethod
+    def from_config(cls, profile_ai: Mapping[str, Any] | None, model_ai: Mapping[str, Any] | None = None) -> AiSettings:
+        """The settings of one model: the profile's block overridden by the model's own.
+
+        Raises AiConfigError listing unknown words (with the nearest right one), wrong types and missing values.
+        """
+        errors: list[str] = []
+        values: dict[str, Any] = {}
+        for source, block in (("the profile's ai block", profile_ai), ("config(ai=…)", model_ai)):
+            for key, value in (block or {}).items():
+                problem = _problem(source, key, value)
+                if problem:
+                    errors.append(problem)
+                elif value is not None:
+                    values[key] = _converted(key, value)
+        provider = values.get("provider", "")
+        if provider and provider not in PROVIDERS and "." not in provider:
+            near = _nearest(provider, PROVIDERS)
+            errors.append(f"provider {provider!r} is none of {', '.join(PROVIDERS)} or a package.module.Class{near}")
+        if provider == "openai" and not values.get("api_key"):
+            errors.append(
+                "provider openai needs api_key, e.g. \"{{ env_var('OPENAI_API_KEY') }}\" in the profile's ai block"
+            )
+        if provider == "openai" and not values.get("model"):
+            errors.append("provider openai needs model, the name that the endpoint knows")
+        if errors:
+            raise AiConfigError("The AI configuration is not usable:\n" + "\n".join(f"  - {e}" for e in errors))
+        return cls(**values)
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is a provider to ask."""
+        return bool(self.provider)
+
+    def identity(self) -> AiIdentity:
+        """What of these settings belongs to an answer's key."""
+        local = self.provider == "local"
+        return AiIdentity(
+            model=self.model or (MINILM if local else self.provider or "none"),
+            model_version=self.model_version,
+            parameters=dict(self.parameters),
+            models=dict(LOCAL_MODELS) if local and not self.model else {},
+            versions=dict(self.versions),
+            embedding_models=self.embedding_models,
+            keep_old=self.keep_old,
+        )
+
+    @property
+    def keep_old(self) -> bool:
+        """Whether a row shows an older model's answer while the new model has not answered."""
+        budgeted = any(b is not None for b in (self.max_ai_calls, self.max_ai_tokens, self.max_ai_cost))
+        return self.on_model_change == "keep" or budgeted
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        """The price of so many tokens."""
+        return (
+            input_tokens * self.price_per_1k_input_tokens + output_tokens * self.price_per_1k_output_tokens
+        ) / 1000.0
+
+
+_NUMBERS = {
+    "requests_per_minute": int,
+    "tokens_per_minute": int,
+    "concurrency": int,
+    "timeout_seconds": float,
+    "max_attempts": int,
+    "deadline_seconds": float,
+    "chunk_seconds": float,
+    "retry_errors_after_hours": float,
+    "price_per_1k_input_tokens": float,
+    "price_per_1k_output_tokens": float,
+    "max_ai_calls": int,
+    "max_ai_tokens": int,
+    "max_ai_cost": float,
+}
+_ZERO_ALLOWED = {
+    "price_per_1k_input_tokens",
+    "price_per_1k_output_tokens",
+    "retry_errors_after_hours",
+    "max_ai_calls",
+    "max_ai_tokens",
+    "max_ai_cost",
+}
+_MAPPINGS = {"parameters", "versions", "options"}
+
+
+def _nearest(word: str, words: Any) -> str:
+    near = difflib.get_close_matches(str(word), list(words), n=1, cutoff=0.5)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def _problem(source: str, key: str, value: Any) -> str | None:
+    names = [f.name for f in fields(AiSettings)]
+    if key not in names:
+        return f"{source} has an unknown word {key!r}{_nearest(key, names)}"
+    if source.startswith("config") and key in PROFILE_ONLY:
+        return f"{source} may not set {key}: it belongs in the profile's ai block"
+    if value is None:
+        return None
+    if key in _NUMBERS:
+        try:
+            number = _NUMBERS[key](str(value))
+        except ValueError:
+            return f"{source}: {key} must be a number, not {value!r}"
+        if number < 0 or (number == 0 and key not in _ZERO_ALLOWED):
+            return f"{source}: {key} must be {'0 or more' if key in _ZERO_ALLOWED else 'more than 0'}, not {value!r}"
+    if key in _CHOICES and value not in _CHOICES[key]:
+        return (
+            f"{source}: {key} must be one of {', '.join(_CHOICES[key])}, not {value!r}{_nearest(value, _CHOICES[key])}"
+        )
+    if key in _MAPPINGS and not isinstance(value, Mapping):
+        return (
+            f"{source}: {key} must be a mapping, not {value!r}"
+            if key != "options"
+            else f"{source}: options must be a mapping"
+        )
+    if key == "functions":
+        return _functions_problem(source, value)
+    return None
+
+
+def _functions_problem(source: str, value: Any) -> str | None:
+    if not isinstance(value, Mapping):
+        return f"{source}: functions must map each function's name to its settings"
+    known = [f.name for f in fields(AiFunction) if f.name != "name"]
+    for name, block in value.items():
+        if str(name).lower() in BUILT_IN:
+            return f"{source}: functions.{name} has the name of a built-in AI function"
+        for key in block or {}:
+            if key not in known:
+                return f"{source}: functions.{name} has an unknown word {key!r}{_nearest(key, known)}"
+        if not (block or {}).get("prompt"):
+            return f"{source}: functions.{name} needs a prompt that holds its arguments as {{name}}"
+    return None
+
+
+def _converted(key: str, value: Any) -> Any:
+    if key in _NUMBERS:
+        return _NUMBERS[key](str(value))
+    if key == "api_key":
+        return value if isinstance(value, Secret) else Secret(str(value)) if str(value).strip() else None
+    if key == "embedding_models":
+        return tuple([value] if isinstance(value, str) else value)
+    if key == "functions":
+        return tuple(_function(name, block) for name, block in value.items())
+    if key == "versions":
+        return {str(k): str(v) for k, v in value.items()}
+    if key in {"model_version", "model", "provider"}:
+        return str(value)
+    if key == "keep_requests":
+        return str(value).lower() == "true"
+    return value
+
+
+def _function(name: str, block: Mapping[str, Any]) -> AiFunction:
+    arguments = block.get("arguments") or ()
+    return AiFunction(
+        name=str(name).lower(),
+        returns=str(block.get("returns", "STRING")),
+        arguments=tuple([arguments] if isinstance(arguments, str) else arguments),
+        prompt=str(block["prompt"]),
+        model=block.get("model"),
+        model_version=None if block.get("model_version") is None else str(block["model_version"]),
+    )

@@ -1,0 +1,408 @@
+"""A SELECT's text taken apart into query blocks and calls, by tokens, so that edits leave all other text verbatim."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token
+
+_SET_OPERATORS = {"UNION", "INTERSECT", "EXCEPT", "MINUS"}
+_CLAUSES = {
+    "FROM": "FROM",
+    "WHERE": "WHERE",
+    "GROUP BY": "GROUP BY",
+    "HAVING": "HAVING",
+    "QUALIFY": "QUALIFY",
+    "WINDOW": "WINDOW",
+    "ORDER BY": "ORDER BY",
+    "SORT BY": "ORDER BY",
+    "CLUSTER BY": "ORDER BY",
+    "DISTRIBUTE BY": "ORDER BY",
+    "LIMIT": "LIMIT",
+    "OFFSET": "LIMIT",
+}
+
+
+class TextError(ValueError):
+    """The text could not be taken apart; the message says where."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Half-open range of characters."""
+
+    start: int
+    end: int
+
+    def holds(self, other: Span) -> bool:
+        return self.start <= other.start and other.end <= self.end
+
+
+@dataclass(frozen=True)
+class Item:
+    """One expression of a select list. `name` is its output name where the text gives one, "" otherwise."""
+
+    span: Span
+    expression: Span
+    name: str
+    star: bool
+
+
+@dataclass(eq=False)
+class Cte:
+    name: str
+    span: Span  # from the name to the closing parenthesis
+    query: Query
+    recursive: bool
+    position: int
+
+
+@dataclass(eq=False)
+class Query:
+    """WITH … term [set operator term …]; `blocks` are the SELECT blocks and VALUES have none."""
+
+    span: Span
+    parent: Block | None
+    parent_cte: Cte | None = None
+    ctes: list[Cte] = field(default_factory=list)
+    with_span: Span | None = None
+    blocks: list[Block] = field(default_factory=list)
+    set_operation: bool = False
+    outer: Query | None = None  # the query whose WITH or set operation holds this one
+    tail: Span | None = None  # ORDER BY and LIMIT after a set operation
+
+
+@dataclass(eq=False)
+class Block:
+    """One SELECT. Clause spans exclude their keywords."""
+
+    span: Span
+    query: Query
+    distinct: bool = False
+    items: list[Item] = field(default_factory=list)
+    list_span: Span = Span(0, 0)
+    clauses: dict[str, Span] = field(default_factory=dict)
+    children: list[Query] = field(default_factory=list)  # subqueries: derived tables and in expressions
+
+    def clause_of(self, span: Span) -> str:
+        """SELECT, FROM, WHERE, …: the clause that the span stands in."""
+        if self.list_span.holds(span):
+            return "SELECT"
+        return next((name for name, where in self.clauses.items() if where.holds(span)), "SELECT")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One function call: `name` lower-cased, the spans of the arguments without surrounding blanks."""
+
+    name: str
+    span: Span
+    arguments: tuple[Span, ...]
+    line: int
+    column: int
+
+
+class Text:
+    """The tokens of one statement and the structure found in them."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        try:
+            self.tokens: list[Token] = [t for t in Spark().tokenize(sql) if t.token_type.name != "SEMICOLON"]
+        except SqlglotError as error:
+            raise TextError(f"the text cannot be split into words: {error}") from error
+        self.words = [
+            ""
+            if t.token_type.name in {"STRING", "RAW_STRING"} or sql[t.start] in "`'\""
+            else " ".join(t.text.upper().split())
+            for t in self.tokens
+        ]
+        self.match = self._match_parentheses()
+        self.blocks: list[Block] = []
+        if not self.tokens:
+            raise TextError("the text is empty")
+        self.root = self._query(0, len(self.tokens), None)
+
+    def text(self, span: Span) -> str:
+        return self.sql[span.start : span.end]
+
+    def span(self, first: int, end: int) -> Span:
+        """The characters of tokens first … end - 1."""
+        if first >= end:
+            at = self.tokens[min(first, len(self.tokens) - 1)].start
+            return Span(at, at)
+        return Span(self.tokens[first].start, self.tokens[end - 1].end + 1)
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """1-based line and column of a character."""
+        before = self.sql[:offset]
+        return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+    def calls(self, names: Collection[str]) -> list[Call]:
+        """Every call of one of the functions (lower-cased names), in the order of the text."""
+        found = []
+        for i, word in enumerate(self.words[:-1]):
+            quoted = self.sql[self.tokens[i].start] == "`"
+            name = self.tokens[i].text.lower() if quoted else word.lower()
+            if name not in names or self.words[i + 1] != "(" or (i and self.words[i - 1] in {".", "FUNCTION"}):
+                continue
+            close = self.match[i + 1]
+            arguments = tuple(self.span(a, b) for a, b in self.split(i + 2, close, ",")) if close > i + 2 else ()
+            line, column = self.position(self.tokens[i].start)
+            found.append(Call(name, self.span(i, close + 1), arguments, line, column))
+        return found
+
+    def block_of(self, span: Span) -> Block | None:
+        """The innermost block that holds the span."""
+        holding = [b for b in self.blocks if b.span.holds(span)]
+        return min(holding, key=lambda b: b.span.end - b.span.start) if holding else None
+
+    def split(self, first: int, end: int, separator: str) -> list[tuple[int, int]]:
+        """Token ranges between separators that stand outside parentheses and CASE … END."""
+        parts, start = [], first
+        between = 0
+        for i in self.top_level(first, end):
+            if separator == "AND" and self.words[i] == "BETWEEN":
+                between += 1
+            elif self.words[i] == separator:
+                if between:
+                    between -= 1
+                    continue
+                parts.append((start, i))
+                start = i + 1
+        parts.append((start, end))
+        return parts
+
+    def conjuncts(self, span: Span) -> list[Span]:
+        """The conditions joined by AND in the span; one of OR is one condition."""
+        first, end = self.token_range(span)
+        while end - first > 2 and self.words[first] == "(" and self.match[first] == end - 1:
+            first, end = first + 1, end - 1
+        if any(self.words[i] == "OR" for i in self.top_level(first, end)):
+            return [span]
+        parts = self.split(first, end, "AND")
+        if len(parts) == 1:
+            return [self.span(*parts[0])]
+        return [s for part in parts for s in self.conjuncts(self.span(*part))]
+
+    def token_range(self, span: Span) -> tuple[int, int]:
+        inside = [i for i, t in enumerate(self.tokens) if span.start <= t.start and t.end < span.end]
+        return (inside[0], inside[-1] + 1) if inside else (0, 0)
+
+    def top_level(self, first: int, end: int) -> Iterator[int]:
+        """Indexes of the tokens outside parentheses, brackets and CASE … END."""
+        i, cases = first, 0
+        while i < end:
+            word = self.words[i]
+            if word == "CASE" and not (i and self.words[i - 1] == "."):
+                cases += 1
+            elif word == "END" and cases:
+                cases -= 1
+            elif not cases:
+                yield i
+            if word in {"(", "["}:
+                i = self.match[i]
+                if not cases:
+                    yield i
+            i += 1
+
+    # ---- structure
+
+    def _match_parentheses(self) -> dict[int, int]:
+        stack: list[int] = []
+        match: dict[int, int] = {}
+        for i, word in enumerate(self.words):
+            if word in {"(", "["}:
+                stack.append(i)
+            elif word in {")", "]"}:
+                if not stack:
+                    line, column = self.position(self.tokens[i].start)
+                    raise TextError(f"`{word}` at {line}:{column} closes nothing")
+                match[stack.pop()] = i
+        if stack:
+            line, column = self.position(self.tokens[stack[-1]].start)
+            raise TextError(f"the parenthesis at {line}:{column} is never closed")
+        return match
+
+    def _query(self, first: int, end: int, parent: Block | None, outer: Query | None = None) -> Query:
+        query = Query(self.span(first, end), parent, outer=outer)
+        i = first
+        if self.words[i] == "WITH":
+            i = self._ctes(query, i + 1, end)
+        terms, start = [], i
+        for at in self.top_level(i, end):
+            if self.words[at] in _SET_OPERATORS and at > start and self.words[at - 1] != "*":
+                if self.words[at] in {"EXCEPT", "MINUS"} and self.words[at - 1] == ".":
+                    continue
+                terms.append((start, at))
+                start = at + 1
+                while start < end and self.words[start] in {"ALL", "DISTINCT", "BY", "NAME"}:
+                    start += 1
+        terms.append((start, end))
+        query.set_operation = len(terms) > 1
+        for a, b in terms:
+            self._term(query, a, b)
+        return query
+
+    def _ctes(self, query: Query, i: int, end: int) -> int:
+        first = i
+        recursive = self.words[i] == "RECURSIVE"
+        i += recursive
+        while True:
+            name, begin = self.tokens[i].text, i
+            i += 1
+            if self.words[i] == "(":
+                i = self.match[i] + 1
+            if self.words[i] == "MAX":  # WITH RECURSIVE c MAX RECURSION LEVEL n AS
+                i += 4
+            if self.words[i] == "AS":
+                i += 1
+            if i >= end or self.words[i] != "(":
+                raise TextError(f"the WITH clause cannot be understood at {self._at(i)}")
+            close = self.match[i]
+            body = self._query(i + 1, close, None, outer=query)
+            cte = Cte(name, self.span(begin, close + 1), body, recursive, len(query.ctes))
+            body.parent_cte = cte
+            query.ctes.append(cte)
+            i = close + 1
+            if i < end and self.words[i] == ",":
+                i += 1
+                continue
+            query.with_span = self.span(first, i)
+            return i
+
+    def _term(self, query: Query, first: int, end: int) -> None:
+        if first >= end:
+            raise TextError(f"the query is incomplete at {self._at(first)}")
+        word = self.words[first]
+        if word == "(" and self._starts_query(first + 1):
+            close = self.match[first]
+            inner = self._query(first + 1, close, None, outer=query)
+            query.blocks.extend(inner.blocks)
+            query.tail = self.span(close + 1, end) if close + 1 < end else None
+            return
+        if word == "SELECT":
+            query.blocks.append(self._block(query, first, end))
+        elif word == "FROM":
+            raise TextError(
+                f"a query that begins with FROM (at {self._at(first)}) is not taken apart: begin with SELECT"
+            )
+        elif word not in {"VALUES", "TABLE"}:
+            raise TextError(f"a SELECT was expected at {self._at(first)}, not {self.tokens[first].text!r}")
+
+    def _block(self, query: Query, first: int, end: int) -> Block:
+        block = Block(self.span(first, end), query)
+        self.blocks.append(block)
+        start = first + 1
+        if start < end and self.words[start] in {"DISTINCT", "ALL"}:
+            block.distinct = self.words[start] == "DISTINCT"
+            start += 1
+        current, begin = "SELECT", start
+        bounds: list[tuple[str, int, int]] = []
+        for i in self.top_level(start, end):
+            if i == start:
+                continue
+            clause = self._clause_at(i, end, current)
+            if clause:
+                bounds.append((current, begin, i))
+                current = clause
+                begin = i + 1
+        bounds.append((current, begin, end))
+        for name, a, b in bounds:
+            if name == "SELECT":
+                block.list_span = self.span(a, b)
+                block.items = [self._item(x, y) for x, y in self.split(a, b, ",") if y > x]
+            elif name in block.clauses:
+                block.clauses[name] = Span(block.clauses[name].start, self.span(a, b).end)
+            else:
+                block.clauses[name] = self.span(a, b)
+        self._subqueries(block, start, end)
+        return block
+
+    def _clause_at(self, i: int, end: int, current: str) -> str | None:
+        word = self.words[i]
+        if word not in _CLAUSES or self.words[i - 1] in {".", "AS"}:
+            return None
+        if word == "FROM" and (current != "SELECT" or self.words[i - 1] == "DISTINCT"):
+            return None  # x IS DISTINCT FROM y
+        following = self.words[i + 1] if i + 1 < end else ""
+        if word == "WINDOW" and not (i + 2 < end and self.words[i + 2] == "AS"):
+            return None
+        if word in {"LIMIT", "OFFSET", "QUALIFY"} and following in {"", ",", ".", "=", "<", ">"} and i + 1 >= end:
+            return None
+        return _CLAUSES[word]
+
+    def _item(self, first: int, end: int) -> Item:
+        span = self.span(first, end)
+        last = end - 1
+        if self.words[first] == "*" or (self.words[last] == "*" and last > first and self.words[last - 1] == "."):
+            return Item(span, span, "", True)
+        for i in self.top_level(first, end):
+            if self.words[i] == "*" and i > first and self.words[i - 1] == ".":
+                return Item(span, span, "", True)  # t.* EXCEPT (…)
+        before = self.words[last - 1] if last > first else ""
+        if before == "AS":
+            return Item(span, self.span(first, last - 1), self.tokens[last].text, False)
+        if last == first or before == ".":
+            return Item(span, span, self.tokens[last].text if self._identifier(last) else "", False)
+        ended = (
+            before in {")", "]", "END"}
+            or self._identifier(last - 1)
+            or self.tokens[last - 1].token_type.name
+            in {
+                "STRING",
+                "NUMBER",
+            }
+        )
+        if ended and self._identifier(last) and self.words[last] != "END":
+            return Item(span, self.span(first, last), self.tokens[last].text, False)
+        return Item(span, span, "", False)
+
+    def _identifier(self, i: int) -> bool:
+        token = self.tokens[i]
+        if token.token_type.name in {"STRING", "RAW_STRING", "NUMBER"}:
+            return False
+        return self.sql[token.start] == "`" or (token.text[:1].isalpha() or token.text[:1] == "_")
+
+    def _starts_query(self, i: int) -> bool:
+        while i < len(self.words) and self.words[i] == "(":
+            i += 1
+        return i < len(self.words) and self.words[i] in {"SELECT", "WITH"}
+
+    def _subqueries(self, block: Block, first: int, end: int) -> None:
+        i = first
+        while i < end:
+            if self.words[i] == "(" and self._starts_query(i + 1):
+                j = i
+                if self.words[i + 1] == "(" and self.match[i + 1] != self.match[i] - 1 and not self._set_inside(i):
+                    i += 1  # ((SELECT …) + 1): the query starts further in
+                    continue
+                close = self.match[j]
+                block.children.append(self._query(j + 1, close, block))
+                i = close
+            i += 1
+
+    def _set_inside(self, i: int) -> bool:
+        return any(self.words[k] in _SET_OPERATORS for k in self.top_level(i + 1, self.match[i]))
+
+    def _at(self, i: int) -> str:
+        if i >= len(self.tokens):
+            return "the end"
+        line, column = self.position(self.tokens[i].start)
+        return f"{line}:{column}"
+
+
+def edited(sql: str, span: Span, edits: Iterable[tuple[Span, str]]) -> str:
+    """The text of `span` with the edits that lie in it carried out. Edits must not overlap; zero-width ones insert."""
+    out, at = [], span.start
+    for where, text in sorted(edits, key=lambda e: (e[0].start, e[0].end)):
+        if not span.holds(where):
+            continue
+        if where.start < at:
+            raise TextError("two edits overlap")
+        out += [sql[at : where.start], text]
+        at = where.end
+    return "".join([*out, sql[at : span.end]])
