@@ -41,7 +41,7 @@ class ZoneFacts:
     """How local time runs, from 1970 to 2100.
 
     `fixed`: one offset all the time. `monotone_dates`: the local date never goes back. `whole_hours`: every offset is
-    a whole number of hours. `clear_midnights`: no local midnight occurs twice.
+    a whole number of hours. `clear_midnights`: every local midnight occurs exactly once.
     """
 
     fixed: bool
@@ -62,14 +62,13 @@ def zone_facts(name: str) -> ZoneFacts:
         before, after = _offset(zone, at), _offset(zone, following)
         if before != after:
             offsets.append(after)
-            if after < before:
-                change = _change(zone, at, following)
-                last = (change + before - timedelta(microseconds=1)).replace(tzinfo=None)
-                first = (change + after).replace(tzinfo=None)
-                monotone = monotone and last.date() <= first.date()
-                midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
-                repeated = [midnight, midnight + timedelta(days=1)]
-                clear = clear and not any(first <= m <= last for m in repeated)
+            change = _change(zone, at, following)
+            old, new = ((change + offset).replace(tzinfo=None) for offset in (before, after))
+            # the last local time of the old offset is a microsecond before `old`
+            monotone = monotone and (old - timedelta(microseconds=1)).date() <= new.date()
+            low, high = min(old, new), max(old, new)
+            midnight = low.replace(hour=0, minute=0, second=0, microsecond=0)
+            clear = clear and not any(low <= m < high for m in (midnight, midnight + timedelta(days=1)))
         at = following
     return ZoneFacts(
         fixed=len(offsets) == 1,

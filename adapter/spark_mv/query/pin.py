@@ -15,7 +15,7 @@ from sqlglot.tokens import TokenType
 
 from spark_mv.query.clock_zone import zone_of
 from spark_mv.query.pin_names import output_names
-from spark_mv.query.source_text import Edit, Token, apply_edits, closing, tokenize
+from spark_mv.query.source_text import Edit, Span, Token, apply_edits, closing, tokenize
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -142,10 +142,44 @@ def pin(sql: str, pins: Pins, columns: Collection[str] | None = None, names: Col
     `names` are the output columns of the query as Spark names them (DESCRIBE QUERY), used to alias entries that would
     otherwise change their name. Raises SourceTextError for text that cannot be read, ValueError for an unknown zone.
     """
+    found, ambiguous = _uses(sql, pins, columns)
+    edits = [Edit(use.span.start, use.span.end, use.literal) for use in found]
+    used = {use.name: use.literal for use in found}
+    aliases, unnamed = output_names(sql, edits, list(names) if names is not None else None)
+    return Pinned(apply_edits(sql, [*edits, *aliases]), used, unnamed, ambiguous)
+
+
+@dataclass(frozen=True)
+class _Use:
+    name: str
+    span: Span
+    literal: str
+
+
+def clock_spans(sql: str, columns: Collection[str] | None = None) -> tuple[Span, ...]:
+    """Where the clock is read: calls, keyword forms, 'today' and the like as datetime literals."""
+    found, _ = _uses(sql, Pins(_EPOCH), columns)
+    return tuple(use.span for use in found if use.name not in _NOT_CLOCK)
+
+
+_NOT_CLOCK = frozenset(
+    {
+        "current_timezone",
+        "current_user",
+        "user",
+        "session_user",
+        "current_catalog",
+        "current_database",
+        "current_schema",
+    }
+    | {"version"}
+)
+
+
+def _uses(sql: str, pins: Pins, columns: Collection[str] | None) -> tuple[list[_Use], tuple[str, ...]]:
     tokens = tokenize(sql)
     known = None if columns is None else {column.lower() for column in columns}
-    edits: list[Edit] = []
-    used: dict[str, str] = {}
+    uses: list[_Use] = []
     ambiguous: list[str] = []
     index = 0
     while index < len(tokens):
@@ -160,11 +194,9 @@ def pin(sql: str, pins: Pins, columns: Collection[str] | None = None, names: Col
             index += 1
             continue
         name, following, literal = found
-        used[name] = literal
-        edits.append(Edit(tokens[index].start, tokens[following - 1].end, literal))
+        uses.append(_Use(name, Span(tokens[index].start, tokens[following - 1].end), literal))
         index = following
-    aliases, unnamed = output_names(sql, edits, list(names) if names is not None else None)
-    return Pinned(apply_edits(sql, [*edits, *aliases]), used, unnamed, tuple(ambiguous))
+    return uses, tuple(ambiguous)
 
 
 _Found = tuple[str, int, str]

@@ -7,7 +7,7 @@ an edit is never made at a place that was misread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import sqlglot
@@ -52,7 +52,8 @@ class Block:
     """One SELECT. Spans are None where the clause is missing; `select` is the span of the list, `from_` and `where`
     those of the clause with its keyword. `clauses` names every clause present, e.g. {'GROUP BY', 'LIMIT'}.
     `name` is the CTE or derived table's name; `parent` the index of the enclosing block (None for the outermost and
-    for CTEs of the outermost WITH); `set_operand` when it is one side of UNION, EXCEPT, INTERSECT."""
+    for CTEs of the outermost WITH); `others` are the bodies of the remaining clauses; `ctes` the definitions
+    (`name AS (…)`) that the block can see; `set_operand` when it is one side of UNION, EXCEPT, INTERSECT."""
 
     span: Span
     select: Span
@@ -67,8 +68,9 @@ class Block:
     parent: int | None
     set_operand: bool
     distinct: bool
-    with_: Span | None
     lateral: bool = False
+    others: tuple[tuple[str, Span], ...] = ()
+    ctes: tuple[Span, ...] = ()
 
     def clause_end(self) -> int:
         """Offset right after FROM (or the select list): where a WHERE would be put."""
@@ -87,6 +89,7 @@ class _Scan:
     sql: str
     tokens: tuple[Token, ...]
     blocks: list[Block] = field(default_factory=list)
+    withs: list[tuple[Span, Span]] = field(default_factory=list)  # (the whole query, one CTE of it)
 
     def word(self, i: int) -> str:
         """The keyword at index i, '' for anything else and for a name behind a dot."""
@@ -110,14 +113,12 @@ class _Scan:
     # one query: [WITH …] select or group, set operations, trailing ORDER BY / LIMIT
     def query(self, lo: int, hi: int, context: Context, name: str, parent: int | None, lateral: bool = False) -> None:
         i = lo
-        with_: Span | None = None
         if self.word(i) == "WITH":
-            i = self.ctes(i + 1, hi, parent)
-            with_ = Span(self.tokens[lo].start, self.tokens[i - 1].end)
+            i = self.ctes(i + 1, hi, parent, Span(self.tokens[lo].start, self.tokens[hi - 1].end))
         bounds = self.split_set_operations(i, hi)
         for start, end in bounds:
             if self.word(start) == "SELECT":
-                self.select(start, end, context, name, parent, len(bounds) > 1, with_, lateral)
+                self.select(start, end, context, name, parent, len(bounds) > 1, lateral)
             elif self.kind(start) == TokenType.L_PAREN:
                 close = closing(self.tokens, start)
                 if close != end - 1 or len(bounds) > 1:
@@ -136,7 +137,7 @@ class _Scan:
         for k in range(before, len(self.blocks)):
             block = self.blocks[k]
             if block.parent == parent and block.context == context:
-                self.blocks[k] = _as_operand(block)
+                self.blocks[k] = replace(block, set_operand=True)
 
     def split_set_operations(self, lo: int, hi: int) -> list[tuple[int, int]]:
         bounds: list[tuple[int, int]] = []
@@ -158,10 +159,11 @@ class _Scan:
         bounds.append((start, hi))
         return bounds
 
-    def ctes(self, i: int, hi: int, parent: int | None) -> int:
+    def ctes(self, i: int, hi: int, parent: int | None, query: Span) -> int:
         if self.word(i) == "RECURSIVE":
             raise self.fail(i, "a recursive CTE is not supported")
         while True:
+            start = i
             name = _unquote(self.tokens[i].text)
             i += 1
             if self.kind(i) == TokenType.L_PAREN:
@@ -172,6 +174,7 @@ class _Scan:
                 raise self.fail(i, "expected a CTE in parentheses")
             close = closing(self.tokens, i)
             self.query(i + 1, close, Context.CTE, name, parent)
+            self.withs.append((query, Span(self.tokens[start].start, self.tokens[close].end)))
             i = close + 1
             if self.kind(i) != TokenType.COMMA or i >= hi:
                 return i
@@ -185,7 +188,6 @@ class _Scan:
         name: str,
         parent: int | None,
         operand: bool,
-        with_: Span | None,
         lateral: bool,
     ) -> None:
         marks = self.clause_marks(lo, hi)
@@ -210,6 +212,7 @@ class _Scan:
         where: Span | None = None
         conjuncts: tuple[Span, ...] = ()
         joins: tuple[Join, ...] = ()
+        others: list[tuple[str, Span]] = []
         for k, (clause, at) in enumerate(marks):
             end = marks[k + 1][1] if k + 1 < len(marks) else hi
             span = Span(self.tokens[at].start, self.tokens[end - 1].end)
@@ -223,6 +226,9 @@ class _Scan:
                 self.nested(at + 1, end, index)
             else:
                 self.nested(at, end, index)
+            if clause not in ("FROM", "WHERE"):
+                body = min(at + 1, end - 1) if clause in ("HAVING", "QUALIFY") else at
+                others.append((clause, Span(self.tokens[body].start, span.end)))
         self.nested(i, list_end, index)
         self.blocks[index] = Block(
             Span(self.tokens[lo].start, self.tokens[hi - 1].end),
@@ -238,8 +244,8 @@ class _Scan:
             parent,
             operand,
             distinct,
-            with_,
             lateral,
+            tuple(others),
         )
         _check(self.sql, self.blocks[index])
 
@@ -454,13 +460,8 @@ _BEFORE_QUERY = {
 }
 _AFTER_FROM_ITEM = {"LATERAL", "JOIN", "ON", "WHERE", "USING", "TABLESAMPLE", "PIVOT", "UNPIVOT", *_JOIN_WORDS, *_SET}
 _PLACEHOLDER = Block(
-    Span(0, 0), Span(0, 0), (), None, None, (), (), frozenset(), Context.OUTERMOST, "", None, False, False, None
+    Span(0, 0), Span(0, 0), (), None, None, (), (), frozenset(), Context.OUTERMOST, "", None, False, False
 )
-
-
-def _as_operand(block: Block) -> Block:
-    values = {name: getattr(block, name) for name in Block.__dataclass_fields__}
-    return Block(**{**values, "set_operand": True})
 
 
 def _unquote(text: str) -> str:
@@ -506,4 +507,13 @@ def select_blocks(sql: str) -> tuple[Block, ...]:
         raise SourceTextError("expected exactly one statement")
     scan = _Scan(sql, tokens)
     scan.query(0, len(tokens), Context.OUTERMOST, "", None)
-    return tuple(scan.blocks)
+    return tuple(replace(block, ctes=_visible(block, scan.withs)) for block in scan.blocks)
+
+
+def _visible(block: Block, withs: list[tuple[Span, Span]]) -> tuple[Span, ...]:
+    """The CTEs of the queries around the block that are written before it, outermost first."""
+    return tuple(
+        cte
+        for query, cte in sorted(withs, key=lambda w: (w[0].start, w[1].start))
+        if query.start <= block.span.start and block.span.end <= query.end and cte.end <= block.span.start
+    )

@@ -1,0 +1,188 @@
+"""Predicates on the clock, solved: from `created_at > current_date() - 30` to the instants at which it holds.
+
+The result is exact to the microsecond or there is none; an unsolved predicate is evaluated at two instants instead.
+Assumes spark.sql.timestampType=TIMESTAMP_LTZ, Spark's default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from spark_mv.query.clock_bounds import Bounds, both, either
+from spark_mv.query.clock_chain import AT_LEAST, BELOW, Form, Scene, Unsolvable, chain_kind, unwrap
+from spark_mv.query.clock_parse import PredicateText, is_stable
+from spark_mv.query.clock_types import interval_steps, literal_int, type_of
+from spark_mv.query.clock_value import DAY, Value
+from spark_mv.query.clock_zone import zone_facts
+from spark_mv.query.source_text import SourceTextError
+
+__all__ = ["Bounds", "Unsolvable", "solve", "solve_or_reason"]
+
+
+def solve(
+    predicate: exp.Expr | str, types: Mapping[str, str] | None = None, time_zone: str | None = None
+) -> Bounds | None:
+    """The bounds of a boolean expression in the as-of instant, or None when there is no exact solution.
+
+    `types`: column (`name` or `alias.name`) → Spark type. `time_zone`: the session's; without it, whatever depends on
+    local dates is not solved. Prefer the predicate as text: it comes out as it was written.
+
+    >>> solve("ts > current_timestamp()", {"ts": "timestamp"})
+    Bounds(valid_from=None, valid_to='ts', guard='ts IS NOT NULL')
+    """
+    found = solve_or_reason(predicate, types, time_zone)
+    return found if isinstance(found, Bounds) else None
+
+
+def solve_or_reason(
+    predicate: exp.Expr | str, types: Mapping[str, str] | None = None, time_zone: str | None = None
+) -> Bounds | str:
+    """As `solve`, with the reason instead of None."""
+    text = PredicateText(predicate if isinstance(predicate, str) else predicate.sql("spark", comments=False))
+    if text.tree is None:
+        return "the predicate could not be read"
+    lowered = {name.lower().replace("`", ""): kind for name, kind in (types or {}).items()}
+    try:
+        scene = Scene(text, lowered, zone_facts(time_zone) if time_zone else None)
+        return _boolean(text.tree, False, scene)
+    except (Unsolvable, SourceTextError, ValueError) as error:
+        return str(error)
+
+
+_FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LTE, exp.GTE: exp.LT, exp.LT: exp.GTE, exp.LTE: exp.GT}
+_SWAPPED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE}
+
+_SIGNS: dict[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
+
+
+def _boolean(node: exp.Expr, negated: bool, scene: Scene) -> Bounds:
+    if isinstance(node, exp.Paren):
+        return _boolean(node.this, negated, scene)
+    if not scene.clocked(node):
+        if not is_stable(node):
+            raise Unsolvable("a condition beside the clock may differ between evaluations, or is a subquery")
+        text = scene.text.of(node)
+        return Bounds(guard=f"NOT ({text})" if negated else text)
+    if isinstance(node, exp.Not):
+        return _boolean(node.this, not negated, scene)
+    if isinstance(node, (exp.And, exp.Or)):
+        return _combine(
+            isinstance(node, exp.And) != negated,
+            _boolean(node.left, negated, scene),
+            _boolean(node.right, negated, scene),
+        )
+    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+        low = _comparison(exp.LT if negated else exp.GTE, node.this, node.args["low"], scene)
+        high = _comparison(exp.GT if negated else exp.LTE, node.this, node.args["high"], scene)
+        return _combine(not negated, low, high)
+    if isinstance(node, exp.In) and len(node.expressions) == 1 and not node.args.get("query"):
+        return _equal(node.this, node.expressions[0], negated, scene)
+    if isinstance(node, exp.EQ):
+        return _equal(node.left, node.right, negated, scene)
+    for kind, flipped in _FLIPPED.items():
+        if type(node) is kind:
+            return _comparison(flipped if negated else kind, node.this, node.expression, scene)
+    raise Unsolvable(f"{type(node).__name__} on the clock cannot be solved")
+
+
+def _combine(conjunction: bool, left: Bounds, right: Bounds) -> Bounds:
+    if conjunction:
+        return both(left, right)
+    found = either(left, right)
+    if found is None:
+        raise Unsolvable("the instants of an OR do not form one interval")
+    return found
+
+
+def _equal(left: exp.Expr, right: exp.Expr, negated: bool, scene: Scene) -> Bounds:
+    if negated:
+        raise Unsolvable("a difference (<>) does not give one interval")
+    return both(_comparison(exp.GTE, left, right, scene), _comparison(exp.LTE, left, right, scene))
+
+
+def _comparison(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr, scene: Scene) -> Bounds:
+    if not scene.clocked(left):
+        left, right, operator = right, left, _SWAPPED[operator]
+    if not scene.clocked(left):
+        if not (is_stable(left) and is_stable(right)):
+            raise Unsolvable("a condition beside the clock may differ between evaluations")
+        sign = _SIGNS[_SWAPPED[operator]]
+        return Bounds(guard=f"({scene.text.of(right)}) {sign} ({scene.text.of(left)})")
+    strict = operator in (exp.GT, exp.LTE)
+    sense = AT_LEAST if operator in (exp.GT, exp.GTE) else BELOW
+    value = _value(left, right, strict, scene)
+    # a date compared with a timestamp is compared as its midnight
+    if value.kind == "timestamp" and chain_kind(left, scene) == "date":
+        value = Value(f"CAST({value.shifted(-1).render()} AS DATE)", "date", 1)
+        scene.need_dates()
+    if value.kind == "timestamp_ntz" and chain_kind(left, scene) == "date":
+        value = Value(f"CAST({value.shifted(-1).render()} AS DATE)", "date", 1)
+    sense, bound = unwrap(Form(left, sense, value), scene)
+    guard = f"{_plain_or_bound(right, bound, left, scene)} IS NOT NULL"
+    return Bounds(valid_from=bound, guard=guard) if sense == AT_LEAST else Bounds(valid_to=bound, guard=guard)
+
+
+def _plain_or_bound(row: exp.Expr, bound: str, clock: exp.Expr, scene: Scene) -> str:
+    """What must not be NULL: the one column the bound is made of, where that is all there is to it."""
+    columns = {
+        scene.text.of(part)
+        for part in (*row.find_all(exp.Column), *clock.find_all(exp.Column))
+        if not scene.clocked(part)
+    }
+    rows = [part for part in (row, *_row_parts(clock, scene)) if list(part.find_all(exp.Column))]
+    if len(columns) == 1 and len(rows) == 1 and isinstance(rows[0], exp.Column):
+        if type_of(rows[0], scene.types) not in (None, "string"):
+            return columns.pop()
+    return f"({bound})"
+
+
+def _row_parts(clock: exp.Expr, scene: Scene) -> list[exp.Expr]:
+    """The operands around the clock that do not contain it."""
+    parts: list[exp.Expr] = []
+    for part in clock.walk(prune=lambda node: not scene.clocked(node)):
+        if not scene.clocked(part):
+            parts.append(part)
+    return parts
+
+
+def _value(clock: exp.Expr, row: exp.Expr, strict: bool, scene: Scene) -> Value:
+    """The row's side, in the type in which Spark compares, one step further when the comparison is strict."""
+    kind, other = chain_kind(clock, scene), type_of(row, scene.types)
+    step = int(strict)
+    if kind in ("days", "duration"):
+        return _interval_value(kind, row, step)
+    text = scene.row(row)
+    if kind == "timestamp":
+        return Value(text if other == "timestamp" else f"CAST({text} AS TIMESTAMP)", "timestamp", step)
+    if kind == "date":
+        if other in ("timestamp", "timestamp_ntz"):
+            return Value(text, other, step)
+        if other == "date":
+            return Value(text, "date", step)
+        # a string is compared as a date; `D <= x` and `D > x` hold for dates and timestamps alike
+        if other == "string" or (other is None and strict):
+            return Value(f"CAST({text} AS DATE)", "date", step)
+        raise Unsolvable("the type of what is compared with a date is not known")
+    if kind == "timestamp_ntz":
+        if other in ("date", "timestamp_ntz"):
+            return Value(text if other == kind else f"CAST({text} AS TIMESTAMP_NTZ)", kind, step)
+        if other == "timestamp":
+            scene.need_fixed()
+            return Value(f"CAST({text} AS TIMESTAMP_NTZ)", kind, step)
+        raise Unsolvable("the type of what is compared with a local timestamp is not known")
+    literal = literal_int(row)
+    if literal is not None:
+        return Value(str(literal), "int", step)
+    if other == "int":
+        return Value(text, "int", step)
+    raise Unsolvable("a number of unknown type")
+
+
+def _interval_value(kind: str, row: exp.Expr, step: int) -> Value:
+    steps = interval_steps(row)
+    if steps is None or steps[0] == "months":
+        raise Unsolvable("a difference compared with something other than an interval of days or hours")
+    micros = (steps[1] * DAY if steps[0] == "days" else steps[1]) + step
+    return Value("", kind, -(-micros // DAY) if kind == "days" else micros)

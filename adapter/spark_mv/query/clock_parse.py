@@ -1,0 +1,154 @@
+"""A predicate parsed with every function under the name the user wrote, and every node tied to its text.
+
+sqlglot rewrites functions while it parses (`date_sub(d, 3)` becomes an addition of -3 days). The solver has to know
+which Spark function it turns around, and what it does not touch has to come out as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import TokenType
+
+from spark_mv.query.source_text import SourceTextError, tokenize
+
+CLOCK_CALLS = frozenset(
+    {
+        "current_date",
+        "curdate",
+        "current_timestamp",
+        "now",
+        "getdate",
+        "localtimestamp",
+        "unix_timestamp",
+        "current_time",
+    }
+)
+CLOCK_WORDS = frozenset({"current_date", "current_timestamp", "current_time"})
+_SPECIAL = frozenset({"now", "today", "yesterday", "tomorrow"})
+
+# Functions that differ from row to row or from evaluation to evaluation: a bound that repeats them would lie.
+_VOLATILE = frozenset(
+    """rand random randn uuid uniform randstr shuffle monotonically_increasing_id spark_partition_id input_file_name
+    input_file_block_start input_file_block_length reflect java_method try_reflect""".split()
+)
+
+
+def _spanned(name: str) -> Callable[..., Any]:
+    base = getattr(SparkParser, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        first = self._index
+        node = base(self, *args, **kwargs)
+        if isinstance(node, exp.Expr) and self._index > first:
+            # the same node may come back from several levels; the widest text of it is its own
+            node.meta["span"] = (self._tokens[first].start, self._tokens[self._index - 1].end + 1)
+        return node
+
+    return method
+
+
+_LEVELS = (
+    "expression assignment disjunction conjunction equality comparison range bitwise term factor exponent unary type "
+    "at_time_zone column lambda interval"
+).split()
+
+
+class _VerbatimParser(SparkParser):
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+
+
+for _level in _LEVELS:
+    setattr(_VerbatimParser, f"_parse_{_level}", _spanned(f"_parse_{_level}"))
+
+
+class _Verbatim(Spark):
+    Parser = _VerbatimParser
+
+
+class PredicateText:
+    """A predicate's text and tree. `tree` is None when it cannot be read safely."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self.tree = _parse(sql)
+
+    def of(self, node: exp.Expr) -> str:
+        """The text of a node as written. Raises SourceTextError when its place is not known."""
+        span = node.meta.get("span")
+        if span is None:
+            raise SourceTextError("an expression has no known place in the text")
+        return self.sql[span[0] : span[1]]
+
+
+def _parse(sql: str) -> exp.Expr | None:
+    try:
+        tokens = tokenize(sql)
+        if any(
+            a.end == b.start and a.kind == b.kind == TokenType.STRING for a, b in zip(tokens, tokens[1:], strict=False)
+        ):
+            # 'it''s': one string to Spark, two to sqlglot
+            return None
+        dialect = _Verbatim()
+        parsed = dialect.parser().parse(dialect.tokenize(f"{sql}\n"), sql)
+    except (SourceTextError, SqlglotError):
+        return None
+    return parsed[0] if len(parsed) == 1 else None
+
+
+def call_name(node: exp.Expr) -> str:
+    """Lower-case name of a function called as name(…), '' for anything else."""
+    return str(node.this).lower() if isinstance(node, exp.Anonymous) and isinstance(node.this, str) else ""
+
+
+def clock_leaf(node: exp.Expr, columns: frozenset[str] = frozenset()) -> str:
+    """The clock function that this node is (lower-case name, 'special' for date'today' and the like), or ''.
+
+    `columns` are column names in scope: a bare word that names a column is that column.
+    """
+    name = call_name(node)
+    if name in CLOCK_CALLS and (not node.expressions or name == "current_time"):
+        return name
+    if isinstance(node, exp.Column) and not node.table and not cast(exp.Identifier, node.this).quoted:
+        word = node.name.lower()
+        return word if word in CLOCK_WORDS and word not in columns else ""
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.name.strip().lower() in _SPECIAL:
+        return "special"
+    return ""
+
+
+def has_clock(node: exp.Expr, columns: frozenset[str] = frozenset()) -> bool:
+    """Whether a clock function stands anywhere in the expression."""
+    return any(clock_leaf(part, columns) for part in node.walk())
+
+
+def is_stable(node: exp.Expr) -> bool:
+    """Whether the expression may be evaluated again and elsewhere: built-in functions only, no draw, no subquery."""
+    for part in node.walk():
+        if isinstance(part, (exp.Query, exp.Window, exp.Star, exp.Placeholder, exp.Parameter)):
+            return False
+        name = call_name(part)
+        if isinstance(part, exp.Anonymous) and (not name or name in _VOLATILE or not _built_in(name)):
+            return False
+        if isinstance(part, exp.Dot):
+            return False
+    return True
+
+
+def _built_in(name: str) -> bool:
+    return name.upper() in SparkParser.FUNCTIONS or name in _MORE_BUILT_INS or name in CLOCK_CALLS
+
+
+_MORE_BUILT_INS = frozenset(
+    """timestampadd timestampdiff dateadd date_diff datediff make_dt_interval make_ym_interval make_interval nvl nvl2
+    ifnull isnull isnotnull timestamp_seconds timestamp_millis timestamp_micros unix_date unix_micros unix_millis
+    unix_seconds date_from_unix_date to_unix_timestamp date timestamp int bigint string double float boolean curdate
+    now getdate current_timezone convert_timezone to_timestamp_ntz to_timestamp_ltz try_to_timestamp next_day
+    """.split()
+)

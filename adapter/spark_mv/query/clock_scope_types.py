@@ -1,0 +1,146 @@
+"""Spark types of the columns that a SELECT block sees, from the source schemas through CTEs and derived tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import sqlglot
+from sqlglot import exp
+
+from spark_mv.query.clock_parse import PredicateText
+from spark_mv.query.clock_types import type_of
+from spark_mv.query.source_blocks import Block, Context, Item
+from spark_mv.query.source_text import tokenize
+
+Schemas = Mapping[str, Mapping[str, str]]
+
+
+def schema_columns(schemas: Schemas) -> frozenset[str]:
+    """Names of all columns of all tables, in lower case."""
+    return frozenset(column.lower() for table in schemas.values() for column in table)
+
+
+def block_types(sql: str, blocks: tuple[Block, ...], schemas: Schemas) -> list[dict[str, str]]:
+    """Per block: `alias.column` → type and, where the name is unique, `column` → type. Unknown columns are missing."""
+    tables = {name.lower().replace("`", ""): columns for name, columns in schemas.items()}
+    done: dict[int, dict[str, str]] = {}
+
+    def visible(index: int) -> dict[str, str]:
+        if index in done:
+            return done[index]
+        done[index] = {}
+        types: dict[str, str] = {}
+        seen: dict[str, int] = {}
+        complete = True
+        for alias, columns in _relations(sql, index, blocks, tables, outputs):
+            complete = complete and columns is not None
+            for column, kind in (columns or {}).items():
+                name = column.lower()
+                types[f"{alias}.{name}"] = kind
+                seen[name] = seen.get(name, 0) + 1
+                types[name] = kind
+        for name, count in seen.items():
+            if count > 1 or not complete:
+                # an unknown relation may have a column of that name too
+                types.pop(name, None)
+        done[index] = {name: kind for name, kind in types.items() if kind}
+        return done[index]
+
+    def outputs(index: int) -> dict[str, str] | None:
+        """Columns of a CTE or derived table; None when they are not all known by name."""
+        block = blocks[index]
+        types = visible(index)
+        found: dict[str, str] = {}
+        for item in block.items:
+            text = item.span.of(sql)
+            if text.strip().endswith("*"):
+                relations = _relations(sql, index, blocks, tables, outputs)
+                wanted = text.strip()[:-1].rstrip(". ").strip("`").lower()
+                for alias, columns in relations:
+                    if columns is None:
+                        return None
+                    if not wanted or wanted == alias:
+                        found.update({name.lower(): kind for name, kind in columns.items()})
+                continue
+            name = (item.alias or _column_name(item, sql)).lower()
+            if name:
+                found[name] = _item_type(item, text, types) or ""
+        return found
+
+    return [visible(i) for i in range(len(blocks))]
+
+
+def _column_name(item: Item, sql: str) -> str:
+    tokens = tokenize(item.span.of(sql))
+    named = [t for t in tokens if t.word or t.text[:1] == "`"]
+    return named[-1].text.strip("`") if len(tokens) == 2 * len(named) - 1 else ""
+
+
+def _item_type(item: Item, text: str, types: Mapping[str, str]) -> str | None:
+    read = PredicateText(text)
+    if read.tree is None:
+        return None
+    tree = read.tree.this if isinstance(read.tree, exp.Alias) else read.tree
+    if isinstance(tree, exp.Column):
+        name = tree.name.lower()
+        return types.get(f"{tree.table.lower()}.{name}" if tree.table else name)
+    kind = type_of(tree, types)
+    return kind
+
+
+_Outputs = Callable[[int], "dict[str, str] | None"]
+_Relation = tuple[str, "Mapping[str, str] | None"]
+
+
+def _relations(sql: str, index: int, blocks: tuple[Block, ...], tables: Schemas, outputs: _Outputs) -> list[_Relation]:
+    """(alias, columns) of every table of FROM; None for columns that are not known."""
+    block = blocks[index]
+    tree = sqlglot.parse_one(block.span.of(sql), dialect="spark")
+    found: list[_Relation] = []
+    columns: Mapping[str, str] | None
+    from_ = tree.args.get("from_")
+    sources = [from_.this] if from_ else []
+    sources += [join.this for join in tree.args.get("joins") or []]
+    sources += list(tree.args.get("laterals") or [])
+    for source in sources:
+        alias = source.alias_or_name.lower()
+        if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
+            name = ".".join(part.name for part in source.parts).lower()
+            cte = _cte(name, index, blocks)
+            columns = outputs(cte) if cte is not None else _table(name, tables)
+        elif isinstance(source, exp.Subquery):
+            derived = [
+                i
+                for i, b in enumerate(blocks)
+                if b.parent == index and b.context == Context.DERIVED and b.name.lower() == alias
+            ]
+            columns = (
+                outputs(derived[0])
+                if len(derived) >= 1 and not (source.args.get("alias") and source.args["alias"].columns)
+                else None
+            )
+        else:
+            columns = None
+        found.append((alias, columns))
+        for join in source.args.get("joins") or []:
+            found.append((join.this.alias_or_name.lower(), None))
+    return found
+
+
+def _cte(name: str, index: int, blocks: tuple[Block, ...]) -> int | None:
+    """The CTE of that name written before the block; the nearest one wins."""
+    if "." in name:
+        return None
+    found = [
+        i
+        for i, b in enumerate(blocks)
+        if b.context == Context.CTE and b.name.lower() == name and b.span.end <= blocks[index].span.start
+    ]
+    return found[-1] if found else None
+
+
+def _table(name: str, tables: Mapping[str, Mapping[str, str]]) -> Mapping[str, str] | None:
+    if name in tables:
+        return tables[name]
+    ends = [columns for table, columns in tables.items() if table.endswith("." + name)]
+    return ends[0] if len(ends) == 1 else None

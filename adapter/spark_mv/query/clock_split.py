@@ -1,0 +1,263 @@
+"""A query split from its clock predicates: each row's window instead of a WHERE that changes from day to day.
+
+This is Materialize's treatment of temporal filters (mz_now()): what can be solved for the clock becomes two bounds per
+row, and rows enter and leave by themselves. Text outside the predicates stays as written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import sqlglot
+from sqlglot import exp
+
+from spark_mv.query.clock import solve_or_reason
+from spark_mv.query.clock_bounds import Bounds, both
+from spark_mv.query.clock_scope_types import Schemas, block_types, schema_columns
+from spark_mv.query.pin import clock_spans
+from spark_mv.query.source_blocks import Block, Context, select_blocks
+from spark_mv.query.source_text import Edit, SourceTextError, Span, apply_edits, line_and_column
+from spark_mv.query.verdict import Level, PredicateVerdict
+
+VALID_FROM, VALID_TO = "__mv_valid_from", "__mv_valid_to"
+
+
+@dataclass(frozen=True)
+class ClockSplit:
+    """What the clock does to a query.
+
+    `predicates`: every conjunct on the clock, in text order. `all_solved`: each has bounds. `clock_elsewhere`: it
+    stands outside solved conjuncts too, so that rows change with it. `pullable`: `unclocked_sql` is the query for all
+    instants at once, with the columns __mv_valid_from and __mv_valid_to (TIMESTAMP, NULL = unbounded) appended; rows
+    of it with valid_from <= T < valid_to are the query's rows at T. `reason` says why not, or '' if pullable.
+    `bound_queries`: for each scope with solved conjuncts, a query of valid_from and valid_to over its candidate rows;
+    other clock functions in them still have to be pinned to T. `bounds_complete`: together they cover every instant at
+    which a row enters or leaves.
+    """
+
+    predicates: tuple[PredicateVerdict, ...] = ()
+    all_solved: bool = True
+    clock_elsewhere: bool = False
+    pullable: bool = False
+    reason: str = ""
+    unclocked_sql: str | None = None
+    bound_queries: tuple[str, ...] = ()
+    bounds_complete: bool = True
+
+
+@dataclass(frozen=True)
+class _Conjunct:
+    block: int
+    span: Span
+    clause: str
+    solution: Bounds | str
+
+
+def split_clock(sql: str, schemas: Schemas | None = None, time_zone: str | None = None) -> ClockSplit:
+    """Split a query. `schemas`: table as written → column → Spark type. `time_zone`: the session's; without it, what
+    depends on local dates stays unsolved. Raises SourceTextError for text whose structure is not understood."""
+    uses = clock_spans(sql, schema_columns(schemas) if schemas else None)
+    if not uses:
+        return ClockSplit(reason="no clock function")
+    blocks = select_blocks(sql)
+    types = block_types(sql, blocks, schemas or {})
+    conjuncts: list[_Conjunct] = []
+    covered: set[Span] = set()
+    for index, block in enumerate(blocks):
+        for clause, span in _conjunct_spans(sql, block):
+            own = [use for use in uses if _inside(use, span) and _owner(use, blocks) == index]
+            if own:
+                conjuncts.append(
+                    _Conjunct(index, span, clause, _solution(sql, block, clause, span, types[index], time_zone, blocks))
+                )
+                covered.update(own if isinstance(conjuncts[-1].solution, Bounds) else ())
+    conjuncts.sort(key=lambda c: c.span.start)
+    solved = [c for c in conjuncts if isinstance(c.solution, Bounds)]
+    split = ClockSplit(
+        predicates=tuple(_verdict(sql, c, blocks[c.block]) for c in conjuncts),
+        all_solved=len(solved) == len(conjuncts),
+        clock_elsewhere=any(use not in covered for use in uses),
+        bound_queries=tuple(_bound_query(sql, i, blocks, conjuncts) for i in sorted({c.block for c in solved})),
+        bounds_complete=len(covered) == len(uses),
+    )
+    reason = _not_pullable(sql, split, conjuncts, blocks)
+    if reason:
+        return replace(split, reason=reason)
+    return replace(split, pullable=True, unclocked_sql=_unclocked(sql, solved, blocks))
+
+
+def _inside(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _owner(use: Span, blocks: tuple[Block, ...]) -> int:
+    """The innermost block around a place."""
+    around = [i for i, block in enumerate(blocks) if _inside(use, block.span)]
+    return min(around, key=lambda i: blocks[i].span.end - blocks[i].span.start, default=-1)
+
+
+def _conjunct_spans(sql: str, block: Block) -> list[tuple[str, Span]]:
+    spans = [("WHERE", span) for span in block.conjuncts]
+    for join in block.joins:
+        spans += [("JOIN ON" if join.inner else f"{join.kind} JOIN ON", span) for span in join.on]
+    for clause in ("HAVING", "QUALIFY"):
+        spans += [(clause, span) for name, span in block.others if name == clause]
+    return spans
+
+
+def _solution(
+    sql: str,
+    block: Block,
+    clause: str,
+    span: Span,
+    types: Mapping[str, str],
+    time_zone: str | None,
+    blocks: tuple[Block, ...],
+) -> Bounds | str:
+    if clause not in ("WHERE", "JOIN ON"):
+        return f"a clock predicate in {clause} is not solved"
+    if _in_expression(block, blocks):
+        return "a clock predicate inside a subquery of an expression is not solved"
+    if clause == "JOIN ON" and any(not join.inner for join in block.joins):
+        return "a clock predicate in ON beside an outer join is not solved"
+    return solve_or_reason(span.of(sql), types, time_zone)
+
+
+def _in_expression(block: Block, blocks: tuple[Block, ...]) -> bool:
+    current: Block | None = block
+    while current is not None:
+        if current.context == Context.EXPRESSION or current.lateral:
+            return True
+        current = blocks[current.parent] if current.parent is not None else None
+    return False
+
+
+def _verdict(sql: str, conjunct: _Conjunct, block: Block) -> PredicateVerdict:
+    line, column = line_and_column(sql, conjunct.span.start)
+    bounds = conjunct.solution if isinstance(conjunct.solution, Bounds) else None
+    return PredicateVerdict(
+        text=conjunct.span.of(sql),
+        clause=conjunct.clause,
+        scope=block.name or ("query" if block.context == Context.OUTERMOST else block.context.value),
+        line=line,
+        column=column,
+        level=Level.COMMAND,
+        clock=True,
+        solved=bounds is not None,
+        valid_from=bounds.valid_from if bounds else None,
+        valid_to=bounds.valid_to if bounds else None,
+    )
+
+
+def _bound_query(sql: str, index: int, blocks: tuple[Block, ...], conjuncts: list[_Conjunct]) -> str:
+    """Stand-alone: the CTEs before the block, its FROM, its other conjuncts."""
+    block = blocks[index]
+    own = [c for c in conjuncts if c.block == index]
+    bounds = Bounds()
+    for conjunct in own:
+        if isinstance(conjunct.solution, Bounds):
+            bounds = both(bounds, conjunct.solution)
+    edits = [Edit(c.span.start, c.span.end, _guard(c.solution)) for c in own]
+    end = _where_end(block)
+    text = apply_edits(sql[:end], edits)[block.select.end + _growth(edits, block.select.end) :]
+    head = f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
+    lower = bounds.valid_from or "CAST(NULL AS TIMESTAMP)"
+    upper = bounds.valid_to or "CAST(NULL AS TIMESTAMP)"
+    return f"{head}SELECT {lower} AS valid_from, {upper} AS valid_to{text}"
+
+
+def _growth(edits: list[Edit], before: int) -> int:
+    return sum(len(e.replacement) - (e.end - e.start) for e in edits if e.end <= before)
+
+
+def _where_end(block: Block) -> int:
+    ends = [span.end for span in (block.where, block.from_) if span is not None]
+    ends += [span.end for name, span in block.others if name == "LATERAL VIEW"]
+    return max(ends, default=block.select.end)
+
+
+def _guard(solution: Bounds | str) -> str:
+    if isinstance(solution, Bounds) and solution.guard is not None:
+        return f"({solution.guard})"
+    return "TRUE"
+
+
+def _not_pullable(sql: str, split: ClockSplit, conjuncts: list[_Conjunct], blocks: tuple[Block, ...]) -> str:
+    unsolved = [c for c in conjuncts if isinstance(c.solution, str)]
+    if unsolved:
+        return f"`{unsolved[0].span.of(sql)}`: {unsolved[0].solution}"
+    if split.clock_elsewhere:
+        return "the clock stands outside WHERE"
+    outermost = [i for i, b in enumerate(blocks) if b.context == Context.OUTERMOST]
+    if len(outermost) != 1 or blocks[outermost[0]].set_operand:
+        return "a set operation"
+    if any(c.block != outermost[0] for c in conjuncts):
+        return "a clock predicate stands in a CTE or derived table"
+    return _not_row_wise(sql, blocks[outermost[0]])
+
+
+def _not_row_wise(sql: str, block: Block) -> str:
+    for clause in ("GROUP BY", "HAVING", "QUALIFY", "LIMIT", "OFFSET"):
+        if clause in block.clauses:
+            return clause
+    if block.distinct:
+        return "DISTINCT"
+    tree = sqlglot.parse_one(block.span.of(sql), dialect="spark")
+    for item in tree.expressions:
+        for node in item.walk(prune=lambda n: isinstance(n, exp.Query)):
+            if isinstance(node, (exp.AggFunc, exp.Window)):
+                return "a window function" if isinstance(node, exp.Window) else "an aggregate function"
+            if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
+                name = str(node.this).lower()
+                if name in _MORE_AGGREGATES:
+                    return "an aggregate function"
+    if tree.find(exp.Pivot):
+        return "PIVOT"
+    return ""
+
+
+_MORE_AGGREGATES = frozenset(
+    ["any", "every", "some", "bool_and", "bool_or", "count_if", "listagg", "string_agg", "mode", "median", "kurtosis"]
+    + ["skewness", "bit_and", "bit_or", "bit_xor", "try_sum", "try_avg", "histogram_numeric", "count_min_sketch"]
+    + [
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "bitmap_construct_agg",
+        "bitmap_or_agg",
+        "regr_avgx",
+        "regr_avgy",
+        "regr_count",
+    ]
+    + ["regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy", "percentile", "approx_top_k"]
+)
+
+
+def _unclocked(sql: str, solved: list[_Conjunct], blocks: tuple[Block, ...]) -> str:
+    block = next(b for b in blocks if b.context == Context.OUTERMOST)
+    bounds = Bounds()
+    for conjunct in solved:
+        assert isinstance(conjunct.solution, Bounds)
+        bounds = both(bounds, conjunct.solution)
+    null = "CAST(NULL AS TIMESTAMP)"
+    columns = f", {bounds.valid_from or null} AS {VALID_FROM}, {bounds.valid_to or null} AS {VALID_TO}"
+    edits = [Edit(c.span.start, c.span.end, _guard(c.solution)) for c in solved]
+    return apply_edits(sql, [*edits, Edit(block.select.end, block.select.end, columns)])
+
+
+def next_change_sql(split: ClockSplit, as_of_literal: str) -> str | None:
+    """One statement: a single TIMESTAMP (column `next_change`), the first bound after T; NULL when there is none.
+
+    None when the bounds do not cover every change. Pin the statement to the same T before running it.
+    """
+    if not split.bound_queries or not split.bounds_complete:
+        return None
+    windows = " UNION ALL ".join(f"SELECT valid_from, valid_to FROM ({query})" for query in split.bound_queries)
+    return (
+        "SELECT min(bound) AS next_change FROM (SELECT explode(array(valid_from, valid_to)) AS bound FROM ("
+        f"{windows}) WHERE valid_from IS NULL OR valid_to IS NULL OR valid_from < valid_to) "
+        f"WHERE bound > {as_of_literal}"
+    )
+
+
+__all__ = ["ClockSplit", "SourceTextError", "next_change_sql", "split_clock"]
