@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
 from .catalogue import declared_levels
 from .facts import Field, OpenPart, Relation, digest
-from .parse import parse
+from .parse import Call, parse
 from .relations import cte_relation, query
 from .rules import forbid_per_row
 from .verdict import Analysis, ColumnVerdict, Level, QueryError, Shape, SourceTable
@@ -45,7 +48,10 @@ def analyze(
             text=Text(parsed), model=model, declared=declared, schemas=schemas, views=views or {}, unique_key=key,
             key_fingerprints=fingerprints, query=query, cte=cte_relation,
         )  # fmt: skip
+        if any(token.token_type == TokenType.PIPE_GT for token in parsed.tokens):
+            walk.flag("opaque")  # sqlglot reads |> as CTEs, good for levels, not for rewriting
         relation = query(walk, parsed.tree, Env(top=True, preserved=True))
+        relation = replace(relation, flags=relation.flags | walk.frames[0].flags)
         return walk, relation
 
     try:
@@ -60,6 +66,7 @@ def analyze(
         return Analysis(sql, digest("text", sql), (), shape=Shape(row_wise=False, opaque=True), errors=(error,))
     for problem in problems:
         walk.error("UNKNOWN_LEVEL", problem)
+    _check_coverage(walk, parsed.tree, relation)
     columns = tuple(_column(item, frozen) for item in relation.items)
     _check_output(walk, relation, key, frozen)
     functions_found = tuple(sorted(walk.functions.values(), key=lambda f: (f[2], f[3], f[0])))
@@ -155,6 +162,33 @@ def _shape(walk: Walk, relation: Relation) -> Shape:
         grouping_sets="grouping_sets" in flags,
         nested="nested" in flags,
         order_dependent=any(level == Level.ORDER_DEPENDENT for _, level, _, _ in walk.functions.values()),
-        group_keys=walk.group_keys,
-        partition_keys=walk.partition_keys,
+        group_keys=_names(relation, relation.grouping),
+        partition_keys=_names(relation, relation.partition, some=True),
     )
+
+
+def _names(relation: Relation, prints: tuple[str, ...] | None, some: bool = False) -> tuple[str, ...] | None:
+    """The output columns with these fingerprints; None if one is missing (`some`: those that are there)."""
+    if prints is None:
+        return None
+    names = {item.fingerprint: item.name for item in reversed(relation.fields)}
+    found = [names[p] for p in prints if p in names]
+    return tuple(found) if some or len(found) == len(prints) else None
+
+
+def _check_coverage(walk: Walk, tree: exp.Expr, relation: Relation) -> None:
+    """Fail closed: a call that stands in the tree and was never judged makes the query opaque, with an error."""
+    unread = [cte.node for cte in walk.ctes if cte.relation is None]
+    skipped = {id(node) for cte in unread for node in cte.walk()}
+    for node in tree.walk():
+        call = node.meta.get("call")
+        if not isinstance(call, Call) or id(node) in walk.seen or id(node) in skipped:
+            continue
+        level = walk.level(call.name)
+        if level == Level.DETERMINISTIC:
+            continue
+        walk.error(
+            "UNSUPPORTED_SYNTAX",
+            f"{call.name}() stands where the analysis does not look. Move it into the SELECT list or a CTE",
+            walk.place(node),
+        )

@@ -7,7 +7,7 @@ scope that reads it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from .verdict import Cause, Level
@@ -123,7 +123,9 @@ class Relation:
     reads: tuple[tuple[str, tuple[str, ...]], ...] = ()
     flags: frozenset[str] = frozenset()
     kind: str = "subquery"
-    names: tuple[str, ...] = field(default=())  # parts of a table's own name
+    names: tuple[str, ...] = ()  # parts of a table's own name
+    grouping: tuple[str, ...] | None = None  # fingerprints of the GROUP BY keys of the one aggregation, if any
+    partition: tuple[str, ...] | None = None  # fingerprints of the PARTITION BY columns that all windows share
 
     @property
     def fields(self) -> tuple[Field, ...]:

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from . import orders
 from .facts import CLEAN, Field, Taint, Value, digest, union
-from .parse import Call
-from .scopes import Scope, find_plain, find_qualified
+from .parse import Call, sql_text
+from .scopes import Scope, ambiguous, find_plain, find_qualified
 from .verdict import Level
 from .walk import Env, Walk
 
@@ -26,6 +26,7 @@ KEYWORD_FUNCTIONS = frozenset(
     }
 )  # fmt: skip
 _CLOCK_WORDS = frozenset({"now", "today", "yesterday", "tomorrow"})
+_DATE_FUNCTIONS = frozenset({"date", "timestamp", "to_date", "to_timestamp", "to_timestamp_ntz", "to_timestamp_ltz"})
 _TIME_ONLY = re.compile(r"\s*T?\d{1,2}:\d")
 AGGREGATES = frozenset(
     [
@@ -174,8 +175,16 @@ def _column(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
 
 def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Value:
     """The value of a possibly qualified column name, or of the keyword function of that name."""
+    walk.seen.add(id(node))
     found = _look_up(scope, parts)
     if found is not None:
+        owners = ambiguous(scope, parts[0]) if len(parts) == 1 and not scope.aliases_first else []
+        if owners:
+            walk.error(
+                "AMBIGUOUS_COLUMN",
+                f"column {parts[0]} is in {' and '.join(owners)}. Write which one is meant, e.g. {owners[0]}.{parts[0]}",
+                walk.place(node),
+            )
         fingerprint = found.fingerprint
         if len(parts) > 1 and found.name.lower() != parts[-1].lower():
             fingerprint = digest("field", fingerprint, *map(str.lower, parts))
@@ -204,9 +213,9 @@ def _look_up(scope: Scope, parts: list[str]) -> Field | None:
             if found is not None:
                 return found
         plain, sure = find_plain(here, parts[0])
-        if plain is not None and sure:
-            return plain
         alias = here.aliases.get(parts[0].lower())
+        if plain is not None and sure and not (alias is not None and here.aliases_first):
+            return plain
         if alias is not None:
             return Field(parts[0], alias.taint, alias.fingerprint)
         if plain is not None and maybe is None:
@@ -252,6 +261,11 @@ def _star(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
 
 def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Value:
     call: Call = node.meta["call"]
+    walk.seen.add(id(node))
+    if call.name == "identifier" and isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
+        text = node.expressions[0]
+        if isinstance(text, exp.Literal) and text.is_string:
+            return name_value(walk, node, text.name.replace("`", "").split("."), scope)
     if call.keyword and call.name in KEYWORD_FUNCTIONS:
         return name_value(walk, node, [call.name], scope)
     if call.name == "count" and isinstance(node.this, exp.Star):
@@ -305,9 +319,9 @@ def _call_level(walk: Walk, node: exp.Expr, name: str, qualifier: str) -> Level:
         mode = arguments[2] if len(arguments) > 2 else None
         ecb = isinstance(mode, exp.Literal) and mode.name.upper() == "ECB"
         return Level.DETERMINISTIC if ecb or len(arguments) > 4 else level
-    if level == Level.DETERMINISTIC and name in ("date", "timestamp", "timestamp_ntz", "to_date", "to_timestamp"):
-        if arguments and isinstance(arguments[0], exp.Literal) and _is_clock_text(arguments[0], name):
-            return Level.COMMAND
+    first = arguments[0] if arguments and name in _DATE_FUNCTIONS else None
+    if isinstance(first, exp.Literal) and _is_clock_text(first, name):
+        return Level.COMMAND
     return level
 
 
@@ -326,12 +340,13 @@ def _structural(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     """A node sqlglot calls a function although none was written by name (AND, CASE, CAST), or made up while it
     parsed. By its class, and never better than that."""
     parts = _parts(walk, node, scope)
-    level = max((walk.level(name) or Level.DETERMINISTIC for name in type(node).sql_names()), default=None)
+    names: list[str] = type(node).sql_names() if isinstance(node, exp.Func) else []
+    level = max((walk.level(name) or Level.DETERMINISTIC for name in names), default=None)
     if isinstance(node, exp.AnonymousAggFunc | exp.Anonymous):
         level = Level.NONDETERMINISTIC
     if level is None or level == Level.DETERMINISTIC or isinstance(node.parent, exp.Func):
         return parts
-    own = walk.origin(type(node).sql_names()[0].lower(), level, walk.place(node))
+    own = walk.origin(names[0].lower(), level, walk.place(node))
     return Value(union([own, parts.taint]), parts.fingerprint, parts.aggregate)
 
 
@@ -339,8 +354,8 @@ def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     """CAST and typed literals. Spark turns the strings now, today, yesterday and tomorrow into the clock."""
     inner = value(walk, node.this, scope)
     to = node.args.get("to")
-    kind = to.sql("spark").lower() if isinstance(to, exp.Expr) else ""
-    fingerprint = digest(node.key, inner.fingerprint, kind, node.args.get("format") and node.args["format"].sql())
+    kind = sql_text(to).lower() if isinstance(to, exp.Expr) else ""
+    fingerprint = digest(node.key, inner.fingerprint, kind, node.args.get("format") and sql_text(node.args["format"]))
     literal = node.this
     if isinstance(literal, exp.Literal) and literal.is_string and _is_clock_text(literal, kind):
         own = walk.origin(f"'{literal.name.strip()}'", Level.COMMAND, walk.place(node))
@@ -360,7 +375,7 @@ def _dot(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     """`schema.function(…)`, or a field of a struct."""
     inner = node.expression
     if isinstance(inner, exp.Func) and "call" in inner.meta:
-        path = node.this.sql("spark").replace("`", "").lower()
+        path = sql_text(node.this).replace("`", "").lower()
         return _call(walk, inner, scope, qualifier=f"{path}.")
     left = value(walk, node.this, scope)
     if isinstance(inner, exp.Identifier | exp.Star):
@@ -374,7 +389,7 @@ def _literal(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
 
 
 def _plain(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
-    return Value(CLEAN, digest(node.key, node.sql("spark").lower()))
+    return Value(CLEAN, digest(node.key, sql_text(node).lower()))
 
 
 def _identifier(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -405,7 +420,7 @@ def _property(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
 def _placeholder(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     walk.error(
         "UNSUPPORTED_SYNTAX",
-        f"parameter marker {node.sql('spark')} has no value here. Write the value, or a dbt variable",
+        f"parameter marker {sql_text(node)} has no value here. Write the value, or a dbt variable",
         walk.place(node),
     )
     return _plain(walk, node, scope)

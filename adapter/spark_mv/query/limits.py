@@ -7,6 +7,7 @@ from sqlglot import exp
 from .facts import CLEAN, Taint, union
 from .levels import value
 from .orders import covers_unique, fingerprints
+from .parse import first_offset, sql_text
 from .rules import forbid_per_row
 from .scopes import Scope
 from .verdict import ClauseVerdict, Level
@@ -57,7 +58,7 @@ def _record(walk: Walk, clause: str, node: exp.Expr, scope: Scope, taint: Taint,
         (clause, *place),
         ClauseVerdict(
             clause,
-            node.sql("spark").strip(),
+            sql_text(node).strip(),
             scope.label,
             *place,
             taint.level,
@@ -73,8 +74,6 @@ def _is_all(clause: exp.Expr) -> bool:
 
 def _keyword_place(walk: Walk, word: str, clause: exp.Expr) -> tuple[int, int]:
     """The place of the keyword: the last one written before the clause's own first token."""
-    from .walk import first_offset
-
     start = first_offset(clause)
     tokens = [t for t in walk.text.parsed.tokens if t.text.upper() == word]
     if walk.text.anchor is not None or not tokens:

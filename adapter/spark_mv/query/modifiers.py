@@ -10,6 +10,7 @@ from .facts import Relation, digest, union
 from .levels import value
 from .limits import limit_taint
 from .orders import fingerprints
+from .parse import sql_text
 from .scopes import Scope
 from .walk import Env, Walk
 
@@ -36,7 +37,7 @@ def modifier_prints(walk: Walk, node: exp.Expr, scope: Scope) -> list[str]:
     items = order.expressions if order is not None else []
     prints = fingerprints(walk, items, scope, value)
     prints += [str(item.args.get("desc")) for item in items]
-    return prints + [node.args[k].sql("spark").lower() for k in ("limit", "offset", "sample") if node.args.get(k)]
+    return prints + [sql_text(node.args[k]).lower() for k in ("limit", "offset", "sample") if node.args.get(k)]
 
 
 def is_one(node: exp.Expr) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from sqlglot import exp
 
 from .facts import CLEAN, Value, digest, union
-from .parse import Call
+from .parse import Call, sql_text
 from .rules import forbid_per_row
 from .scopes import Scope
 from .verdict import ClauseVerdict, Level
@@ -117,12 +117,12 @@ def window_value(walk: Walk, node: exp.Expr, scope: Scope, value: Evaluate) -> V
     origin = taint.worst() if taint else None
     line, column = walk.place(node)
     walk.clauses[("WINDOW", line, column)] = ClauseVerdict(
-        "WINDOW", node.sql("spark"), scope.label, line, column, taint.level, origin.cause("WINDOW") if origin else None
+        "WINDOW", sql_text(node), scope.label, line, column, taint.level, origin.cause("WINDOW") if origin else None
     )
     directions = [str(item.args.get("desc")) for item in order.expressions] if order else []
     fingerprint = digest(
         "window", inner.fingerprint, *(v.fingerprint for v in partition), "order", *prints, *directions,
-        spec.sql("spark") if spec is not None else "",
+        sql_text(spec) if spec is not None else "",
     )  # fmt: skip
     return Value(taint, fingerprint, False)
 
@@ -167,10 +167,10 @@ def is_ordered_aggregate(walk: Walk, node: exp.Expr, name: str, scope: Scope, va
         while isinstance(outer, exp.Filter | exp.Paren):
             outer = outer.parent
         call = outer.meta.get("call") if outer is not None else None
-        return isinstance(call, Call) and (
-            call.name in _FORGETS_ORDER
-            or (call.name == "array_sort" and not any(isinstance(c, exp.Lambda) for c in outer.iter_expressions()))
-        )
+        if outer is None or not isinstance(call, Call):
+            return False
+        by_itself = not any(isinstance(child, exp.Lambda) for child in outer.iter_expressions())
+        return call.name in _FORGETS_ORDER or (call.name == "array_sort" and by_itself)
     if name in ("max_by", "min_by"):
         by = node.args.get("expression")
         return isinstance(by, exp.Expr) and covers_unique(walk, scope, (), fingerprints(walk, [by], scope, value))

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from .facts import Field, OpenPart, Relation, digest, union
 from .levels import value
+from .parse import sql_text
 from .rules import forbid_per_row
 from .scopes import Scope
 from .walk import Walk
@@ -48,4 +49,4 @@ def _unpivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope, te
 def _text(walk: Walk, pivot: exp.Expr, scope: Scope) -> str:
     copy = pivot.copy()
     copy.set("alias", None)
-    return copy.sql("spark").lower()
+    return sql_text(copy).lower()

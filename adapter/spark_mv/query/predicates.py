@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from .facts import Value, digest, union
 from .levels import value
+from .parse import sql_text
 from .scopes import Scope
 from .verdict import Level, PredicateVerdict
 from .walk import Walk
@@ -35,7 +36,7 @@ def conjuncts(walk: Walk, node: exp.Expr, scope: Scope, clause: str) -> Value:
         line, column = walk.place(item)
         origin = facts.taint.worst() if facts.taint else None
         verdict = PredicateVerdict(
-            text=item.sql("spark"),
+            text=sql_text(item),
             clause=clause,
             scope=scope.label,
             line=line,

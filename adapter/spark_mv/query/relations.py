@@ -9,6 +9,7 @@ from sqlglot import exp
 from .facts import CLEAN, Field, OpenPart, Relation, digest, union
 from .levels import value
 from .modifiers import modified
+from .parse import sql_text
 from .relation_names import renamed
 from .rules import forbid_per_row
 from .scopes import Scope
@@ -40,7 +41,7 @@ def query(walk: Walk, node: exp.Expr, env: Env) -> Relation:
                 "UNSUPPORTED_SYNTAX", f"{node.key.upper()} is not understood as a query. Rewrite it as a SELECT",
                 walk.place(node),
             )  # fmt: skip
-            relation = Relation((OpenPart(digest("unknown")),), digest("unknown", node.sql("spark")))
+            relation = Relation((OpenPart(digest("unknown")),), digest("unknown", sql_text(node)))
             walk.flag("opaque")
     return replace(relation, reads=tuple(frame.reads), flags=frozenset(frame.flags))
 
@@ -56,6 +57,7 @@ def with_ctes(walk: Walk, node: exp.Expr, env: Env) -> Env:
         walk.cte_names.add(name)
         before = dict(ctes)
         cte = Cte(item, Env(before, env.outer, name))
+        walk.ctes.append(cte)
         if clause.args.get("recursive"):
             before[name.lower()] = cte
         ctes[name.lower()] = cte

@@ -27,6 +27,7 @@ class Scope:
     label: str = ""
     row_unique: tuple[frozenset[str], ...] = ()
     windows: dict[str, exp.Expr] = field(default_factory=dict)
+    aliases_first: bool = False  # HAVING, QUALIFY and ORDER BY prefer output columns
     prints: list[str] = field(default_factory=list)  # fingerprints of FROM items and joins
     using: list[str] = field(default_factory=list)  # USING and NATURAL columns
     partitions: list[list[str]] = field(default_factory=list)  # fingerprints, one list per window
@@ -64,6 +65,12 @@ def find_qualified(scope: Scope | None, parts: Sequence[str]) -> Field | None:
                     return found
         scope = scope.parent
     return None
+
+
+def ambiguous(scope: Scope, name: str) -> list[str]:
+    """The FROM items that are all known to have the column, when Spark could not choose among them."""
+    owners = [alias for alias, relation in scope.visible() if relation.has(name)]
+    return owners if len(owners) > 1 and name.lower() not in scope.using else []
 
 
 def find_plain(scope: Scope, name: str) -> tuple[Field | None, bool]:

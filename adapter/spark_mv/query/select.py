@@ -10,7 +10,7 @@ from .facts import Field, OpenPart, Relation, Taint, Value, digest, union
 from .levels import GENERATORS, value
 from .limits import limit_taint
 from .modifiers import is_one, modifier_prints
-from .parse import Call
+from .parse import Call, sql_text
 from .predicates import conjuncts
 from .rules import forbid_per_row
 from .scopes import Scope
@@ -81,6 +81,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         items += _project(walk, projection, scope, outputs)
     prints += [f"{item.name.lower() if isinstance(item, Field) else '*'}={item.fingerprint}" for item in items]
 
+    scope.aliases_first = True
     having, qualify = node.args.get("having"), node.args.get("qualify")
     for clause, condition in (("HAVING", having), ("QUALIFY", qualify)):
         if condition is not None:
@@ -105,8 +106,8 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
     rows.append(chosen)
     prints += modifier_prints(walk, node, scope)
     for key in ("cluster", "distribute", "sort"):
-        clause = node.args.get(key)
-        for item in clause.expressions if isinstance(clause, exp.Expr) else []:
+        sorting = node.args.get(key)
+        for item in sorting.expressions if isinstance(sorting, exp.Expr) else []:
             value(walk, item.this if isinstance(item, exp.Ordered) else item, scope)
     order = node.args.get("order")
     if order is not None and not node.args.get("limit") and not node.args.get("offset"):
@@ -115,8 +116,33 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
                 value(walk, item.this, scope)
     if is_one(node):
         unique = (*unique, frozenset())
-    _remember_keys(walk, env, items, keys, group, scope)
-    return Relation(tuple(items), digest(*prints), union(rows), unique)
+    return Relation(
+        tuple(items),
+        digest(*prints),
+        union(rows),
+        unique,
+        grouping=_grouping(scope, keys if aggregated else None),
+        partition=_partition(scope),
+    )
+
+
+def _grouping(scope: Scope, keys: list[Value] | None) -> tuple[str, ...] | None:
+    """The keys of the one aggregation: this block's, or that of the one FROM item underneath."""
+    below = [relation.grouping for _, relation in scope.visible() if relation.grouping is not None]
+    if keys is not None:
+        return tuple(key.fingerprint for key in keys) if not below else None
+    return below[0] if len(scope.sources) == 1 and below else None
+
+
+def _partition(scope: Scope) -> tuple[str, ...] | None:
+    """What all windows, here and in the one FROM item underneath, are partitioned by."""
+    lists = [*scope.partitions, *(r.partition for _, r in scope.visible() if r.partition is not None)]
+    if not lists:
+        return None
+    if len(scope.sources) != 1 and not scope.partitions:
+        return ()
+    shared = set(lists[0]).intersection(*lists[1:])
+    return tuple(p for p in lists[0] if p in shared)
 
 
 def _only_projects(node: exp.Select) -> bool:
@@ -127,21 +153,6 @@ def _only_projects(node: exp.Select) -> bool:
         return False
     item = source.this
     return not any(item.args.get(key) for key in ("joins", "laterals", "pivots", "sample"))
-
-
-def _remember_keys(
-    walk: Walk, env: Env, items: list[Field | OpenPart], keys: list[Value], group: exp.Expr | None, scope: Scope
-) -> None:
-    """For the strategies: which output columns are the grouping and partition keys, of the outermost SELECT."""
-    if not env.top:
-        return
-    names = {item.fingerprint: item.name for item in items if isinstance(item, Field)}
-    if group is not None:
-        found = [names.get(k.fingerprint) for k in keys]
-        walk.group_keys = None if None in found else tuple(str(n) for n in found)
-    if scope.partitions:
-        shared = set(scope.partitions[0]).intersection(*scope.partitions[1:])
-        walk.partition_keys = tuple(names[p] for p in scope.partitions[0] if p in shared and p in names)
 
 
 def _aggregates(node: exp.Expr) -> bool:
@@ -226,7 +237,7 @@ def _group_keys(
     walk.clauses.setdefault(
         ("GROUP BY", line, column),
         ClauseVerdict(
-            "GROUP BY", ", ".join(k.sql("spark") for k in keys), scope.label, line, column, taint.level,
+            "GROUP BY", ", ".join(sql_text(k) for k in keys), scope.label, line, column, taint.level,
             origin.cause("GROUP BY") if origin else None,
         ),
     )  # fmt: skip
@@ -244,7 +255,7 @@ def _key_value(walk: Walk, key: exp.Expr, scope: Scope, aliases: dict[str, tuple
 
 def _with_aliases(walk: Walk, scope: Scope, aliases: dict[str, tuple[exp.Expr, Value | None]], upto: str) -> Scope:
     """A scope that sees the select aliases written before `upto` (lateral column aliases)."""
-    inner = Scope(parent=scope.parent, sources=scope.sources, ctes=scope.ctes, label=scope.label)
+    inner = Scope(parent=scope.parent, sources=scope.sources, ctes=scope.ctes, label=scope.label, using=scope.using)
     inner.windows, inner.row_unique = scope.windows, scope.row_unique
     for name, (expression, _) in aliases.items():
         if name == upto:
@@ -283,7 +294,7 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
     _note_generator(walk, inner)
     if isinstance(node, exp.Alias):
         outputs[node.alias.lower()] = facts
-        return [Field(node.alias, facts.taint, facts.fingerprint, expression=inner.sql("spark"))]
+        return [Field(node.alias, facts.taint, facts.fingerprint, expression=sql_text(inner))]
     call = inner.meta.get("call")
     if isinstance(call, Call) and call.name in GENERATORS:
         names = {"explode": ["col"], "explode_outer": ["col"], "posexplode": ["pos", "col"],
@@ -291,7 +302,7 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
         if names is None:
             return [OpenPart(digest("generated", facts.fingerprint), facts.taint)]
         return [Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)]
-    return [Field(_output_name(inner), facts.taint, facts.fingerprint, expression=inner.sql("spark"))]
+    return [Field(_output_name(inner), facts.taint, facts.fingerprint, expression=sql_text(inner))]
 
 
 def _note_generator(walk: Walk, node: exp.Expr) -> None:
@@ -303,7 +314,7 @@ def _note_generator(walk: Walk, node: exp.Expr) -> None:
 def _output_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Column | exp.Dot):
         return node.name
-    return node.sql("spark")
+    return sql_text(node)
 
 
 def _in_star_order(scope: Scope) -> list[tuple[str, Relation]]:
@@ -328,4 +339,13 @@ def _expand(walk: Walk, star: exp.Expr, relations: list[Relation], scope: Scope)
                         continue
                     merged[name] = len(items)
             items.append(item)
+    for replacement in star.args.get("replace") or []:
+        facts = value(walk, replacement.this, scope)
+        name = replacement.alias.lower()
+        made = Field(replacement.alias, facts.taint, facts.fingerprint)
+        at = next((i for i, item in enumerate(items) if isinstance(item, Field) and item.name.lower() == name), None)
+        if at is None:
+            items.append(made)
+        else:
+            items[at] = made
     return items

@@ -9,7 +9,7 @@ from sqlglot import exp
 from .facts import CLEAN, Field, OpenPart, Relation, Taint, digest, union
 from .levels import GENERATORS, value
 from .limits import sample_taint
-from .parse import Call, parse
+from .parse import Call, parse, sql_text
 from .pivots import pivoted
 from .predicates import conjuncts
 from .relation_names import renamed
@@ -71,7 +71,7 @@ def source_relation(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple
     names = [c.name for c in alias_node.args.get("columns") or []] if isinstance(alias_node, exp.TableAlias) else []
     if isinstance(node, exp.Lateral):
         return _lateral(walk, node, scope, env)
-    if isinstance(node, exp.Table):
+    if isinstance(node, exp.Table | exp.TableAlias):
         alias, relation = _table(walk, node, scope, env)
     elif isinstance(node, exp.Subquery):
         if isinstance(node.this, exp.Table):
@@ -88,11 +88,11 @@ def source_relation(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple
     else:
         walk.error(
             "UNSUPPORTED_SYNTAX",
-            f"{node.sql('spark')} is not understood as a table. Select from a table, view or subquery instead",
+            f"{sql_text(node)} is not understood as a table. Select from a table, view or subquery instead",
             walk.place(node),
         )
         walk.flag("opaque")
-        relation = Relation((OpenPart(digest("unknown", node.sql("spark"))),), digest("unknown", node.sql("spark")))
+        relation = Relation((OpenPart(digest("unknown", sql_text(node))),), digest("unknown", sql_text(node)))
     pivots = node.args.get("pivots") or []
     for pivot in pivots:
         relation = pivoted(walk, relation, pivot, scope)
@@ -106,10 +106,26 @@ def source_relation(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple
     return alias, renamed(walk, relation, names if not pivots else [], node)
 
 
-def _table(walk: Walk, node: exp.Table, scope: Scope, env: Env) -> tuple[str, Relation]:
-    if not isinstance(node.this, exp.Identifier):
+def _table_name(node: exp.Expr) -> list[str] | None:
+    """The parts of a table's name, None for a table function. IDENTIFIER('a.b') is a name too."""
+    inner = node.this
+    if isinstance(node, exp.TableAlias):
+        return [inner.name]
+    if isinstance(inner, exp.Identifier):
+        return [part.name for part in node.parts]  # type: ignore[attr-defined]
+    call = inner.meta.get("call")
+    if isinstance(call, Call) and call.name == "identifier" and len(inner.expressions) == 1:
+        text = inner.expressions[0]
+        if isinstance(text, exp.Literal) and text.is_string:
+            return str(text.name).replace("`", "").split(".")
+    return None
+
+
+def _table(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Relation]:
+    parts = _table_name(node)
+    if parts is None:
         return node.alias, _table_function(walk, node.this, scope)
-    parts = [part.name for part in node.parts]
+    walk.seen.add(id(node.this))
     name = ".".join(parts)
     alias = node.alias or parts[-1]
     if len(parts) == 1 and parts[0].lower() in env.ctes:
@@ -121,7 +137,7 @@ def _table(walk: Walk, node: exp.Table, scope: Scope, env: Env) -> tuple[str, Re
     versions = [node.args[key] for key in ("version", "when", "changes", "partition") if node.args.get(key)]
     taint = union(value(walk, item, scope).taint for item in versions)
     key = _matching(walk.schemas or {}, name)
-    base = digest("table", name.lower(), *(item.sql("spark").lower() for item in versions))
+    base = digest("table", name.lower(), *(sql_text(item).lower() for item in versions))
     reads = ((name, walk.text.via),)
     if key is None:
         return alias, Relation((OpenPart(base),), base, taint, reads=reads, kind="table", names=tuple(parts))
@@ -136,7 +152,7 @@ def _matching(names: object, name: str) -> str | None:
     return next((key for key in names if str(key).replace("`", "").lower() == wanted), None)  # type: ignore[attr-defined]
 
 
-def _view(walk: Walk, node: exp.Table, view: str, parts: list[str]) -> Relation:
+def _view(walk: Walk, node: exp.Expr, view: str, parts: list[str]) -> Relation:
     """A view underneath, looked through: what is hidden in it counts as if it stood here."""
     place = walk.place(node)
     if any(step.startswith(f"{view} (") or step == view for step in walk.text.via):

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from .catalogue import level_of
 from .facts import CLEAN, Origin, Relation, Taint
-from .parse import Call, Parsed
+from .parse import Parsed, first_offset
 from .scopes import Scope
 from .verdict import ClauseVerdict, Level, PredicateVerdict, QueryError
 
@@ -76,10 +76,10 @@ class Walk:
     query: Callable[[Walk, exp.Expr, Env], Relation] = _not_set
     cte: Callable[[Walk, Cte], Relation] = _not_set
     nodes: dict[tuple[object, ...], tuple[exp.Expr, Scope]] = field(default_factory=dict)  # of the predicates
-    group_keys: tuple[str, ...] | None = None
-    partition_keys: tuple[str, ...] | None = None
+    seen: set[int] = field(default_factory=set)  # ids of the call nodes that were judged
     total_window: int | None = None  # id of the function node whose window has a total order
     frames: list[Frame] = field(default_factory=lambda: [Frame()])
+    ctes: list[Cte] = field(default_factory=list)  # all that were defined, read or not
     cte_names: set[str] = field(default_factory=set)
     view_names: set[str] = field(default_factory=set)
 
@@ -137,19 +137,3 @@ class Walk:
             yield
         finally:
             self.text = before
-
-
-def first_offset(node: exp.Expr | None) -> int | None:
-    """The offset of the leftmost token that any node under `node` remembers."""
-    if node is None:
-        return None
-    best: int | None = None
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        call = item.meta.get("call")
-        start = call.start if isinstance(call, Call) else item.meta.get("start")
-        if start is not None and (best is None or start < best):
-            best = start
-        stack.extend(item.iter_expressions())
-    return best

@@ -1,0 +1,65 @@
+"""Spark syntax that sqlglot does not know, mended in the tokens before parsing. Places stay those of the user's text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot.tokens import Token, TokenType
+
+# stands for >>>; the parsers of parse.py read it as a bitwise operator, and Spark's tokens never use it
+UNSIGNED_SHIFT = TokenType.CARET_AT
+_TEMPORAL = {"SYSTEM_VERSION": "VERSION", "SYSTEM_TIME": "TIMESTAMP", "VERSION": "VERSION", "TIMESTAMP": "TIMESTAMP"}
+
+
+def mended(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens with `TABLE t`, `MAX RECURSION LEVEL n`, `FOR SYSTEM_VERSION AS OF` and window(…) made readable."""
+    found = list(tokens)
+    if found and found[0].text.upper() == "TABLE" and len(found) > 1:
+        found[0:1] = [_like(found[0], TokenType.SELECT, "SELECT"), _like(found[0], TokenType.STAR, "*"),
+                      _like(found[0], TokenType.FROM, "FROM")]  # fmt: skip
+    words = [token.text.upper() for token in found]
+    result: list[Token] = []
+    i = 0
+    while i < len(found):
+        token = found[i]
+        if words[i : i + 3] == ["MAX", "RECURSION", "LEVEL"]:
+            i += 4
+            continue
+        temporal = i + 1 if words[i] == "FOR" else i
+        if (
+            words[temporal : temporal + 1]
+            and words[temporal] in _TEMPORAL
+            and words[temporal + 1 : temporal + 3] == ["AS", "OF"]
+        ):
+            result.append(_like(found[temporal], TokenType.VAR, _TEMPORAL[words[temporal]]))
+            i = temporal + 1
+            continue
+        following = found[i + 1] if i + 1 < len(found) else None
+        if token.token_type == TokenType.WINDOW and following is not None and following.token_type == TokenType.L_PAREN:
+            token = _like(token, TokenType.VAR, token.text)
+        result.append(token)
+        i += 1
+    return result
+
+
+def with_unsigned_shift(tokens: Sequence[Token]) -> list[Token] | None:
+    """The tokens with each `>>>` as one operator, None if there is none. (Three of them also close nested types.)"""
+    result: list[Token] = []
+    i, changed = 0, False
+    while i < len(tokens):
+        three = tokens[i : i + 3]
+        if (
+            len(three) == 3
+            and all(t.token_type == TokenType.GT for t in three)
+            and three[2].start == three[0].start + 2
+        ):
+            result.append(_like(three[0], UNSIGNED_SHIFT, ">>>"))
+            i, changed = i + 3, True
+            continue
+        result.append(tokens[i])
+        i += 1
+    return result if changed else None
+
+
+def _like(token: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, line=token.line, col=token.col, start=token.start, end=token.end)
