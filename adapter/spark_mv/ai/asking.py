@@ -1,20 +1,32 @@
-"""Asking a provider until every request has one final outcome: limits before, retries after, halving of failed batches."""
+"""Asking a provider until every request has one final outcome: limits before, retries after, halving of failed batches.
+
+The only retry layer. Providers retry nothing, and Spark's task retries meet nothing to retry, because nothing raises:
+SDK retries times own retries times task retries has multiplied bills elsewhere.
+"""
 
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from spark_mv.ai.limits import Limits
 from spark_mv.ai.protocol import Answer, Provider, ProviderError, Request
 
+# After so many requests in a row that failed with all their retries the endpoint counts as down.
+GIVE_UP_AFTER = 8
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of one request: a value (None is one) or an error, and what it took."""
+    """The end of one request: a value (None is one) or an error, and what it took.
+
+    `attempts` 0 with an error means that it was never asked (budget, deadline, endpoint down): left for a later run.
+    """
 
     value: str | None
     error_class: str | None
@@ -27,73 +39,134 @@ class Outcome:
 
 def estimate_tokens(request: Request) -> int:
     """A reserve before the provider has counted: four bytes a token."""
-    size = len(str(dict(request.row)).encode()) + len(str(dict(request.constant)).encode())
+    size = sum(len(str(v).encode()) for v in (*request.row.values(), *request.constant.values()))
     return -(-size // 4) + 1
 
 
 class Asker:
-    """The only retry layer: the providers retry nothing, and Spark's own task retries meet nothing to retry."""
+    """Thread-safe; one per partition. `deadline` in seconds since the epoch."""
 
     def __init__(self, provider: Provider, limits: Limits, *, max_attempts: int, deadline: float | None = None) -> None:
         self.provider = provider
         self.limits = limits
         self.max_attempts = max_attempts
-        self.deadline = deadline  # seconds since the epoch
+        self.deadline = deadline
+        self._failed_in_a_row = 0
+        self._closed: ProviderError | None = None  # why nothing more is asked
+        self._lock = threading.Lock()
 
     def batch_size(self, request: Request) -> int:
         try:
             return max(1, self.provider.batch_size(request))
-        except Exception:
+        except Exception:  # said again, and kept as an error row, when it is asked
             return 1
 
     def ask(self, requests: Sequence[Request]) -> list[Outcome]:
         """One outcome per request, order kept. Never raises."""
+        state = _Attempts()
         try:
-            answers, attempts = self._ask_with_retries(requests)
+            answers = self._with_retries(requests, state)
         except ProviderError as error:
-            attempts = getattr(error, "attempts", 1)
-            if len(requests) > 1 and error.kind not in {"auth", "deadline", "unsupported"}:
+            if state.attempts and error.kind in _OF_THE_BATCH and len(requests) > 1:
                 middle = len(requests) // 2
                 return self.ask(requests[:middle]) + self.ask(requests[middle:])
-            return [self._failed(error, attempts) for _ in requests]
-        return [self._outcome(a, attempts) for a in answers]
+            self._note_failure(error, state.attempts)
+            shares = [_part(state.tokens, n, len(requests)) for n in range(len(requests))]
+            now = time.time()
+            return [Outcome(None, error.kind, error.message, state.attempts, *s, now) for s in shares]
+        with self._lock:
+            self._failed_in_a_row = 0
+        return [
+            self._outcome(request, answer, state, _part(state.tokens, number, len(requests)))
+            for number, (request, answer) in enumerate(zip(requests, answers, strict=False))
+        ]
 
-    def _ask_with_retries(self, requests: Sequence[Request]) -> tuple[list[Answer], int]:
+    def _with_retries(self, requests: Sequence[Request], state: _Attempts) -> list[Answer]:
+        retrying = Retrying(
+            stop=stop_after_attempt(self.max_attempts),
+            retry=retry_if_exception(self._worth_repeating),
+            wait=self._pause,
+            reraise=True,
+        )
+        return retrying(self._once, requests, state)
+
+    def _once(self, requests: Sequence[Request], state: _Attempts) -> list[Answer]:
+        if self._closed is not None:
+            raise ProviderError(self._closed.kind, self._closed.message)
+        asked = [replace(r, complaint=state.complaint) for r in requests] if state.complaint else requests
         reserved = sum(estimate_tokens(r) for r in requests)
-        for attempt in range(1, self.max_attempts + 1):
-            try:
-                self.limits.acquire(reserved, self.deadline)
-                try:
-                    answers = self.provider.answer(requests)
-                finally:
-                    self.limits.release()
-                if len(answers) != len(requests):
-                    raise ProviderError("invalid_answer", f"{len(answers)} answers to {len(requests)} requests")
-                self.limits.settle(reserved, sum(a.input_tokens + a.output_tokens for a in answers))
-                return answers, attempt
-            except ProviderError as error:
-                failure = error
-            except Exception as error:  # a provider's own mistake must not cost the answers of the others
-                failure = ProviderError("provider_bug", f"{type(error).__name__}: {error}")
-            failure.attempts = attempt  # type: ignore[attr-defined]
-            pause = failure.retry_after if failure.retry_after is not None else self._backoff(attempt)
-            if failure.kind == "rate_limit":
-                self.limits.cool_down(pause)
-            late = self.deadline is not None and time.time() + pause > self.deadline
-            if not failure.transient or attempt == self.max_attempts or late:
-                raise failure
-            if failure.kind != "rate_limit":
-                time.sleep(pause)
-        raise AssertionError("max_attempts is at least 1")
+        self.limits.acquire(reserved, self.deadline)
+        state.attempts += 1
+        used = (0, 0)
+        try:
+            answers = self.provider.answer(asked)
+            used = sum(a.input_tokens for a in answers), sum(a.output_tokens for a in answers)
+            if len(answers) != len(requests):
+                raise ProviderError("invalid_answer", f"{len(answers)} answers to {len(requests)} requests", spent=used)
+            return answers
+        except ProviderError as error:
+            used = error.spent
+            state.add(error.spent)
+            if error.kind == "rate_limit":
+                self.limits.cool_down(
+                    error.retry_after if error.retry_after is not None else self._backoff(state.attempts)
+                )
+            if error.kind == "invalid_answer" and state.complaint is None and len(requests) == 1:
+                state.complaint = error.message
+                error.re_ask = True
+            raise
+        except Exception as error:  # a provider's own mistake must not cost the answers of the others
+            raise ProviderError("provider_bug", f"{type(error).__name__}: {error}") from None
+        finally:
+            self.limits.release(reserved, used)
+
+    def _worth_repeating(self, error: BaseException) -> bool:
+        return isinstance(error, ProviderError) and (error.transient or error.re_ask)
+
+    def _pause(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        if not isinstance(error, ProviderError) or error.kind == "rate_limit" or error.re_ask:
+            return 0.0  # the shared cooldown holds everybody back, a re-ask waits for nothing
+        pause = error.retry_after if error.retry_after is not None else self._backoff(state.attempt_number)
+        left = max(0.0, self.deadline - time.time()) if self.deadline is not None else pause
+        return min(pause, left)
 
     def _backoff(self, attempt: int) -> float:
-        return random.uniform(0.5, 1.0) * min(0.5 * 2 ** (attempt - 1), 30.0)
+        return random.uniform(0.5, 1.0) * min(0.5 * 2.0 ** (attempt - 1), 30.0)
 
-    def _failed(self, error: ProviderError, attempts: int) -> Outcome:
-        tokens_in, tokens_out = error.spent
-        return Outcome(None, error.kind, error.message, attempts, tokens_in, tokens_out, time.time())
+    def _note_failure(self, error: ProviderError, attempts: int) -> None:
+        if not attempts:
+            return
+        with self._lock:
+            self._failed_in_a_row = self._failed_in_a_row + 1 if error.transient else 0
+            if error.kind in {"auth", "unsupported"} or self._failed_in_a_row >= GIVE_UP_AFTER:
+                self._closed = error
 
-    def _outcome(self, answer: Answer, attempts: int) -> Outcome:
+    def _outcome(self, request: Request, answer: Answer, state: _Attempts, lost: tuple[int, int]) -> Outcome:
+        tokens = answer.input_tokens + lost[0], answer.output_tokens + lost[1]
         if answer.error is not None:
-            return self._failed(answer.error, attempts)
-        return Outcome(answer.value, None, None, attempts, answer.input_tokens, answer.output_tokens, time.time())
+            error = answer.error
+            return Outcome(None, error.kind, error.message, state.attempts, *tokens, time.time())
+        return Outcome(answer.value, None, None, state.attempts, *tokens, time.time())
+
+
+# Failures that one bad input can give to its whole batch.
+_OF_THE_BATCH = frozenset({"refused", "invalid_answer", "provider_bug", "server", "timeout"})
+
+
+class _Attempts:
+    """What the attempts at one batch have cost so far."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.tokens = (0, 0)
+        self.complaint: str | None = None
+
+    def add(self, tokens: tuple[int, int]) -> None:
+        self.tokens = self.tokens[0] + tokens[0], self.tokens[1] + tokens[1]
+
+
+def _part(tokens: tuple[int, int], number: int, of: int) -> tuple[int, int]:
+    """The share of one request in tokens that a batch spent together; the shares add up to them."""
+    a, b = (n * (number + 1) // of - n * number // of for n in tokens)
+    return a, b

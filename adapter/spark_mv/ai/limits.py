@@ -1,4 +1,4 @@
-"""One partition's share of the rate limits: requests and tokens per minute, requests at once, one shared cooldown."""
+"""One partition's share of what a job may use: requests and tokens a minute, requests at once, a budget, one cooldown."""
 
 from __future__ import annotations
 
@@ -11,46 +11,29 @@ from spark_mv.ai.protocol import ProviderError
 _WINDOW = 60.0
 # Requests leave here at exact times and arrive a little later or less late: a reserve against arriving too close.
 _JITTER = 0.5
+# A cooldown longer than this is not waited for: the rest is left for a later run.
+_LONGEST_WAIT = 300.0
 
 
 @dataclass(frozen=True)
 class Share:
     """What one partition may use; None is no limit. `start_after` delays its first request, in seconds since the
-    epoch, so that the partitions of one job, and of the job before, do not fire at once."""
+    epoch, so that the partitions of one job, and of the chunk before, do not fire at once. `tokens` and `cost` are
+    budgets, prices per 1,000 tokens."""
 
-    requests_per_minute: int | None
-    tokens_per_minute: int | None
-    concurrency: int
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    concurrency: int = 1
     start_after: float = 0.0
+    tokens: int | None = None
+    cost: float | None = None
+    input_price: float = 0.0
+    output_price: float = 0.0
 
 
-def shares(
-    partitions: int,
-    requests_per_minute: int | None,
-    tokens_per_minute: int | None,
-    concurrency: int,
-    start: float = 0.0,
-) -> list[Share]:
-    """The limits divided so that the sums never exceed the whole; at most one partition per unit of a limit."""
-
-    def part(total: int | None, number: int) -> int | None:
-        if total is None:
-            return None
-        return total // partitions + (1 if number < total % partitions else 0)
-
-    out = []
-    for number in range(partitions):
-        rpm = part(requests_per_minute, number)
-        delay = number * interval(rpm) / partitions if rpm else 0.0
-        out.append(
-            Share(
-                rpm,
-                part(tokens_per_minute, number),
-                part(concurrency, number) or 1,
-                start + delay if start or delay else 0.0,
-            )
-        )
-    return out
+def part(total: int | None, number: int, of: int) -> int | None:
+    """The share of one partition in a whole number; the shares add up to it."""
+    return None if total is None else total // of + (1 if number < total % of else 0)
 
 
 def interval(requests_per_minute: int | None) -> float:
@@ -59,41 +42,58 @@ def interval(requests_per_minute: int | None) -> float:
 
 
 class Limits:
-    """Thread-safe. Requests are paced evenly (no bursts), so that every window keeps the limit, not only some."""
+    """Thread-safe. Requests are paced evenly, without bursts, so that every window keeps the limit and not only some."""
 
     def __init__(self, share: Share) -> None:
         self.share = share
-        self.last_slot = 0.0  # when the newest admitted request may leave
         self._gap = interval(share.requests_per_minute)
         self._next = share.start_after
         self._cool_until = 0.0
         self._tokens_at = share.start_after  # when the tokens admitted so far are earned
+        self._spent = (0, 0)
+        self._reserved = 0
+        self._answers = 0
         self._lock = threading.Lock()
         self._slots = threading.Semaphore(share.concurrency)
 
     def acquire(self, tokens: int, deadline: float | None) -> None:
-        """Waits for a slot. Raises ProviderError("deadline") when none comes in time."""
+        """Waits for leave to send one request of about so many input tokens.
+
+        Raises ProviderError: `deadline`, `budget`, or `rate_limit` when the endpoint wants a longer pause than is waited for.
+        """
         self._slots.acquire()
         try:
-            while True:
-                with self._lock:
-                    now = time.time()
-                    at = max(now, self._next, self._cool_until)
-                    if self.share.tokens_per_minute:
-                        at = max(at, self._tokens_at)
-                    if deadline is not None and at > deadline:
-                        raise ProviderError("deadline", "the time for this run's calls is over")
-                    if at <= now:
-                        self._next = now + self._gap
-                        self.last_slot = now
-                        self._spend(now, tokens)
-                        return
-                time.sleep(min(at - now, 1.0))
+            while (pause := self._attempt(tokens, deadline)) > 0:
+                time.sleep(min(pause, 0.5))
         except BaseException:
             self._slots.release()
             raise
 
-    def release(self) -> None:
+    def _attempt(self, tokens: int, deadline: float | None) -> float:
+        with self._lock:
+            now = time.time()
+            if self._cool_until - now > _LONGEST_WAIT:
+                raise ProviderError("rate_limit", f"the endpoint asks for a pause of {self._cool_until - now:.0f} s")
+            at = max(self._next, self._cool_until, self._tokens_at if self.share.tokens_per_minute else 0.0)
+            if deadline is not None and max(at, now) > deadline:
+                raise ProviderError("deadline", "the time for this run's calls is over")
+            if at > now:
+                return at - now
+            if self._over_budget(tokens):
+                raise ProviderError("budget", "the budget of this run is used up")
+            self._next = now + self._gap
+            self._reserved += tokens
+            self._earn(max(now, self._tokens_at), tokens)
+            return 0.0
+
+    def release(self, reserved: int, used: tuple[int, int]) -> None:
+        """The request is over and used so many input and output tokens."""
+        with self._lock:
+            self._reserved -= reserved
+            self._spent = self._spent[0] + used[0], self._spent[1] + used[1]
+            self._answers += 1
+            if sum(used):
+                self._earn(self._tokens_at, sum(used) - reserved)
         self._slots.release()
 
     def cool_down(self, seconds: float) -> None:
@@ -101,14 +101,17 @@ class Limits:
         with self._lock:
             self._cool_until = max(self._cool_until, time.time() + seconds)
 
-    def settle(self, reserved: int, used: int) -> None:
-        """Corrects the reserve by what the provider counted."""
-        if used:
-            with self._lock:
-                self._spend(None, used - reserved)
+    def _over_budget(self, tokens: int) -> bool:
+        """Whether this request, with those under way and an output like the average so far, would pass the budget."""
+        share = self.share
+        output = self._spent[1] // self._answers if self._answers else 0
+        inputs = self._spent[0] + self._reserved + tokens
+        outputs = self._spent[1] + output
+        if share.tokens is not None and inputs + outputs > share.tokens:
+            return True
+        cost = (inputs * share.input_price + outputs * share.output_price) / 1000.0
+        return share.cost is not None and cost > share.cost
 
-    def _spend(self, now: float | None, tokens: int) -> None:
-        if not self.share.tokens_per_minute:
-            return
-        base = self._tokens_at if now is None else max(now, self._tokens_at)
-        self._tokens_at = base + tokens * (_WINDOW + _JITTER) / self.share.tokens_per_minute
+    def _earn(self, base: float, tokens: int) -> None:
+        if self.share.tokens_per_minute:
+            self._tokens_at = base + tokens * (_WINDOW + _JITTER) / self.share.tokens_per_minute

@@ -35,7 +35,7 @@ class AiOutcome:
             if f.name == "error_classes":
                 values[f.name] = {k: a.get(k, 0) + b.get(k, 0) for k in {**a, **b}}
             elif f.name == "message":
-                values[f.name] = " ".join(m for m in (a, b) if m)
+                values[f.name] = " ".join(dict.fromkeys(m for m in (a, b) if m))
             else:
                 values[f.name] = a + b
         return AiOutcome(**values)

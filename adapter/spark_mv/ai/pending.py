@@ -25,33 +25,47 @@ def requests_sql(calls: Sequence[AiCall]) -> str:
 
 
 def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSettings, at: str) -> str:
-    """The requests with their state: `old_at` when another model last answered the same arguments (NULL: never).
+    """The requests with their state: `reused` (answered), `blocked` (failed, not to be tried again before `at`, a
+    timestamp literal's text) or `missing`; `old_at` is when another model last answered the same arguments.
 
-    `state` is `reused` (answered), `blocked` (failed, not to be tried again before `at`, a timestamp literal's text)
-    or `missing`. No aggregate over the whole result table: rows are only looked for, by key.
+    Only rows that match a request are aggregated, never the whole result table. What stands before the newest
+    `stale` mark of a key does not count.
     """
     functions = ", ".join(quote(f) for f in sorted({c.function for c in calls}))
-    of_these = f"FROM {results_table} WHERE function IN ({functions})"
-    answered = f"SELECT result_key AS __mv_k, 2 AS __mv_s {of_these} AND status = 'ok'"
-    blocked = (
-        f"SELECT result_key AS __mv_k, 1 AS __mv_s {of_these} AND status = 'error' AND next_retry_at > timestamp '{at}'"
+    known = f"SELECT result_key, status, called_at, next_retry_at FROM {results_table} WHERE function IN ({functions})"
+    parts = [
+        f"__mv_requests AS ({requests_sql(calls)})",
+        "__mv_known AS (SELECT q.result_key, q.function, q.request, q.site,"
+        " max(k.called_at) FILTER (WHERE k.status = 'ok') AS ok_at,"
+        " max(k.called_at) FILTER (WHERE k.status = 'stale') AS stale_at,"
+        " max(k.called_at) FILTER (WHERE k.status = 'error') AS error_at,"
+        " max_by(k.next_retry_at, k.called_at) FILTER (WHERE k.status = 'error') AS retry_at"
+        f" FROM __mv_requests q LEFT JOIN ({known}) k ON k.result_key = q.result_key GROUP BY ALL)",
+    ]
+    since = "coalesce(stale_at, timestamp '1970-01-01')"
+    state = (
+        f"CASE WHEN ok_at > {since} THEN 'reused' "
+        f"WHEN error_at > {since} AND retry_at > timestamp '{at}' THEN 'blocked' ELSE 'missing' END"
     )
-    known = (
-        f"SELECT q.result_key, q.function, q.request, q.site, max(k.__mv_s) AS __mv_s FROM __mv_requests q "
-        f"LEFT JOIN ({answered} UNION ALL {blocked}) k ON k.__mv_k = q.result_key GROUP BY ALL"
-    )
-    state = "CASE __mv_s WHEN 2 THEN 'reused' WHEN 1 THEN 'blocked' ELSE 'missing' END"
-    if not settings.keep_old:
-        return (
-            f"WITH __mv_requests AS ({requests_sql(calls)}), __mv_known AS ({known}) "
-            f"SELECT result_key, function, request, site, {state} AS state, cast(NULL AS timestamp) AS old_at FROM __mv_known"
+    old_at, source = "cast(NULL AS timestamp)", "__mv_known"
+    if settings.keep_old:
+        old = f"SELECT arguments_hash, called_at FROM {results_table} WHERE function IN ({functions}) AND status = 'ok'"
+        parts.append(
+            "__mv_aged AS (SELECT n.*, max(o.called_at) AS old_at FROM __mv_known n "
+            f"LEFT JOIN ({old}) o ON o.arguments_hash = sha2(n.request, 256) GROUP BY ALL)"
         )
-    old = f"SELECT arguments_hash AS __mv_a, called_at AS __mv_t {of_these} AND status = 'ok'"
-    if settings.on_model_change == "keep":
-        state = f"if(__mv_s IS NULL AND old_at IS NOT NULL, 'reused', {state})"
+        old_at, source = "old_at", "__mv_aged"
+        if settings.on_model_change == "keep":
+            state = f"if(ok_at IS NULL AND stale_at IS NULL AND old_at IS NOT NULL, 'reused', {state})"
     return (
-        f"WITH __mv_requests AS ({requests_sql(calls)}), __mv_known AS ({known}), __mv_aged AS ("
-        f"SELECT n.result_key, n.function, n.request, n.site, n.__mv_s, max(o.__mv_t) AS old_at FROM __mv_known n "
-        f"LEFT JOIN ({old}) o ON o.__mv_a = sha2(n.request, 256) GROUP BY ALL) "
-        f"SELECT result_key, function, request, site, {state} AS state, old_at FROM __mv_aged"
+        f"WITH {', '.join(parts)} SELECT result_key, function, request, site, {state} AS state, {old_at} AS old_at "
+        f"FROM {source}"
+    )
+
+
+def counts_sql(calls: Sequence[AiCall], results_table: str, settings: AiSettings, at: str) -> str:
+    """Per state: how many requests, and how many tokens their texts are at four bytes each."""
+    return (
+        "SELECT state, count(*) AS number, sum(ceil(octet_length(request) / 4)) AS tokens "
+        f"FROM ({pending_sql(calls, results_table, settings, at)}) AS __mv_p GROUP BY state"
     )

@@ -25,9 +25,11 @@ class Request:
     answer_type: str = "STRING"
     model: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    response_schema: str | None = None
+    response_schema: str | None = None  # as written in the SQL
+    type_schema: Mapping[str, Any] | None = None  # JSON schema of the answer's type, None for a STRING
     prompt: str | None = None
     embedding: bool = False
+    complaint: str | None = None  # why the last reply to this very request could not be used
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class ProviderError(Exception):
         self.message = message
         self.retry_after = retry_after
         self.spent = spent
+        self.re_ask = False  # set by the job: the same question goes out once more, with the complaint
 
     @property
     def transient(self) -> bool:
@@ -90,8 +93,21 @@ def _rebuild(kind: str, message: str, retry_after: float | None, spent: tuple[in
     return ProviderError(kind, message, retry_after=retry_after, spent=spent)
 
 
+@dataclass(frozen=True)
+class ProviderSettings:
+    """What a provider gets to know. `api_key` is a spark_mv.ai.secret.Secret or None; `options` are free for own use."""
+
+    base_url: str | None = None
+    api_key: Any = field(default=None, repr=False)
+    timeout_seconds: float = 60.0
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
 class Provider(Protocol):
-    """What a provider is: built with the settings, asked in batches, from several threads at once."""
+    """What a provider is: built with ProviderSettings, asked in batches, from several threads at once.
+
+    Its module may import what the workers have installed; it is itself shipped to them by value.
+    """
 
     def batch_size(self, request: Request) -> int:
         """How many requests like this one it takes at a time (1 where each is a call of its own)."""

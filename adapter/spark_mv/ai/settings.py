@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
+from spark_mv.ai.secret import Secret
 from spark_mv.query.ai_calls_keys import AiIdentity
 from spark_mv.query.ai_calls_signatures import BUILT_IN, AiFunction
 
@@ -23,27 +25,6 @@ _CHOICES = {
 
 class AiConfigError(ValueError):
     """The configuration is wrong; the message lists everything found, one line each."""
-
-
-class Secret:
-    """A text that no repr, str, format or log shows."""
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        return self._value
-
-    def __repr__(self) -> str:
-        return "Secret(***)"
-
-    __str__ = __repr__
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._value == self._value
-
-    def __hash__(self) -> int:
-        return hash(self._value)
 
 
 @dataclass(frozen=True)
@@ -69,6 +50,7 @@ class AiSettings:
     result_schema: str | None = None
     keep_requests: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    embedding_model: str | None = None
     embedding_models: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     functions: tuple[AiFunction, ...] = ()
@@ -113,16 +95,25 @@ class AiSettings:
         """Whether there is a provider to ask."""
         return bool(self.provider)
 
+    def for_provider(self) -> ProviderSettings:
+        """The part that goes to the workers."""
+        return ProviderSettings(self.base_url, self.api_key, self.timeout_seconds, dict(self.options))
+
     def identity(self) -> AiIdentity:
         """What of these settings belongs to an answer's key."""
-        local = self.provider == "local"
+        models: dict[str, tuple[str, str]] = {}
+        if self.provider == "local":
+            models = dict(LOCAL_MODELS)
+        elif self.embedding_model:
+            version = self.versions.get(self.embedding_model, self.embedding_model)
+            models = {"ai_similarity": (self.embedding_model, version)}
         return AiIdentity(
-            model=self.model or (MINILM if local else self.provider or "none"),
+            model=self.model or (MINILM if self.provider == "local" else self.provider or "none"),
             model_version=self.model_version,
             parameters=dict(self.parameters),
-            models=dict(LOCAL_MODELS) if local and not self.model else {},
+            models=models,
             versions=dict(self.versions),
-            embedding_models=self.embedding_models,
+            embedding_models=self.embedding_models + ((self.embedding_model,) if self.embedding_model else ()),
             keep_old=self.keep_old,
         )
 
@@ -226,7 +217,7 @@ def _converted(key: str, value: Any) -> Any:
         return tuple(_function(name, block) for name, block in value.items())
     if key == "versions":
         return {str(k): str(v) for k, v in value.items()}
-    if key in {"model_version", "model", "provider"}:
+    if key in {"model_version", "model", "provider", "embedding_model"}:
         return str(value)
     if key == "keep_requests":
         return str(value).lower() == "true"

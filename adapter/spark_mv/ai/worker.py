@@ -1,19 +1,28 @@
 """One partition's share of a round: ask the provider, in threads, within this partition's limits. Raises nothing.
 
-Runs on executors without an installed spark_mv (it is shipped by value), so it imports no module of its own lazily.
+Runs on executors that have no spark_mv installed: it is shipped by value, so nothing here imports spark_mv later on.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from spark_mv.ai.asking import Asker, Outcome
-from spark_mv.ai.protocol import Request
+from spark_mv.ai.limits import Limits, Share
+from spark_mv.ai.protocol import ERROR_CLASSES, ProviderSettings, Request
+from spark_mv.ai.results import COLUMN_NAMES
+
+# Failures of the input, waiting for next_retry_at. All others are of the moment or of the configuration: next run.
+_OF_THE_INPUT = frozenset({"refused", "invalid_answer"})
+assert set(ERROR_CLASSES) > _OF_THE_INPUT
+
+Pending = tuple[str, str, int]  # result_key, request, number of the call site
 
 
 @dataclass(frozen=True)
@@ -27,66 +36,121 @@ class Site:
     identity_hash: str
     parameters: Mapping[str, Any]
     response_schema: str | None
+    type_schema: Mapping[str, Any] | None
     prompt: str | None
     embedding: bool
 
-
-def build_request(site: Site, text: str) -> Request:
-    """The request from its canonical JSON."""
-    parsed = json.loads(text)
-    row = {name: value for entry in parsed["row"] for name, value in entry.items()}
-    return Request(
-        function=site.function,
-        row=row,
-        constant=parsed["constant"],
-        answer_type=site.answer_type,
-        model=site.model,
-        parameters=site.parameters,
-        response_schema=site.response_schema,
-        prompt=site.prompt,
-        embedding=site.embedding,
-    )
-
-
-def answer_all(
-    pending: Iterable[tuple[str, str, int]], sites: Sequence[Site], asker: Asker, concurrency: int
-) -> Iterator[tuple[str, int, str, Outcome]]:
-    """(result_key, site number, request, outcome) of every pending request, in the order of completion.
-
-    Batches hold requests of one site only; never more than `concurrency` are under way.
-    """
-    with ThreadPoolExecutor(max_workers=concurrency) as pool:
-        running: set[Future[list[tuple[str, int, str, Outcome]]]] = set()
-        for batch in _batches(pending, sites, asker):
-            running.add(pool.submit(_ask, batch, sites, asker))
-            while len(running) >= concurrency:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield from future.result()
-        for future in running:
-            yield from future.result()
+    def request(self, text: str) -> Request:
+        """The request from its canonical JSON."""
+        parsed = json.loads(text)
+        return Request(
+            function=self.function,
+            row={name: value for entry in parsed["row"] for name, value in entry.items()},
+            constant=parsed["constant"],
+            answer_type=self.answer_type,
+            model=self.model,
+            parameters=self.parameters,
+            response_schema=self.response_schema,
+            type_schema=self.type_schema,
+            prompt=self.prompt,
+            embedding=self.embedding,
+        )
 
 
-def _batches(
-    pending: Iterable[tuple[str, str, int]], sites: Sequence[Site], asker: Asker
-) -> Iterator[list[tuple[str, int, str]]]:
-    waiting: dict[int, list[tuple[str, int, str]]] = {}
-    for key, text, number in pending:
-        batch = waiting.setdefault(number, [])
-        batch.append((key, number, text))
-        if len(batch) >= asker.batch_size(build_request(sites[number], text)):
-            yield waiting.pop(number)
-    yield from waiting.values()
+@dataclass(frozen=True)
+class PartitionJob:
+    """The function that mapInPandas runs in each partition, with all that it needs. Times in seconds."""
 
+    provider: Any
+    provider_settings: ProviderSettings
+    sites: tuple[Site, ...]
+    shares: tuple[Share, ...]
+    invocation_id: str
+    max_attempts: int
+    retry_errors_after: float
+    keep_requests: bool
+    prices: tuple[float, float]  # per 1,000 input and output tokens
+    deadline: float | None = None
 
-def _ask(batch: list[tuple[str, int, str]], sites: Sequence[Site], asker: Asker) -> list[tuple[str, int, str, Outcome]]:
-    requests = [build_request(sites[number], text) for _, number, text in batch]
-    return [(key, number, text, outcome) for (key, number, text), outcome in zip(batch, asker.ask(requests))]
+    def __call__(self, frames: Iterator[Any]) -> Iterator[Any]:
+        import pandas
+        from pyspark import TaskContext
 
+        context = TaskContext.get()
+        share = self.shares[(context.partitionId() if context else 0) % len(self.shares)]
+        asker = self.asker(share)
+        for frame in frames:
+            pending = zip(frame["result_key"], frame["request"], (int(s) for s in frame["site"]), strict=False)
+            rows = [self.row(*found) for found in self.answer_all(pending, asker)]
+            if rows:
+                out = pandas.DataFrame(rows, columns=list(COLUMN_NAMES))
+                for name in ("attempts", "input_tokens", "output_tokens"):
+                    out[name] = out[name].astype("int64")
+                yield out
 
-def now() -> float:
-    """Seconds since the epoch."""
-    return time.time()
+    def asker(self, share: Share) -> Asker:
+        """Asks this job's provider within the share."""
+        provider = self.provider(self.provider_settings)
+        return Asker(provider, Limits(share), max_attempts=self.max_attempts, deadline=self.deadline)
 
+    def answer_all(self, pending: Iterable[Pending], asker: Asker) -> Iterator[tuple[str, int, str, Outcome]]:
+        """(result_key, site number, request, outcome) of every pending request, in the order of completion.
 
-Clock = Callable[[], float]
+        Batches hold requests of one site only; no more are under way than the share's concurrency allows.
+        """
+        most = asker.limits.share.concurrency
+        with ThreadPoolExecutor(max_workers=most) as pool:
+            running: set[Future[list[tuple[str, int, str, Outcome]]]] = set()
+            for batch in self._batches(pending, asker):
+                running.add(pool.submit(self._ask, batch, asker))
+                while len(running) >= most:
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        yield from future.result()
+            for future in running:
+                yield from future.result()
+
+    def _batches(self, pending: Iterable[Pending], asker: Asker) -> Iterator[list[Pending]]:
+        waiting: dict[int, list[Pending]] = {}
+        sizes: dict[int, int] = {}
+        for one in pending:
+            number = one[2]
+            if number not in sizes:
+                sizes[number] = asker.batch_size(self.sites[number].request(one[1]))
+            waiting.setdefault(number, []).append(one)
+            if len(waiting[number]) >= sizes[number]:
+                yield waiting.pop(number)
+        yield from waiting.values()
+
+    def _ask(self, batch: list[Pending], asker: Asker) -> list[tuple[str, int, str, Outcome]]:
+        outcomes = asker.ask([self.sites[number].request(text) for _, text, number in batch])
+        return [(key, number, text, outcome) for (key, text, number), outcome in zip(batch, outcomes, strict=False)]
+
+    def row(self, key: str, number: int, request: str, outcome: Outcome) -> tuple[Any, ...]:
+        """A row of the result table, in the order of its columns."""
+        site = self.sites[number]
+        retry = None
+        if outcome.error_class:
+            pause = self.retry_errors_after if outcome.error_class in _OF_THE_INPUT else 0.0
+            retry = datetime.fromtimestamp(outcome.called_at + pause, timezone.utc)
+        cost = (outcome.input_tokens * self.prices[0] + outcome.output_tokens * self.prices[1]) / 1000.0
+        return (
+            key,
+            site.function,
+            hashlib.sha256(request.encode()).hexdigest(),
+            site.model,
+            site.model_version,
+            site.identity_hash,
+            "error" if outcome.error_class else "ok",
+            outcome.value,
+            outcome.error_class,
+            outcome.error,
+            outcome.attempts,
+            outcome.input_tokens,
+            outcome.output_tokens,
+            cost,
+            datetime.fromtimestamp(outcome.called_at, timezone.utc),
+            retry,
+            self.invocation_id,
+            request if self.keep_requests else None,
+        )

