@@ -66,6 +66,7 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
 @click.option("--functions", metavar="FUNCTIONS.json", help='Your functions: {"my_udf": {"determinism": "…"}}.')
 @click.option("--views", metavar="VIEWS.json", help="View → its SQL text, looked through.")
 @click.option("--freeze", multiple=True, help="Column whose first value is kept; repeat, or separate by commas.")
+@click.option("--time-zone", default="UTC", show_default=True, help="spark.sql.session.timeZone of the runs.")
 @click.option("--model", help="Name used in messages; the file's name by default.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def explain(
@@ -75,6 +76,7 @@ def explain(
     functions: str | None,
     views: str | None,
     freeze: tuple[str, ...],
+    time_zone: str,
     model: str | None,
     format_: str,
 ) -> None:
@@ -92,6 +94,7 @@ def explain(
         freeze=_names(freeze),
         views=_read_json(views),
         model=name,
+        time_zone=time_zone,
     )
     data = explain_data(analysis, model=name, unique_key=key)
     click.echo(json.dumps(data, indent=2, ensure_ascii=False) if format_ == "json" else explain_text(data))

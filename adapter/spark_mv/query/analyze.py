@@ -13,6 +13,7 @@ from sqlglot.tokens import TokenType
 from .catalogue import declared_levels
 from .facts import Field, OpenPart, Relation, digest
 from .parse import Call, parse
+from .predicate_bounds import with_bounds
 from .relations import cte_relation, query
 from .rules import forbid_per_row
 from .verdict import Analysis, ColumnVerdict, Level, QueryError, Shape, SourceTable
@@ -28,12 +29,14 @@ def analyze(
     freeze: str | Iterable[str] = (),
     views: Mapping[str, str] | None = None,
     model: str = "model",
+    time_zone: str | None = None,
 ) -> Analysis:
     """The level of every part of `sql`, with cause and position, and all that is wrong with it.
 
     `schemas` maps table names as written (parts joined by dots) to {column: Spark type}; a table that is not in it
     has unknown columns. `functions` maps declared functions to {"determinism": level}; `views` maps view names to
-    their SQL, which is looked through. Never raises for bad SQL: `Analysis.errors` says what is wrong.
+    their SQL, which is looked through. `time_zone` is the session's; without it, predicates that compare the clock with
+    local dates are not solved for it. Never raises for bad SQL: `Analysis.errors` says what is wrong.
     """
     key = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key)
     frozen = (freeze,) if isinstance(freeze, str) else tuple(freeze)
@@ -74,7 +77,7 @@ def analyze(
         sql=sql,
         fingerprint=relation.fingerprint,
         columns=columns,
-        predicates=tuple(sorted(walk.predicates.values(), key=lambda p: (p.line, p.column))),
+        predicates=tuple(sorted(with_bounds(walk, time_zone).values(), key=lambda p: (p.line, p.column))),
         tables=_tables(relation),
         functions=functions_found,
         shape=_shape(walk, relation),

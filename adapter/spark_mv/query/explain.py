@@ -46,6 +46,7 @@ def explain_data(analysis: Analysis, *, model: str = "model", unique_key: Sequen
                 "solved": p.solved,
                 "valid_from": p.valid_from,
                 "valid_to": p.valid_to,
+                "guard": p.guard,
                 "cause": _cause(p.cause),
             }
             for p in analysis.predicates

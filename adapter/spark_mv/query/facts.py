@@ -6,8 +6,8 @@ scope that reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from .verdict import Cause, Level
@@ -98,6 +98,7 @@ class Field:
     fingerprint: str
     type: str | None = None
     expression: str = ""  # SQL text, for people
+    derive: Callable[[], str | None] | None = field(default=None, compare=False, repr=False)  # finds the type
 
 
 @dataclass(frozen=True)

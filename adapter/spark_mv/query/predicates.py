@@ -27,8 +27,11 @@ def split(node: exp.Expr) -> list[exp.Expr]:
     return found
 
 
-def conjuncts(walk: Walk, node: exp.Expr, scope: Scope, clause: str) -> Value:
-    """Record a verdict for each conjunct of `node`; the value of all of them together."""
+def conjuncts(walk: Walk, node: exp.Expr, scope: Scope, clause: str, lone: bool = True) -> Value:
+    """Record a verdict for each conjunct of `node`; the value of all of them together.
+
+    `lone`: a conjunct that is false removes the row, whatever the rest says (WHERE, inner JOIN ON).
+    """
     values = []
     for item in split(node):
         facts = value(walk, item, scope)
@@ -45,6 +48,7 @@ def conjuncts(walk: Walk, node: exp.Expr, scope: Scope, clause: str) -> Value:
             clock=Level.COMMAND in facts.taint.levels,
             cause=origin.cause(clause) if origin else None,
         )
-        walk.predicates.setdefault((clause, scope.label, line, column, verdict.text), verdict)
-        walk.nodes.setdefault((clause, scope.label, line, column, verdict.text), (item, scope))
+        key = (clause, scope.label, line, column, verdict.text, walk.text.via)
+        walk.predicates[key] = verdict
+        walk.nodes[key] = (item, scope, walk.text.parsed, lone and scope.parent is None)
     return Value(union(v.taint for v in values), digest("and", *(v.fingerprint for v in values)))

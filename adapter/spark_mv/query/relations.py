@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from .facts import CLEAN, Field, OpenPart, Relation, digest, union
+from .facts import Field, OpenPart, Relation, digest, union
+from .field_types import same_type
 from .levels import value
 from .modifiers import modified
 from .parse import sql_text
@@ -105,42 +106,7 @@ def _set_operation(walk: Walk, node: exp.SetOperation, env: Env) -> Relation:
     else:
         walk.flag("set_distinct")
     name = f"{node.key.upper()}{' ALL' if keep_all else ''}"
-    by_name = bool(node.args.get("by_name"))
-    items: list[Field | OpenPart] = []
-    if left.is_open or right.is_open:
-        items.append(
-            OpenPart(
-                digest(name, left.fingerprint, right.fingerprint),
-                union(i.taint for r in (left, right) for i in r.items),
-            )
-        )
-        partners = {f.name.lower(): f for f in right.fields}
-        for f in left.fields:
-            other = partners.get(f.name.lower())
-            taints = [f.taint, other.taint] if other else [f.taint, *(i.taint for i in right.items)]
-            items.append(Field(f.name, union(taints), digest(name, f.fingerprint, other and other.fingerprint), f.type))
-    elif by_name:
-        partners = {f.name.lower(): f for f in right.fields}
-        for f in left.fields:
-            other = partners.pop(f.name.lower(), None)
-            items.append(
-                Field(
-                    f.name,
-                    union([f.taint, other.taint if other else CLEAN]),
-                    digest(name, f.fingerprint, other and other.fingerprint),
-                    f.type,
-                )
-            )
-        items += [Field(f.name, f.taint, digest(name, f.fingerprint, None), f.type) for f in partners.values()]
-    else:
-        if len(left.fields) != len(right.fields):
-            walk.error(
-                "COLUMN_COUNT", f"{name} of {len(left.fields)} and {len(right.fields)} columns", walk.place(node.right)
-            )
-        for f, other in zip(left.fields, right.fields, strict=False):
-            items.append(
-                Field(f.name, union([f.taint, other.taint]), digest(name, f.fingerprint, other.fingerprint), f.type)
-            )
+    items = _set_items(walk, node, left, right, name)
     for side, relation in ((node.left, left), (node.right, right)):
         for item in relation.items:
             forbid_per_row(walk, "set operation", item.taint, side, name)
@@ -155,7 +121,50 @@ def _set_operation(walk: Walk, node: exp.SetOperation, env: Env) -> Relation:
         () if keep_all or any(isinstance(i, OpenPart) for i in items) else (frozenset(i.fingerprint for i in items),)
     )
     rows = union([left.rows, right.rows, *([] if keep_all else [i.taint for i in items])])
-    return Relation(tuple(items), digest(name, by_name, left.fingerprint, right.fingerprint), rows, unique)
+    return Relation(
+        tuple(items), digest(name, bool(node.args.get("by_name")), left.fingerprint, right.fingerprint), rows, unique
+    )
+
+
+def _set_items(
+    walk: Walk, node: exp.SetOperation, left: Relation, right: Relation, name: str
+) -> list[Field | OpenPart]:
+    """The columns of a set operation: by position, or by name where the query says so."""
+
+    def both(one: Field, other: Field) -> Field:
+        return Field(
+            one.name,
+            union([one.taint, other.taint]),
+            digest(name, one.fingerprint, other.fingerprint),
+            expression=one.name,
+            derive=same_type(one, other),
+        )
+
+    partners = {f.name.lower(): f for f in right.fields}
+    if left.is_open or right.is_open:
+        # columns that are known by name on both sides keep their own taint; the rest may be anything
+        everything = union(item.taint for relation in (left, right) for item in relation.items)
+        whole = digest(name, left.fingerprint, right.fingerprint)
+        items: list[Field | OpenPart] = [OpenPart(whole, everything)]
+        for f in left.fields:
+            other = partners.get(f.name.lower())
+            items.append(both(f, other) if other else Field(f.name, everything, digest(name, f.fingerprint, whole)))
+        return items
+    if node.args.get("by_name"):
+        named = [
+            both(f, other)
+            if (other := partners.pop(f.name.lower(), None))
+            else Field(f.name, f.taint, digest(name, f.fingerprint))
+            for f in left.fields
+        ]
+        return [*named, *(Field(f.name, f.taint, digest(name, f.fingerprint)) for f in partners.values())]
+    if len(left.fields) != len(right.fields):
+        walk.error(
+            "COLUMN_COUNT",
+            f"{name} joins a query of {len(left.fields)} columns and one of {len(right.fields)}. Give both the same columns",
+            walk.place(node.right),
+        )
+    return [both(f, other) for f, other in zip(left.fields, right.fields, strict=False)]
 
 
 def _values(walk: Walk, node: exp.Expr, env: Env) -> Relation:

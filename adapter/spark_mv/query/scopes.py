@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -79,7 +79,7 @@ def find_plain(scope: Scope, name: str) -> tuple[Field | None, bool]:
     sure = [relation.find(name) for relation in scope.sources.values() if relation.has(name)]
     found = [f for f in sure if f is not None]
     if found:
-        return Field(found[0].name, union(f.taint for f in found), found[0].fingerprint, found[0].type), True
+        return replace(found[0], taint=union(f.taint for f in found)), True
     maybe = [relation.find(name) for relation in scope.sources.values() if relation.is_open]
     guesses = [f for f in maybe if f is not None]
     if guesses:

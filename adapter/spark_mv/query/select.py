@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from .facts import Field, OpenPart, Relation, Taint, Value, digest, union
+from .field_types import deriving
 from .levels import GENERATORS, value
 from .limits import limit_taint
 from .modifiers import is_one, modifier_prints
@@ -85,7 +86,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
     having, qualify = node.args.get("having"), node.args.get("qualify")
     for clause, condition in (("HAVING", having), ("QUALIFY", qualify)):
         if condition is not None:
-            facts = conjuncts(walk, condition.this, scope, clause)
+            facts = conjuncts(walk, condition.this, scope, clause, lone=False)
             rows.append(facts.taint)
             prints.append(digest(clause, facts.fingerprint))
     unique = scope.row_unique
@@ -294,7 +295,9 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
     _note_generator(walk, inner)
     if isinstance(node, exp.Alias):
         outputs[node.alias.lower()] = facts
-        return [Field(node.alias, facts.taint, facts.fingerprint, expression=sql_text(inner))]
+        return [
+            Field(node.alias, facts.taint, facts.fingerprint, expression=sql_text(inner), derive=deriving(inner, scope))
+        ]
     call = inner.meta.get("call")
     if isinstance(call, Call) and call.name in GENERATORS:
         names = {"explode": ["col"], "explode_outer": ["col"], "posexplode": ["pos", "col"],
@@ -302,7 +305,15 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
         if names is None:
             return [OpenPart(digest("generated", facts.fingerprint), facts.taint)]
         return [Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)]
-    return [Field(_output_name(inner), facts.taint, facts.fingerprint, expression=sql_text(inner))]
+    return [
+        Field(
+            _output_name(inner),
+            facts.taint,
+            facts.fingerprint,
+            expression=sql_text(inner),
+            derive=deriving(inner, scope),
+        )
+    ]
 
 
 def _note_generator(walk: Walk, node: exp.Expr) -> None:

@@ -100,6 +100,7 @@ class PredicateVerdict:
     valid_from: str | None = None
     valid_to: str | None = None
     cause: Cause | None = None
+    guard: str | None = None  # SQL: a row for which it is not true never satisfies the solved predicate
 
 
 @dataclass(frozen=True)

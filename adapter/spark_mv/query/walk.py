@@ -75,7 +75,8 @@ class Walk:
     functions: dict[tuple[str, int, int], tuple[str, Level, int, int]] = field(default_factory=dict)
     query: Callable[[Walk, exp.Expr, Env], Relation] = _not_set
     cte: Callable[[Walk, Cte], Relation] = _not_set
-    nodes: dict[tuple[object, ...], tuple[exp.Expr, Scope]] = field(default_factory=dict)  # of the predicates
+    # of each predicate: its node, scope and text, and whether it alone decides that a row is there
+    nodes: dict[tuple[object, ...], tuple[exp.Expr, Scope, Parsed, bool]] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)  # ids of the call nodes that were judged
     total_window: int | None = None  # id of the function node whose window has a total order
     frames: list[Frame] = field(default_factory=lambda: [Frame()])
