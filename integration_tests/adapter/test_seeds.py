@@ -1,0 +1,192 @@
+"""Seeds: the standard group, and that every value arrives as it stands in the file."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from dbt.tests.adapter.simple_seed.test_seed import (
+    BaseBasicSeedTests,
+    BaseSeedConfigFullRefreshOff,
+    BaseSeedConfigFullRefreshOn,
+    BaseSeedCustomSchema,
+    BaseSeedParsing,
+    BaseSeedSpecificFormats,
+    BaseSeedWithEmptyDelimiter,
+    BaseSeedWithUniqueDelimiter,
+    BaseSeedWithWrongDelimiter,
+    BaseSimpleSeedEnabledViaConfig,
+    BaseSimpleSeedWithBOM,
+    BaseTestEmptySeed,
+)
+from dbt.tests.adapter.simple_seed.test_seed_type_override import BaseSimpleSeedColumnOverride
+from dbt.tests.util import run_dbt
+
+
+class _SparkTypes:
+    """The suite's expected table is made by SQL of PostgreSQL; here the same in Spark's words."""
+
+    @pytest.fixture(scope="class", autouse=True)
+    def setUp(self, project: Any) -> None:
+        _run_statements(project, _EXPECTED)
+
+
+class TestBasicSeedTests(_SparkTypes, BaseBasicSeedTests):
+    pass
+
+
+class TestSeedConfigFullRefreshOn(_SparkTypes, BaseSeedConfigFullRefreshOn):
+    pass
+
+
+class TestSeedConfigFullRefreshOff(_SparkTypes, BaseSeedConfigFullRefreshOff):
+    pass
+
+
+class TestSeedCustomSchema(_SparkTypes, BaseSeedCustomSchema):
+    pass
+
+
+class TestSeedWithUniqueDelimiter(_SparkTypes, BaseSeedWithUniqueDelimiter):
+    pass
+
+
+class TestSeedWithWrongDelimiter(_SparkTypes, BaseSeedWithWrongDelimiter):
+    pass
+
+
+class TestSeedWithEmptyDelimiter(_SparkTypes, BaseSeedWithEmptyDelimiter):
+    pass
+
+
+class TestSeedParsing(_SparkTypes, BaseSeedParsing):
+    pass
+
+
+class TestSimpleSeedWithBOM(_SparkTypes, BaseSimpleSeedWithBOM):
+    pass
+
+
+class TestSeedSpecificFormats(_SparkTypes, BaseSeedSpecificFormats):
+    pass
+
+
+class TestSimpleSeedEnabledViaConfig(BaseSimpleSeedEnabledViaConfig):
+    pass
+
+
+class TestEmptySeed(BaseTestEmptySeed):
+    pass
+
+
+class TestSimpleSeedColumnOverride(BaseSimpleSeedColumnOverride):
+    @staticmethod
+    def seed_enabled_types() -> dict[str, str]:
+        return {"seed_id": "string", "birthday": "date"}
+
+    @staticmethod
+    def seed_tricky_types() -> dict[str, str]:
+        return {"seed_id_str": "string", "looks_like_a_bool": "string", "looks_like_a_date": "string"}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> Any:
+        from dbt.tests.adapter.simple_seed import fixtures
+
+        yml = fixtures.properties__schema_yml
+        return {
+            "schema.yml": yml.replace("character varying(256)", "string")
+            .replace("text", "string")
+            .replace("timestamp without time zone", "timestamp")
+        }
+
+
+_TRICKY = r"""id,name,big,money,exact,day,moment,yes,empty
+1,O'Brien,9007199254740993,0.1,12345678901234567.89,2024-02-29,2024-02-29 23:59:59,true,x
+2,"back\slash \n ""quoted""",-9223372036854775808,1e3,0.01,1582-10-15,1999-12-31T00:00:00.123456,false,
+3,"two
+lines; -- no comment",,2.5,,,,,
+4,naïve ☃ 漢字 %s {{ not_jinja }},1,3,1,2024-01-01,2024-01-01 00:00:00,true,null
+"""
+
+
+class TestExactValues:
+    @pytest.fixture(scope="class")
+    def seeds(self) -> Any:
+        return {
+            "tricky.csv": _TRICKY,
+            "typed.csv": "a,b,c\n007,1.10,2024-01-01\n,,\n",
+            "refused.csv": "a\n1\nabc\n",
+        }
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> Any:
+        return {
+            "seeds": {
+                "test": {
+                    "typed": {"+column_types": {"a": "string", "b": "decimal(10,3)", "c": "date"}},
+                    "refused": {"+column_types": {"a": "int"}},
+                }
+            }
+        }
+
+    def test_every_value_arrives(self, project: Any) -> None:
+        run_dbt(["seed", "--select", "tricky", "typed"])
+        rows = [tuple(row) for row in project.run_sql("select * from {schema}.tricky order by id", fetch="all")]
+        assert [row[1] for row in rows] == [
+            "O'Brien",
+            'back\\slash \\n "quoted"',
+            "two\nlines; -- no comment",
+            "naïve ☃ 漢字 %s {{ not_jinja }}",
+        ]
+        assert [row[2] for row in rows] == [9007199254740993, -9223372036854775808, None, 1]
+        assert [row[3] for row in rows] == [0.1, 1000.0, 2.5, 3.0]
+        assert [row[4] for row in rows] == [Decimal("12345678901234567.89"), Decimal("0.01"), None, Decimal(1)]
+        assert [row[5] for row in rows] == [dt.date(2024, 2, 29), dt.date(1582, 10, 15), None, dt.date(2024, 1, 1)]
+        assert rows[1][6] == dt.datetime(1999, 12, 31, 0, 0, 0, 123456)
+        assert [row[7] for row in rows] == [True, False, None, True]
+        assert [row[8] for row in rows] == ["x", None, None, None]
+        typed = project.run_sql("select * from {schema}.typed", fetch="all")
+        assert sorted((tuple(row) for row in typed), key=str)[0] == ("007", Decimal("1.100"), dt.date(2024, 1, 1))
+
+    def test_a_value_that_its_type_cannot_hold_is_an_error(self, project: Any) -> None:
+        results = run_dbt(["seed", "--select", "refused"], expect_pass=False)
+        assert "column a: 'abc' is no int" in results[0].message
+
+
+class TestManyRows:
+    @pytest.fixture(scope="class")
+    def seeds(self) -> Any:
+        lines = (f"{i},name {i},{i / 4},2024-01-{i % 28 + 1:02d}" for i in range(100_000))
+        return {"many.csv": "id,name,amount,day\n" + "\n".join(lines) + "\n"}
+
+    def test_hundred_thousand_rows(self, project: Any) -> None:
+        run_dbt(["seed"])
+        run_dbt(["seed"])
+        assert tuple(project.run_sql("select count(*), sum(id) from {schema}.many", fetch="one")) == (
+            100_000,
+            4_999_950_000,
+        )
+
+
+def _run_statements(project: Any, sql: str) -> None:
+    for statement in sql.split(";"):
+        if statement.strip():
+            project.run_sql(statement)
+
+
+def _expected() -> str:
+    from dbt.tests.adapter.simple_seed import seeds
+
+    sql = seeds.seeds__expected_sql
+    return (
+        sql.replace("TIMESTAMP WITHOUT TIME ZONE", "timestamp")
+        .replace("TEXT", "string")
+        .replace("INTEGER", "bigint")
+        .replace("{schema}.seed_expected", "{schema}.seed_expected")
+        .replace('"', "")
+    )
+
+
+_EXPECTED = _expected()

@@ -1,0 +1,47 @@
+{#- dbt-spark answers with the rows of DESCRIBE, where dbt's own macros expect columns -#}
+{% macro spark_mv__get_columns_in_relation(relation) -%}
+  {{ return(adapter.get_columns_in_relation(relation)) }}
+{%- endmacro %}
+
+
+{#- Delta drops columns once their names are mapped, which is a change of the table's metadata only -#}
+{% macro spark_mv__alter_relation_add_remove_columns(relation, add_columns, remove_columns) -%}
+  {%- if remove_columns -%}
+    {%- if relation.is_delta -%}
+      {%- do run_query("alter table " ~ relation ~ " set tblproperties ('delta.columnMapping.mode' = 'name')") -%}
+    {%- elif not relation.is_iceberg -%}
+      {{ exceptions.raise_compiler_error(
+          'Only Delta and Iceberg tables can drop columns, and ' ~ relation ~ ' is neither; run it with --full-refresh'
+      ) }}
+    {%- endif -%}
+    {%- set names = remove_columns | map(attribute='quoted') | join(', ') -%}
+    {%- do run_query('alter table ' ~ relation ~ ' drop columns (' ~ names ~ ')') -%}
+  {%- endif -%}
+  {%- if add_columns -%}
+    {%- set sql -%}
+      alter table {{ relation }} add columns (
+        {%- for column in add_columns -%}
+          {{ column.quoted }} {{ column.data_type }}{{ ', ' if not loop.last }}
+        {%- endfor -%}
+      )
+    {%- endset -%}
+    {%- do run_query(sql) -%}
+  {%- endif -%}
+{%- endmacro %}
+
+
+{#- A wider varchar fits into the table as it is. Every other new type goes through a second column, which works on
+    Delta with mapped names and on Iceberg; Spark itself widens only a few. -#}
+{% macro spark_mv__alter_column_type(relation, column_name, new_column_type) -%}
+  {%- set name = adapter.quote(column_name) -%}
+  {%- if not relation.is_delta -%}
+    {%- do run_query('alter table ' ~ relation ~ ' alter column ' ~ name ~ ' type ' ~ new_column_type) -%}
+  {%- else -%}
+    {%- set temporary = adapter.quote(column_name ~ '__dbt_alter') -%}
+    {%- do run_query("alter table " ~ relation ~ " set tblproperties ('delta.columnMapping.mode' = 'name')") -%}
+    {%- do run_query('alter table ' ~ relation ~ ' add columns (' ~ temporary ~ ' ' ~ new_column_type ~ ' after ' ~ name ~ ')') -%}
+    {%- do run_query('update ' ~ relation ~ ' set ' ~ temporary ~ ' = cast(' ~ name ~ ' as ' ~ new_column_type ~ ')') -%}
+    {%- do run_query('alter table ' ~ relation ~ ' drop columns (' ~ name ~ ')') -%}
+    {%- do run_query('alter table ' ~ relation ~ ' rename column ' ~ temporary ~ ' to ' ~ name) -%}
+  {%- endif -%}
+{%- endmacro %}
