@@ -1,0 +1,79 @@
+"""A fresh schema with its result table for every test."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from spark_mv.ai.job import run_ai_round
+from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.results import create_sql, table_name
+from spark_mv.ai.settings import AiSettings
+from spark_mv.query.ai_calls import AiPlan, plan_ai
+
+SECRET = "sk-planted-7c1f5d90"
+
+
+@dataclass
+class Bench:
+    """A schema, its result table, and the steps that a run takes."""
+
+    spark: Any
+    schema: str
+    results: str
+
+    def table(self, name: str, columns: str, *rows: str) -> None:
+        self.spark.sql(f"CREATE TABLE {self.schema}.{name} ({columns}) USING delta")
+        if rows:
+            self.spark.sql(f"INSERT INTO {self.schema}.{name} VALUES {', '.join(rows)}")
+
+    def settings(self, profile: dict[str, Any] | None = None, **model: Any) -> AiSettings:
+        return AiSettings.from_config({"provider": "scripted", **(profile or {})}, model)
+
+    def openai(self, url: str, **more: Any) -> AiSettings:
+        base = {"provider": "openai", "base_url": url, "model": "m", "api_key": SECRET, "concurrency": 16}
+        return AiSettings.from_config({**base, **more})
+
+    def plan(self, sql: str, settings: AiSettings) -> AiPlan:
+        plan = plan_ai(
+            sql.replace("{s}", self.schema),
+            results_table=self.results,
+            identity=settings.identity(),
+            functions=settings.functions,
+        )
+        assert plan.errors == ()
+        return plan
+
+    def run(self, sql: str, settings: AiSettings, **more: Any) -> tuple[AiOutcome, list[tuple[Any, ...]]]:
+        """All rounds, then the rows of the rewritten query."""
+        plan = self.plan(sql, settings)
+        total = AiOutcome()
+        for calls in plan.rounds:
+            total += run_ai_round(
+                self.spark,
+                calls,
+                settings=settings,
+                results_table=self.results,
+                invocation_id=more.pop("invocation_id", "run-1"),
+                spent=total,
+                **more,
+            )
+        return total, [tuple(r) for r in self.spark.sql(plan.sql).collect()]
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        text = sql.replace("{s}", self.schema).replace("{results}", self.results)
+        return [tuple(r) for r in self.spark.sql(text).collect()]
+
+
+@pytest.fixture
+def bench(spark: Any) -> Iterator[Bench]:
+    schema = f"ai_{uuid.uuid4().hex[:8]}"
+    spark.sql(f"CREATE SCHEMA {schema}")
+    results = table_name(schema)
+    spark.sql(create_sql(results))
+    yield Bench(spark, schema, results)
+    spark.sql(f"DROP SCHEMA {schema} CASCADE")

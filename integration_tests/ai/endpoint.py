@@ -1,0 +1,190 @@
+"""An OpenAI-compatible endpoint on loopback that counts, measures, and misbehaves for a seeded share of requests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Behaviour:
+    """Shares of inputs (0 to 1) that fail in each way, how often each does so, and how long an answer takes."""
+
+    rate_limit: float = 0.0
+    server_error: float = 0.0
+    time_out: float = 0.0
+    malformed: float = 0.0
+    truncated: float = 0.0
+    refused: float = 0.0
+    failures: int = 1
+    seconds: float = 0.0
+    hang_seconds: float = 3.0
+    retry_after: float = 0.2
+    die_after: int | None = None
+
+
+@dataclass
+class Seen:
+    """What the endpoint saw. `answered` counts good answers per input, `asked` all requests per input."""
+
+    asked: Counter[str] = field(default_factory=Counter)
+    answered: Counter[str] = field(default_factory=Counter)
+    times: list[float] = field(default_factory=list)
+    most_at_once: int = 0
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+
+class Endpoint:
+    """`with Endpoint(Behaviour(...)) as e:` serves on `e.url` until the block ends."""
+
+    def __init__(self, behaviour: Behaviour | None = None, port: int = 0) -> None:
+        self.behaviour = behaviour or Behaviour()
+        self.seen = Seen()
+        self._lock = threading.Lock()
+        self._at_once = 0
+        self._dead = False
+        self._server = _Server(("127.0.0.1", port), _handler(self))
+        self.port = self._server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+
+    def __enter__(self) -> Endpoint:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def respond(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, dict[str, str], bytes] | None:
+        """Status, headers and body of the reply; None hangs up without one."""
+        text = json.dumps(body.get("input")) if "embeddings" in path else body["messages"][-1]["content"]
+        if "could not be used" in text:
+            text = body["messages"][-2]["content"]
+        with self._lock:
+            self._at_once += 1
+            self.seen.most_at_once = max(self.seen.most_at_once, self._at_once)
+            self.seen.times.append(time.time())
+            self.seen.headers.append(headers)
+            self.seen.asked[text] += 1
+            number = self.seen.asked[text]
+            b = self.behaviour
+            if b.die_after is not None and sum(self.seen.answered.values()) >= b.die_after:
+                self._dead = True
+        try:
+            return None if self._dead else self._reply(path, body, headers, text, number)
+        finally:
+            with self._lock:
+                self._at_once -= 1
+
+    def _reply(self, path: str, body: dict[str, Any], headers: dict[str, str], text: str, number: int) -> tuple[int, dict[str, str], bytes] | None:
+        b = self.behaviour
+        time.sleep(b.seconds)
+        again = number <= b.failures
+        if again and _hit(text, "429", b.rate_limit):
+            return _json(429, {"error": {"message": "slow down"}}, {"Retry-After": str(b.retry_after)})
+        if again and _hit(text, "500", b.server_error):
+            return _json(500, {"error": {"message": "oops"}})
+        if again and _hit(text, "hang", b.time_out):
+            time.sleep(b.hang_seconds)
+            return None
+        if again and _hit(text, "malformed", b.malformed):
+            return 200, {"Content-Type": "application/json"}, b'{"choices": [{"mess'
+        if _hit(text, "refused", b.refused):
+            return _json(400, {"error": {"message": f"bad input with {headers.get('authorization')}"}})
+        if "embeddings" in path:
+            return self._embeddings(body, text)
+        return self._chat(body, text, cut=again and _hit(text, "truncated", b.truncated))
+
+    def _embeddings(self, body: dict[str, Any], text: str) -> tuple[int, dict[str, str], bytes]:
+        with self._lock:
+            self.seen.answered[text] += 1
+        data = [{"index": i, "embedding": [_draw(t, str(k)) for k in range(4)]} for i, t in enumerate(body["input"])]
+        return _json(200, {"data": data, "usage": {"prompt_tokens": len(text) // 4, "total_tokens": len(text) // 4}})
+
+    def _chat(self, body: dict[str, Any], text: str, cut: bool) -> tuple[int, dict[str, str], bytes]:
+        shape = body.get("response_format", {}).get("json_schema", {}).get("schema")
+        content = json.dumps(_example(shape, text)) if shape else f"answer to {text}"
+        if cut and shape:
+            content = content[: len(content) // 2]
+        else:
+            with self._lock:
+                self.seen.answered[text] += 1
+        usage = {"prompt_tokens": -(-len(text) // 4), "completion_tokens": -(-len(content) // 4)}
+        choice = {"index": 0, "finish_reason": "length" if cut else "stop", "message": {"role": "assistant", "content": content}}
+        return _json(200, {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})
+
+
+def most_in_any_window(times: list[float], seconds: float) -> int:
+    """The largest number of requests in any closed window of so many seconds."""
+    times, start, most = sorted(times), 0, 0
+    for end, at in enumerate(times):
+        while times[start] < at - seconds:
+            start += 1
+        most = max(most, end - start + 1)
+    return most
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that gave up waiting is no news."""
+
+
+def _handler(endpoint: Endpoint) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            reply = endpoint.respond(self.path, body, {k.lower(): v for k, v in self.headers.items()})
+            if reply is None:
+                self.close_connection = True
+                return
+            status, headers, content = reply
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(content))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Quiet."""
+
+    return Handler
+
+
+def _json(status: int, body: Any, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
+    return status, {"Content-Type": "application/json", **(headers or {})}, json.dumps(body).encode()
+
+
+def _draw(text: str, salt: str) -> float:
+    return int(hashlib.sha256((salt + text).encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
+
+
+def _hit(text: str, salt: str, share: float) -> bool:
+    return _draw(text, salt) < share
+
+
+def _example(schema: dict[str, Any], text: str) -> Any:
+    """A value of the schema, always the same for the same text."""
+    if "enum" in schema:
+        values = [v for v in schema["enum"] if v is not None]
+        return values[int(_draw(text, "enum") * len(values)) % len(values)]
+    kinds = schema.get("type", "string")
+    kind = kinds[0] if isinstance(kinds, list) else kinds
+    if kind == "object":
+        return {name: _example(part, text + name) for name, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        return [_example(schema.get("items", {}), text + "0")]
+    if kind in {"integer", "number"}:
+        return int(_draw(text, "number") * 100)
+    return _draw(text, "boolean") < 0.5 if kind == "boolean" else f"a {text}"[:40]
