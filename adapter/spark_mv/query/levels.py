@@ -27,6 +27,7 @@ KEYWORD_FUNCTIONS = frozenset(
 )  # fmt: skip
 _CLOCK_WORDS = frozenset({"now", "today", "yesterday", "tomorrow"})
 _DATE_FUNCTIONS = frozenset({"date", "timestamp", "to_date", "to_timestamp", "to_timestamp_ntz", "to_timestamp_ltz"})
+_BUILT_IN = frozenset({"builtin.", "system.builtin."})
 _TIME_ONLY = re.compile(r"\s*T?\d{1,2}:\d")
 AGGREGATES = frozenset(
     [
@@ -176,6 +177,9 @@ def _column(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
 def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Value:
     """The value of a possibly qualified column name, or of the keyword function of that name."""
     walk.seen.add(id(node))
+    if _is_file_metadata(scope, parts):
+        taint = walk.origin("_metadata", Level.NONDETERMINISTIC, walk.place(node))
+        return Value(taint, digest("metadata", *parts))
     found = _look_up(scope, parts)
     if found is not None:
         owners = ambiguous(scope, parts[0]) if len(parts) == 1 and not scope.aliases_first else []
@@ -193,9 +197,6 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Va
         keyword = _keyword(walk, node, parts[0])
         if keyword is not None:
             return keyword
-    if parts[0].lower() == "_metadata" or (len(parts) > 1 and parts[1].lower() == "_metadata"):
-        taint = walk.origin("_metadata", Level.NONDETERMINISTIC, walk.place(node))
-        return Value(taint, digest("metadata", *parts))
     name = ".".join(parts)
     walk.error("UNRESOLVED_COLUMN", _unresolved(name, scope), walk.place(node))
     return Value(CLEAN, digest("unresolved", name.lower()))
@@ -222,6 +223,14 @@ def _look_up(scope: Scope, parts: list[str]) -> Field | None:
             maybe = plain
         here = here.parent
     return None if keyword else maybe
+
+
+def _is_file_metadata(scope: Scope, parts: list[str]) -> bool:
+    """`_metadata.file_path` and the like tell how a table's files are cut, which any rewrite of them changes."""
+    at = 0 if parts[0].lower() == "_metadata" else 1
+    if len(parts) <= at or parts[at].lower() != "_metadata":
+        return False
+    return not any(relation.has("_metadata") for relation in scope.sources.values())
 
 
 def _alone(scope: Scope) -> Scope:
@@ -275,7 +284,8 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Valu
     level = _call_level(walk, node, call.name, qualifier)
     if level == Level.ORDER_DEPENDENT and orders.is_ordered_aggregate(walk, node, call.name, scope, value):
         level = Level.DETERMINISTIC
-    own = walk.origin(name, level, walk.at(call.start))
+    shown = call.name if qualifier in _BUILT_IN else name
+    own = walk.origin(shown, level, walk.at(call.start))
     aggregate = parts.aggregate or call.name in AGGREGATES
     return Value(union([own, parts.taint]), parts.fingerprint, aggregate)
 
@@ -305,7 +315,7 @@ def _arguments(walk: Walk, node: exp.Expr, scope: Scope, name: str) -> Value:
 
 
 def _call_level(walk: Walk, node: exp.Expr, name: str, qualifier: str) -> Level:
-    if qualifier and qualifier.rstrip(".") not in ("builtin", "system.builtin", "system.session"):
+    if qualifier and qualifier not in _BUILT_IN:
         return walk.declared.get(f"{qualifier}{name}") or walk.declared.get(name) or Level.NONDETERMINISTIC
     if name in walk.declared:
         return walk.declared[name]
@@ -358,7 +368,7 @@ def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     fingerprint = digest(node.key, inner.fingerprint, kind, node.args.get("format") and sql_text(node.args["format"]))
     literal = node.this
     if isinstance(literal, exp.Literal) and literal.is_string and _is_clock_text(literal, kind):
-        own = walk.origin(f"'{literal.name.strip()}'", Level.COMMAND, walk.place(node))
+        own = walk.origin(f"'{literal.name.strip()}'", Level.COMMAND, walk.place(literal))
         return Value(union([own, inner.taint]), fingerprint, inner.aggregate)
     return Value(inner.taint, fingerprint, inner.aggregate)
 

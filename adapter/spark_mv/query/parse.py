@@ -66,6 +66,8 @@ def _stamp(node: Any, token: Token, follower: Token | None, third: Token | None)
     while isinstance(node, _WRAPPERS) and "call" not in node.meta:
         node = node.this
     if isinstance(node, exp.Expr) and "call" not in node.meta:
+        if isinstance(node, exp.Anonymous) and isinstance(node.this, str):
+            node.set("this", token.text)
         node.meta["call"] = Call(token.text.lower(), token.start, keyword, empty)
 
 
@@ -102,9 +104,20 @@ def _pipe_set(parser: Any, query: exp.Select) -> exp.Select:
 _PIPES = {"DROP": _pipe_drop, "SET": _pipe_set}
 
 
+def _as_written(node: Any, args: list[Any] | None) -> Any:
+    """The node, or a plain call with all arguments where sqlglot knows fewer (or more) arguments than Spark has: it
+    would drop the rest."""
+    if args is not None and isinstance(node, exp.Func) and node.error_messages(args):
+        return exp.Anonymous(this=node.sql_name().lower(), expressions=list(args))
+    return node
+
+
 class _SparkParser(SparkParser):
     BITWISE: ClassVar[dict[TokenType, Any]] = {**SparkParser.BITWISE, UNSIGNED_SHIFT: _shift}
     PIPE_SYNTAX_TRANSFORM_PARSERS = {**SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS, **_PIPES}
+
+    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
+        return super().validate_expression(_as_written(expression, args), None if args is None else [])
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         token, follower, third = self._curr, self._next, _after(self)
@@ -117,6 +130,9 @@ class _SparkParser(SparkParser):
 class _DatabricksParser(DatabricksParser):
     BITWISE: ClassVar[dict[TokenType, Any]] = {**DatabricksParser.BITWISE, UNSIGNED_SHIFT: _shift}
     PIPE_SYNTAX_TRANSFORM_PARSERS = {**DatabricksParser.PIPE_SYNTAX_TRANSFORM_PARSERS, **_PIPES}
+
+    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
+        return super().validate_expression(_as_written(expression, args), None if args is None else [])
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         token, follower, third = self._curr, self._next, _after(self)
@@ -176,6 +192,10 @@ def parse(sql: str) -> Parsed | QueryError:
         except TokenError as error:
             failure = failure or QueryError("PARSE_ERROR", str(error).strip(), *_token_place(sql, str(error)))
             continue
+        braces = [t for t in tokens if t.text in ("{{", "{%") or sql[t.start : t.start + 2] in ("{{", "{%")]
+        if braces:
+            what = "there is Jinja in the text; analyse the compiled SQL (target/compiled)"
+            return QueryError("PARSE_ERROR", what, *position(starts, braces[0].start))
         for attempt in (tokens, with_unsigned_shift(tokens)):
             if attempt is None:
                 continue

@@ -185,6 +185,8 @@ def _table_function(walk: Walk, node: exp.Expr, scope: Scope) -> Relation:
             "UNSUPPORTED_SYNTAX", f"{name.upper()}(…) hides which table is read. Name the table", walk.place(node)
         )
         walk.flag("opaque")
+        walk.seen.update(id(inner) for inner in node.walk())
+        return Relation((OpenPart(digest(name, sql_text(node))),), digest(name, sql_text(node)), kind="function")
     facts = value(walk, node, scope)
     walk.flag("generator")
     if walk.level(name) is None:
