@@ -77,7 +77,10 @@ class Scene:
         if self.zone is None:
             raise Unsolvable("the session time zone is not known")
         if not self.zone.fixed:
-            raise Unsolvable("calendar arithmetic on timestamps is not monotone in a time zone with summer time")
+            raise Unsolvable(
+                "calendar days or months on the clock do not run evenly in a time zone with summer time; count "
+                "from current_date(), or use the session time zone UTC"
+            )
 
 
 def chain_kind(node: exp.Expr, scene: Scene) -> str:
@@ -104,9 +107,7 @@ def chain_kind(node: exp.Expr, scene: Scene) -> str:
         return "int"
     kind = _CALL_KINDS.get(name)
     if kind is None:
-        raise Unsolvable(
-            f"{name or type(node).__name__.lower()} of the clock is not a function that can be turned around"
-        )
+        raise Unsolvable(f"{name or type(node).__name__.lower()} of the clock cannot be turned around")
     return kind
 
 
@@ -469,7 +470,7 @@ def _unit_difference(form: Form, unit: str, start: exp.Expr, end: exp.Expr, scen
     n = int(value.sql) + value.plus if value.sql.lstrip("-").isdigit() else None
     if n is None:
         raise Unsolvable("a difference compared with something other than a literal")
-    dates = chain_kind(clock, scene) == "date" and type_of(row, scene.types) == "date"
+    dates = chain_kind(clock, scene) == "date" and type_of(row, scene.types) == "date" and unit not in TIME_UNITS
     if not (dates and scene.zone and scene.zone.clear_midnights):
         scene.need_fixed()
     if chain_kind(clock, scene) == "timestamp_ntz":
@@ -486,8 +487,6 @@ def _unit_difference(form: Form, unit: str, start: exp.Expr, end: exp.Expr, scen
         bound = Value(f"IF(day({moved}) < day({x}), timestampadd(DAY, 1, {moved}), {moved})", "timestamp")
     else:
         size = DAY_UNITS.get(unit) if dates else (DAY_UNITS.get(unit, 0) * DAY or TIME_UNITS.get(unit))
-        if dates and unit in TIME_UNITS:
-            raise Unsolvable("hours between dates depend on summer time")
         if not size:
             raise Unsolvable(f"unit {unit} is not known")
         # cut towards zero: n > 0 needs n units, n <= 0 is reached just after n - 1 units

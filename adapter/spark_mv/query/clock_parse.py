@@ -15,7 +15,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import TokenType
 
+from spark_mv.query.catalogue import level_of
 from spark_mv.query.source_text import SourceTextError, tokenize
+from spark_mv.query.verdict import Level
 
 CLOCK_CALLS = frozenset(
     {
@@ -31,12 +33,6 @@ CLOCK_CALLS = frozenset(
 )
 CLOCK_WORDS = frozenset({"current_date", "current_timestamp", "current_time"})
 _SPECIAL = frozenset({"now", "today", "yesterday", "tomorrow"})
-
-# Functions that differ from row to row or from evaluation to evaluation: a bound that repeats them would lie.
-_VOLATILE = frozenset(
-    """rand random randn uuid uniform randstr shuffle monotonically_increasing_id spark_partition_id input_file_name
-    input_file_block_start input_file_block_length reflect java_method try_reflect""".split()
-)
 
 
 def _spanned(name: str) -> Callable[..., Any]:
@@ -129,26 +125,16 @@ def has_clock(node: exp.Expr, columns: frozenset[str] = frozenset()) -> bool:
 
 
 def is_stable(node: exp.Expr) -> bool:
-    """Whether the expression may be evaluated again and elsewhere: built-in functions only, no draw, no subquery."""
+    """Whether the expression may be evaluated again and elsewhere: built-in functions only, no draw, no subquery.
+
+    A bound repeats the row's expressions; one that differs between evaluations would make it lie.
+    """
     for part in node.walk():
         if isinstance(part, (exp.Query, exp.Window, exp.Star, exp.Placeholder, exp.Parameter)):
             return False
         name = call_name(part)
-        if isinstance(part, exp.Anonymous) and (not name or name in _VOLATILE or not _built_in(name)):
+        if isinstance(part, exp.Anonymous) and (level_of(name) or Level.NONDETERMINISTIC) > Level.USER:
             return False
         if isinstance(part, exp.Dot):
             return False
     return True
-
-
-def _built_in(name: str) -> bool:
-    return name.upper() in SparkParser.FUNCTIONS or name in _MORE_BUILT_INS or name in CLOCK_CALLS
-
-
-_MORE_BUILT_INS = frozenset(
-    """timestampadd timestampdiff dateadd date_diff datediff make_dt_interval make_ym_interval make_interval nvl nvl2
-    ifnull isnull isnotnull timestamp_seconds timestamp_millis timestamp_micros unix_date unix_micros unix_millis
-    unix_seconds date_from_unix_date to_unix_timestamp date timestamp int bigint string double float boolean curdate
-    now getdate current_timezone convert_timezone to_timestamp_ntz to_timestamp_ltz try_to_timestamp next_day
-    """.split()
-)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import sqlglot
 from sqlglot import exp
 
 from spark_mv.query.clock_parse import PredicateText
+from spark_mv.query.clock_sources import block_sources
 from spark_mv.query.clock_types import type_of
-from spark_mv.query.source_blocks import Block, Context, Item
+from spark_mv.query.source_blocks import Block, Item
 from spark_mv.query.source_text import tokenize
 
 Schemas = Mapping[str, Mapping[str, str]]
@@ -94,49 +94,15 @@ _Relation = tuple[str, "Mapping[str, str] | None"]
 
 def _relations(sql: str, index: int, blocks: tuple[Block, ...], tables: Schemas, outputs: _Outputs) -> list[_Relation]:
     """(alias, columns) of every table of FROM; None for columns that are not known."""
-    block = blocks[index]
-    tree = sqlglot.parse_one(block.span.of(sql), dialect="spark")
     found: list[_Relation] = []
-    columns: Mapping[str, str] | None
-    from_ = tree.args.get("from_")
-    sources = [from_.this] if from_ else []
-    sources += [join.this for join in tree.args.get("joins") or []]
-    sources += list(tree.args.get("laterals") or [])
-    for source in sources:
-        alias = source.alias_or_name.lower()
-        if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
-            name = ".".join(part.name for part in source.parts).lower()
-            cte = _cte(name, index, blocks)
-            columns = outputs(cte) if cte is not None else _table(name, tables)
-        elif isinstance(source, exp.Subquery):
-            derived = [
-                i
-                for i, b in enumerate(blocks)
-                if b.parent == index and b.context == Context.DERIVED and b.name.lower() == alias
-            ]
-            columns = (
-                outputs(derived[0])
-                if len(derived) >= 1 and not (source.args.get("alias") and source.args["alias"].columns)
-                else None
-            )
-        else:
-            columns = None
-        found.append((alias, columns))
-        for join in source.args.get("joins") or []:
-            found.append((join.this.alias_or_name.lower(), None))
+    for source in block_sources(sql, index, blocks):
+        columns: Mapping[str, str] | None = None
+        if source.blocks:
+            columns = outputs(source.blocks[0])
+        elif source.table:
+            columns = _table(source.table, tables)
+        found.append((source.alias, columns))
     return found
-
-
-def _cte(name: str, index: int, blocks: tuple[Block, ...]) -> int | None:
-    """The CTE of that name written before the block; the nearest one wins."""
-    if "." in name:
-        return None
-    found = [
-        i
-        for i, b in enumerate(blocks)
-        if b.context == Context.CTE and b.name.lower() == name and b.span.end <= blocks[index].span.start
-    ]
-    return found[-1] if found else None
 
 
 def _table(name: str, tables: Mapping[str, Mapping[str, str]]) -> Mapping[str, str] | None:

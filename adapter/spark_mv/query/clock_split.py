@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import sqlglot
-from sqlglot import exp
-
 from spark_mv.query.clock import solve_or_reason
 from spark_mv.query.clock_bounds import Bounds, both
+from spark_mv.query.clock_pull import NO_BOUND, VALID_FROM, VALID_TO, NotPullable, guard_edit, unclocked
 from spark_mv.query.clock_scope_types import Schemas, block_types, schema_columns
 from spark_mv.query.pin import clock_spans
 from spark_mv.query.source_blocks import Block, Context, select_blocks
 from spark_mv.query.source_text import Edit, SourceTextError, Span, apply_edits, line_and_column
 from spark_mv.query.verdict import Level, PredicateVerdict
-
-VALID_FROM, VALID_TO = "__mv_valid_from", "__mv_valid_to"
 
 
 @dataclass(frozen=True)
@@ -81,10 +77,17 @@ def split_clock(sql: str, schemas: Schemas | None = None, time_zone: str | None 
         bound_queries=tuple(_bound_query(sql, i, blocks, conjuncts) for i in sorted({c.block for c in solved})),
         bounds_complete=len(covered) == len(uses),
     )
-    reason = _not_pullable(sql, split, conjuncts, blocks)
-    if reason:
-        return replace(split, reason=reason)
-    return replace(split, pullable=True, unclocked_sql=_unclocked(sql, solved, blocks))
+    obstacle = _obstacle(split, conjuncts)
+    if obstacle:
+        return replace(split, reason=obstacle)
+    windows: dict[int, list[tuple[Span, Bounds]]] = {}
+    for conjunct in conjuncts:
+        if isinstance(conjunct.solution, Bounds):
+            windows.setdefault(conjunct.block, []).append((conjunct.span, conjunct.solution))
+    try:
+        return replace(split, pullable=True, unclocked_sql=unclocked(sql, blocks, windows))
+    except NotPullable as error:
+        return replace(split, reason=str(error))
 
 
 def _inside(inner: Span, outer: Span) -> bool:
@@ -147,6 +150,7 @@ def _verdict(sql: str, conjunct: _Conjunct, block: Block) -> PredicateVerdict:
         solved=bounds is not None,
         valid_from=bounds.valid_from if bounds else None,
         valid_to=bounds.valid_to if bounds else None,
+        guard=bounds.guard if bounds else None,
     )
 
 
@@ -158,12 +162,11 @@ def _bound_query(sql: str, index: int, blocks: tuple[Block, ...], conjuncts: lis
     for conjunct in own:
         if isinstance(conjunct.solution, Bounds):
             bounds = both(bounds, conjunct.solution)
-    edits = [Edit(c.span.start, c.span.end, _guard(c.solution)) for c in own]
+    edits = [guard_edit(c.span, c.solution if isinstance(c.solution, Bounds) else None) for c in own]
     end = _where_end(block)
     text = apply_edits(sql[:end], edits)[block.select.end + _growth(edits, block.select.end) :]
     head = f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
-    lower = bounds.valid_from or "CAST(NULL AS TIMESTAMP)"
-    upper = bounds.valid_to or "CAST(NULL AS TIMESTAMP)"
+    lower, upper = bounds.valid_from or NO_BOUND, bounds.valid_to or NO_BOUND
     return f"{head}SELECT {lower} AS valid_from, {upper} AS valid_to{text}"
 
 
@@ -177,72 +180,11 @@ def _where_end(block: Block) -> int:
     return max(ends, default=block.select.end)
 
 
-def _guard(solution: Bounds | str) -> str:
-    if isinstance(solution, Bounds) and solution.guard is not None:
-        return f"({solution.guard})"
-    return "TRUE"
-
-
-def _not_pullable(sql: str, split: ClockSplit, conjuncts: list[_Conjunct], blocks: tuple[Block, ...]) -> str:
+def _obstacle(split: ClockSplit, conjuncts: list[_Conjunct]) -> str:
     unsolved = [c for c in conjuncts if isinstance(c.solution, str)]
     if unsolved:
-        return f"`{unsolved[0].span.of(sql)}`: {unsolved[0].solution}"
-    if split.clock_elsewhere:
-        return "the clock stands outside WHERE"
-    outermost = [i for i, b in enumerate(blocks) if b.context == Context.OUTERMOST]
-    if len(outermost) != 1 or blocks[outermost[0]].set_operand:
-        return "a set operation"
-    if any(c.block != outermost[0] for c in conjuncts):
-        return "a clock predicate stands in a CTE or derived table"
-    return _not_row_wise(sql, blocks[outermost[0]])
-
-
-def _not_row_wise(sql: str, block: Block) -> str:
-    for clause in ("GROUP BY", "HAVING", "QUALIFY", "LIMIT", "OFFSET"):
-        if clause in block.clauses:
-            return clause
-    if block.distinct:
-        return "DISTINCT"
-    tree = sqlglot.parse_one(block.span.of(sql), dialect="spark")
-    for item in tree.expressions:
-        for node in item.walk(prune=lambda n: isinstance(n, exp.Query)):
-            if isinstance(node, (exp.AggFunc, exp.Window)):
-                return "a window function" if isinstance(node, exp.Window) else "an aggregate function"
-            if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
-                name = str(node.this).lower()
-                if name in _MORE_AGGREGATES:
-                    return "an aggregate function"
-    if tree.find(exp.Pivot):
-        return "PIVOT"
-    return ""
-
-
-_MORE_AGGREGATES = frozenset(
-    ["any", "every", "some", "bool_and", "bool_or", "count_if", "listagg", "string_agg", "mode", "median", "kurtosis"]
-    + ["skewness", "bit_and", "bit_or", "bit_xor", "try_sum", "try_avg", "histogram_numeric", "count_min_sketch"]
-    + [
-        "hll_sketch_agg",
-        "hll_union_agg",
-        "bitmap_construct_agg",
-        "bitmap_or_agg",
-        "regr_avgx",
-        "regr_avgy",
-        "regr_count",
-    ]
-    + ["regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy", "percentile", "approx_top_k"]
-)
-
-
-def _unclocked(sql: str, solved: list[_Conjunct], blocks: tuple[Block, ...]) -> str:
-    block = next(b for b in blocks if b.context == Context.OUTERMOST)
-    bounds = Bounds()
-    for conjunct in solved:
-        assert isinstance(conjunct.solution, Bounds)
-        bounds = both(bounds, conjunct.solution)
-    null = "CAST(NULL AS TIMESTAMP)"
-    columns = f", {bounds.valid_from or null} AS {VALID_FROM}, {bounds.valid_to or null} AS {VALID_TO}"
-    edits = [Edit(c.span.start, c.span.end, _guard(c.solution)) for c in solved]
-    return apply_edits(sql, [*edits, Edit(block.select.end, block.select.end, columns)])
+        return f"`{split.predicates[conjuncts.index(unsolved[0])].text}`: {unsolved[0].solution}"
+    return "the clock stands outside WHERE" if split.clock_elsewhere else ""
 
 
 def next_change_sql(split: ClockSplit, as_of_literal: str) -> str | None:
@@ -260,4 +202,4 @@ def next_change_sql(split: ClockSplit, as_of_literal: str) -> str | None:
     )
 
 
-__all__ = ["ClockSplit", "SourceTextError", "next_change_sql", "split_clock"]
+__all__ = ["VALID_FROM", "VALID_TO", "ClockSplit", "SourceTextError", "next_change_sql", "split_clock"]

@@ -114,7 +114,9 @@ def type_of(node: exp.Expr, types: Mapping[str, str]) -> str | None:
         if node.args.get("db"):
             return None
         key = f"{node.table.lower()}.{name}" if node.table else name
-        found = types.get(key, types.get(name) if node.table and not _qualified(types) else None)
+        found = types.get(key)
+        if found is None and node.table and not _qualified(types) and node.table.lower() not in types:
+            found = types.get(name)
         return normal_type(found) if found else None
     if isinstance(node, exp.Literal):
         return "string" if node.is_string else ("int" if node.name.isdigit() else None)
