@@ -12,7 +12,7 @@ from sqlglot.tokens import TokenType
 
 from .catalogue import declared_levels
 from .facts import Field, OpenPart, Relation, digest
-from .parse import Call, parse
+from .parse import Call, parse, written_places
 from .predicate_bounds import with_bounds
 from .relations import cte_relation, query
 from .rules import forbid_per_row
@@ -69,13 +69,13 @@ def analyze(
         return Analysis(sql, digest("text", sql), (), shape=Shape(row_wise=False, opaque=True), errors=(error,))
     for problem in problems:
         walk.error("UNKNOWN_LEVEL", problem)
-    _check_coverage(walk, parsed.tree, relation)
+    _check_coverage(walk, parsed.tree)
     columns = tuple(_column(item, frozen) for item in relation.items)
     _check_output(walk, relation, key, frozen)
     functions_found = tuple(sorted(walk.functions.values(), key=lambda f: (f[2], f[3], f[0])))
     return Analysis(
         sql=sql,
-        fingerprint=relation.fingerprint,
+        fingerprint=_fingerprint(relation),
         columns=columns,
         predicates=tuple(sorted(with_bounds(walk, time_zone).values(), key=lambda p: (p.line, p.column))),
         tables=_tables(relation),
@@ -85,6 +85,12 @@ def analyze(
         clauses=tuple(sorted(walk.clauses.values(), key=lambda c: (c.line, c.column))),
         rows_level=relation.rows.level,
     )
+
+
+def _fingerprint(relation: Relation) -> str:
+    """That of the rows, and of the names and expressions of the output columns."""
+    names = (f"{i.name.lower()}={i.fingerprint}" if isinstance(i, Field) else i.fingerprint for i in relation.items)
+    return digest("query", relation.fingerprint, *names)
 
 
 def _parse_message(model: str, error: QueryError) -> str:
@@ -179,7 +185,7 @@ def _names(relation: Relation, prints: tuple[str, ...] | None, some: bool = Fals
     return tuple(found) if some or len(found) == len(prints) else None
 
 
-def _check_coverage(walk: Walk, tree: exp.Expr, relation: Relation) -> None:
+def _check_coverage(walk: Walk, tree: exp.Expr) -> None:
     """Fail closed: a call that stands in the tree and was never judged makes the query opaque, with an error."""
     unread = [cte.node for cte in walk.ctes if cte.relation is None]
     skipped = {id(node) for cte in unread for node in cte.walk()}
@@ -195,3 +201,17 @@ def _check_coverage(walk: Walk, tree: exp.Expr, relation: Relation) -> None:
             f"{call.name}() stands where the analysis does not look. Move it into the SELECT list or a CTE",
             walk.place(node),
         )
+    _check_lost_names(walk, tree)
+
+
+def _check_lost_names(walk: Walk, tree: exp.Expr) -> None:
+    """A name of a column that is not deterministic stands in the text and not in the tree: the parser dropped it."""
+    places = written_places(tree)
+    for token in walk.text.parsed.tokens:
+        named = token.token_type in (TokenType.VAR, TokenType.IDENTIFIER) and token.text.lower() in walk.tainted_names
+        if named and token.start not in places:
+            walk.error(
+                "UNSUPPORTED_SYNTAX",
+                f"{token.text} stands where the analysis does not look. Compute it in a CTE first",
+                walk.at(token.start),
+            )

@@ -137,6 +137,11 @@ class Relation:
         return tuple(item for item in self.items if isinstance(item, OpenPart))
 
     @property
+    def columns_print(self) -> str:
+        """A fingerprint of the columns alone, which filters and joins do not change."""
+        return digest("columns", *(item.fingerprint for item in self.items))
+
+    @property
     def is_open(self) -> bool:
         return any(isinstance(item, OpenPart) for item in self.items)
 

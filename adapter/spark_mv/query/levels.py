@@ -439,11 +439,11 @@ def _placeholder(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
 def _subquery(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     """A scalar subquery, EXISTS or IN (SELECT …) depends on its columns and on what decides its rows."""
     label = f"{scope.label}.subquery" if scope.label else "subquery"
-    relation = walk.query(walk, node, Env(scope.ctes, scope, label))
+    relation = walk.query(walk, node, Env(scope.ctes, scope, label, exists=isinstance(node.parent, exp.Exists)))
     walk.frames[-1].reads.extend(relation.reads)
     walk.flag("subquery", *({"opaque"} & relation.flags))
     taint = union([*(item.taint for item in relation.items), relation.rows])
-    return Value(taint, digest("subquery", relation.fingerprint))
+    return Value(taint, digest("subquery", relation.fingerprint, relation.columns_print))
 
 
 def _window(walk: Walk, node: exp.Expr, scope: Scope) -> Value:

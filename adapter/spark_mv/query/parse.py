@@ -112,7 +112,17 @@ def _as_written(node: Any, args: list[Any] | None) -> Any:
     return node
 
 
+# functions of which sqlglot drops arguments that Spark has
+_PLAIN = frozenset({"PERCENTILE"})
+
+
+def _but_plain(table: dict[str, Any]) -> dict[str, Any]:
+    return {name: parser for name, parser in table.items() if name not in _PLAIN}
+
+
 class _SparkParser(SparkParser):
+    FUNCTIONS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTIONS)
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTION_PARSERS)
     BITWISE: ClassVar[dict[TokenType, Any]] = {**SparkParser.BITWISE, UNSIGNED_SHIFT: _shift}
     PIPE_SYNTAX_TRANSFORM_PARSERS = {**SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS, **_PIPES}
 
@@ -128,6 +138,8 @@ class _SparkParser(SparkParser):
 
 
 class _DatabricksParser(DatabricksParser):
+    FUNCTIONS: ClassVar[dict[str, Any]] = _but_plain(DatabricksParser.FUNCTIONS)
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _but_plain(DatabricksParser.FUNCTION_PARSERS)
     BITWISE: ClassVar[dict[TokenType, Any]] = {**DatabricksParser.BITWISE, UNSIGNED_SHIFT: _shift}
     PIPE_SYNTAX_TRANSFORM_PARSERS = {**DatabricksParser.PIPE_SYNTAX_TRANSFORM_PARSERS, **_PIPES}
 
@@ -236,16 +248,39 @@ def _token_place(sql: str, message: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2]) + 1) if found else (1, 1)
 
 
+_KEYWORD_TOKENS = frozenset(
+    {
+        TokenType.CURRENT_DATE,
+        TokenType.CURRENT_TIME,
+        TokenType.CURRENT_TIMESTAMP,
+        TokenType.CURRENT_USER,
+        TokenType.SESSION_USER,
+    }
+)
+
+
+def written_places(tree: exp.Expr) -> frozenset[int]:
+    """The offsets of all names and calls that the tree remembers."""
+    found: set[int] = set()
+    for node in tree.walk():
+        if isinstance(call := node.meta.get("call"), Call):
+            found.add(call.start)
+        if "start" in node.meta:
+            found.add(node.meta["start"])
+    return frozenset(found)
+
+
 def _without_lost_calls(tree: exp.Expr, tokens: Sequence[Token], starts: tuple[int, ...]) -> QueryError | None:
     """An error if a call that is not deterministic stands in the text and not in the tree: the parser lost it, and
     the verdict would be wrong. (None is known; this is the net below the parser.)"""
-    seen = {call.start for node in tree.walk() if isinstance(call := node.meta.get("call"), Call)}
-    for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
-        level = level_of(token.text) if after.token_type == TokenType.L_PAREN else None
+    seen = written_places(tree)
+    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+        called = after is not None and after.token_type == TokenType.L_PAREN
+        level = level_of(token.text) if called or token.token_type in _KEYWORD_TOKENS else None
         if level in (None, Level.DETERMINISTIC, Level.ORDER_DEPENDENT) or token.start in seen:
             continue
         # a column list: `AS user (a, b)`, `WITH now (a) AS`
         if before is not None and before.text.upper() in ("AS", "WITH", "RECURSIVE", ",", ")", "."):
             continue
-        return QueryError("PARSE_ERROR", f"{token.text}(…) is not understood here", *position(starts, token.start))
+        return QueryError("PARSE_ERROR", f"{token.text} is not understood here", *position(starts, token.start))
     return None

@@ -15,9 +15,10 @@ from .walk import Walk
 def pivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope) -> Relation:
     """The relation after one PIVOT or UNPIVOT. PIVOT groups by every column that it does not use."""
     inner = Scope(parent=scope, sources={"": relation}, ctes=scope.ctes, label=scope.label)
-    text = digest("pivot", relation.fingerprint, _text(walk, pivot, inner))
+    text = digest("pivot", relation.columns_print, _text(walk, pivot, inner))
+    whole = digest("pivot", relation.fingerprint, text)
     if pivot.args.get("unpivot"):
-        return _unpivoted(walk, relation, pivot, inner, text)
+        return _unpivoted(walk, relation, pivot, inner, text, whole)
     walk.flag("pivot", "aggregate")
     keys = [value(walk, item.this, inner) for item in pivot.args.get("fields") or []]
     for item, facts in zip(pivot.args.get("fields") or [], keys, strict=True):
@@ -30,12 +31,12 @@ def pivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope) -> Re
     taint = union([*(v.taint for v in results), *(k.taint for k in keys)])
     names = [column.name for column in pivot.args.get("columns") or []]
     if not names:
-        return Relation((*rest, OpenPart(text, taint)), text, relation.rows)
+        return Relation((*rest, OpenPart(text, taint)), whole, relation.rows)
     made = [Field(name, taint, digest("pivoted", name.lower(), text)) for name in names]
-    return Relation((*rest, *made), text, relation.rows)
+    return Relation((*rest, *made), whole, relation.rows)
 
 
-def _unpivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope, text: str) -> Relation:
+def _unpivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope, text: str, whole: str) -> Relation:
     walk.flag("generator")
     used = {column.name.lower() for column in pivot.find_all(exp.Column)}
     rest = [item for item in relation.items if isinstance(item, OpenPart) or item.name.lower() not in used]
@@ -43,7 +44,7 @@ def _unpivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope, te
     names = [c.name for item in pivot.expressions for c in item.find_all(exp.Identifier)]
     names += [item.this.name for item in pivot.args.get("fields") or [] if isinstance(item, exp.In)]
     made = [Field(name, taint, digest("unpivoted", name.lower(), text)) for name in names]
-    return Relation((*rest, *made), text, relation.rows)
+    return Relation((*rest, *made), whole, relation.rows)
 
 
 def _text(walk: Walk, pivot: exp.Expr, scope: Scope) -> str:

@@ -19,7 +19,7 @@ def renamed(walk: Walk, relation: Relation, names: Sequence[str], node: exp.Expr
         taint = union(item.taint for item in relation.items)
         return replace(
             relation,
-            items=tuple(Field(n, taint, digest("at", i, relation.fingerprint)) for i, n in enumerate(names)),
+            items=tuple(Field(n, taint, digest("at", i, relation.columns_print)) for i, n in enumerate(names)),
             unique=(),
         )
     fields = relation.fields

@@ -122,7 +122,14 @@ def _set_operation(walk: Walk, node: exp.SetOperation, env: Env) -> Relation:
     )
     rows = union([left.rows, right.rows, *([] if keep_all else [i.taint for i in items])])
     return Relation(
-        tuple(items), digest(name, bool(node.args.get("by_name")), left.fingerprint, right.fingerprint), rows, unique
+        tuple(items),
+        digest(
+            name,
+            bool(node.args.get("by_name")),
+            *(part for side in (left, right) for part in (side.fingerprint, side.columns_print)),
+        ),
+        rows,
+        unique,
     )
 
 
@@ -144,7 +151,7 @@ def _set_items(
     if left.is_open or right.is_open:
         # columns that are known by name on both sides keep their own taint; the rest may be anything
         everything = union(item.taint for relation in (left, right) for item in relation.items)
-        whole = digest(name, left.fingerprint, right.fingerprint)
+        whole = digest(name, left.columns_print, right.columns_print)
         items: list[Field | OpenPart] = [OpenPart(whole, everything)]
         for f in left.fields:
             other = partners.get(f.name.lower())

@@ -11,6 +11,7 @@ from .field_types import deriving
 from .levels import GENERATORS, value
 from .limits import limit_taint
 from .modifiers import is_one, modifier_prints
+from .output_names import output_name
 from .parse import Call, sql_text
 from .predicates import conjuncts
 from .rules import forbid_per_row
@@ -80,7 +81,6 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         scope.row_unique = (frozenset(k.fingerprint for k in keys),) if not _several_sets(group) else ()
     for projection in node.expressions:
         items += _project(walk, projection, scope, outputs)
-    prints += [f"{item.name.lower() if isinstance(item, Field) else '*'}={item.fingerprint}" for item in items]
 
     scope.aliases_first = True
     having, qualify = node.args.get("having"), node.args.get("qualify")
@@ -99,12 +99,12 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
             label = f"SELECT DISTINCT {item.name}" if isinstance(item, Field) else "SELECT DISTINCT *"
             forbid_per_row(walk, "DISTINCT", item.taint, node, label)
         rows += [item.taint for item in items]
-        prints.append("distinct")
+        prints.append(digest("distinct", *(item.fingerprint for item in items)))
         if not any(isinstance(item, OpenPart) for item in items):
             unique = (*unique, frozenset(item.fingerprint for item in items))
         scope.row_unique = unique
-    chosen = limit_taint(walk, node, scope)
-    rows.append(chosen)
+    if not (env.exists and _keeps_any(node)):
+        rows.append(limit_taint(walk, node, scope))
     prints += modifier_prints(walk, node, scope)
     for key in ("cluster", "distribute", "sort"):
         sorting = node.args.get(key)
@@ -144,6 +144,13 @@ def _partition(scope: Scope) -> tuple[str, ...] | None:
         return ()
     shared = set(lists[0]).intersection(*lists[1:])
     return tuple(p for p in lists[0] if p in shared)
+
+
+def _keeps_any(node: exp.Select) -> bool:
+    """Whether LIMIT cannot turn some rows into none: inside EXISTS it changes nothing."""
+    limit = node.args.get("limit")
+    amount = limit.expression if limit is not None else None
+    return isinstance(amount, exp.Literal) and amount.is_int and int(amount.name) > 0 and not node.args.get("offset")
 
 
 def _only_projects(node: exp.Select) -> bool:
@@ -307,7 +314,7 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
         return [Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)]
     return [
         Field(
-            _output_name(inner),
+            output_name(inner),
             facts.taint,
             facts.fingerprint,
             expression=sql_text(inner),
@@ -320,12 +327,6 @@ def _note_generator(walk: Walk, node: exp.Expr) -> None:
     call = node.meta.get("call")
     if isinstance(call, Call) and call.name in GENERATORS:
         walk.flag("generator")
-
-
-def _output_name(node: exp.Expr) -> str:
-    if isinstance(node, exp.Column | exp.Dot):
-        return node.name
-    return sql_text(node)
 
 
 def _in_star_order(scope: Scope) -> list[tuple[str, Relation]]:

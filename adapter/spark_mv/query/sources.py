@@ -45,6 +45,7 @@ def add_source(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
         if alias and relation.kind != "table"
         else (relation.seen_as(alias or "subquery", occurrence))
     )
+    walk.tainted_names.update(item.name.lower() for item in seen.fields if item.taint)
     key = name.lower()
     while key in scope.sources:
         key += "'"
@@ -65,7 +66,7 @@ def _hanging(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> list[Taint]:
 
 def source_relation(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Relation]:
     """Alias (or table name) and relation of one FROM item."""
-    env = replace(env, top=False)
+    env = replace(env, top=False, exists=False)
     alias_node = node.args.get("alias")
     alias = node.alias or ""
     names = [c.name for c in alias_node.args.get("columns") or []] if isinstance(alias_node, exp.TableAlias) else []

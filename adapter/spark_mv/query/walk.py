@@ -34,6 +34,7 @@ class Env:
     outer: Scope | None = None
     label: str = ""
     top: bool = False  # the outermost SELECT
+    exists: bool = False  # inside EXISTS: only whether there is a row matters
     preserved: bool = False  # its rows are the model's rows, so `unique_key` is unique in them
 
 
@@ -77,6 +78,7 @@ class Walk:
     cte: Callable[[Walk, Cte], Relation] = _not_set
     # of each predicate: its node, scope and text, and whether it alone decides that a row is there
     nodes: dict[tuple[object, ...], tuple[exp.Expr, Scope, Parsed, bool]] = field(default_factory=dict)
+    tainted_names: set[str] = field(default_factory=set)  # lower case names of columns that are not deterministic
     seen: set[int] = field(default_factory=set)  # ids of the call nodes that were judged
     total_window: int | None = None  # id of the function node whose window has a total order
     frames: list[Frame] = field(default_factory=lambda: [Frame()])

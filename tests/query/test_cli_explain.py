@@ -1,0 +1,101 @@
+"""`spark-mv explain` end to end: a file in, JSON or text out, exit status 2 only for unreadable input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from spark_mv.cli import main
+
+pytestmark = pytest.mark.unit
+SQL = """select o.id,
+       ai_classify(o.body, array('a', 'b')) as topic,
+       rand() as draw
+from orders as o
+where o.created > current_date - 30
+"""
+TABLES = {"orders": {"id": "bigint", "body": "string", "created": "date"}}
+
+
+def _run(folder: Path, sql: str, *options: str, tables: Any = None) -> Any:
+    (folder / "orders_mv.sql").write_text(sql, encoding="utf-8")
+    arguments = ["explain", str(folder / "orders_mv.sql"), *options]
+    if tables is not None:
+        (folder / "tables.json").write_text(json.dumps(tables), encoding="utf-8")
+        arguments += ["--schema", str(folder / "tables.json")]
+    return CliRunner().invoke(main, arguments)
+
+
+def test_json(tmp_path: Path) -> None:
+    result = _run(tmp_path, SQL, "--unique-key", "id", "--format", "json", tables=TABLES)
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.output)
+    assert data["model"] == "orders_mv"
+    assert [(c["name"], c["level"], c["kept"]) for c in data["columns"]] == [
+        ("id", "deterministic", False),
+        ("topic", "ai", False),
+        ("draw", "nondeterministic", True),
+    ]
+    assert data["columns"][1]["cause"] == {"function": "ai_classify", "line": 2, "column": 8, "path": []}
+    (predicate,) = data["predicates"]
+    assert predicate["text"] == "o.created > current_date - 30"
+    assert predicate["clock"] and predicate["solved"]
+    assert predicate["valid_from"] is None
+    assert predicate["valid_to"] == "CAST(date_add(o.created, 30) AS TIMESTAMP)"
+    assert [s["name"] for s in data["strategies"] if s["applies"]] == ["NO_OP", "ROW_BASED", "COMPLETE_RECOMPUTE"]
+    assert data["errors"] == []
+
+
+def test_missing_key_is_an_error_and_the_rest_is_reported(tmp_path: Path) -> None:
+    data = json.loads(_run(tmp_path, SQL, "--format", "json").output)
+    assert [e["code"] for e in data["errors"]] == ["MISSING_UNIQUE_KEY"]
+    assert len(data["columns"]) == 3
+
+
+def test_bad_sql_is_part_of_the_answer(tmp_path: Path) -> None:
+    result = _run(tmp_path, "select from where", "--unique-key", "id", "--format", "json")
+    assert result.exit_code == 0
+    data = json.loads(result.output)
+    assert data["errors"][0]["code"] == "PARSE_ERROR"
+    assert not any(s["applies"] for s in data["strategies"])
+
+
+def test_text(tmp_path: Path) -> None:
+    result = _run(tmp_path, SQL, "--unique-key", "id", tables=TABLES)
+    assert result.exit_code == 0
+    assert "ai_classify (line 2, column 8)" in result.output
+    assert "until CAST(date_add(o.created, 30) AS TIMESTAMP)" in result.output
+
+
+def test_composite_key(tmp_path: Path) -> None:
+    for options in (["-k", "a,b"], ["-k", "a", "-k", "b"]):
+        data = json.loads(_run(tmp_path, "select a, b from t", *options, "--format", "json").output)
+        assert data["unique_key"] == ["a", "b"] and not data["errors"]
+
+
+@pytest.mark.parametrize("content", ["not json", "[1]", '{"t": 3}'])
+def test_unreadable_schema(tmp_path: Path, content: str) -> None:
+    (tmp_path / "tables.json").write_text(content, encoding="utf-8")
+    result = _run(tmp_path, SQL, "--schema", str(tmp_path / "tables.json"))
+    assert result.exit_code == 2
+
+
+def test_unreadable_file(tmp_path: Path) -> None:
+    assert CliRunner().invoke(main, ["explain", str(tmp_path / "none.sql")]).exit_code == 2
+    (tmp_path / "binary.sql").write_bytes(b"\xff\xfe\xfa\x00")
+    assert CliRunner().invoke(main, ["explain", str(tmp_path / "binary.sql")]).exit_code == 2
+
+
+def test_documented(tmp_path: Path) -> None:
+    """Every key of the JSON stands in docs/explain-json.md."""
+    text = (Path(__file__).parents[2] / "docs" / "explain-json.md").read_text(encoding="utf-8")
+    data = json.loads(_run(tmp_path, SQL, "--format", "json", tables=TABLES).output)
+    keys = set(data)
+    for part in ("columns", "predicates", "clauses", "functions", "tables", "strategies", "errors"):
+        keys |= {key for item in data[part] for key in item}
+    keys |= set(data["shape"])
+    assert {key for key in keys if f"`{key}`" not in text} == set()

@@ -1,0 +1,99 @@
+"""Fingerprints: layout and internal names do not change them, changed logic does."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_mv.query import analyze
+
+pytestmark = pytest.mark.unit
+
+BASE = """
+with c as (select id, upper(name) as n, rand() as r from t where v > 1)
+select id, n as name, floor(r * 10) as bucket from c where id > 3
+"""
+SAME = {
+    "white space and comments": """
+        with c as ( -- first
+          select id, upper( name ) as n,
+                 rand() /* the draw */ as r
+          from t where v > 1 )
+        select id, n as name, floor(r*10) as bucket from c where id > 3""",
+    "keyword and function case": BASE.replace("select", "SELECT").replace("upper", "UPPER").replace("rand", "Rand"),
+    "names of a CTE and of its columns": """
+        with other as (select id, upper(name) as n2, rand() as draw from t where v > 1)
+        select id, n2 as name, floor(draw * 10) as bucket from other where id > 3""",
+    "an alias": """
+        with c as (select a.id, upper(a.name) as n, rand() as r from t as a where a.v > 1)
+        select x.id, x.n as name, floor(x.r * 10) as bucket from c as x where x.id > 3""",
+    "a subquery instead of the CTE": """
+        select id, n as name, floor(r * 10) as bucket
+        from (select id, upper(name) as n, rand() as r from t where v > 1) where id > 3""",
+    "parentheses": BASE.replace("id > 3", "(id > 3)").replace("floor(r * 10)", "(floor((r * 10)))"),
+    "an unread CTE": BASE.replace("select id, n", ", unused as (select 1 as one) select id, n"),
+    "an ORDER BY": BASE + " order by name",
+}
+
+
+@pytest.mark.parametrize("sql", SAME.values(), ids=SAME.keys())
+def test_same_logic(sql: str) -> None:
+    base, other = analyze(BASE, unique_key="id"), analyze(sql, unique_key="id")
+    assert not other.errors
+    assert other.fingerprint == base.fingerprint
+    assert [c.fingerprint for c in other.columns] == [c.fingerprint for c in base.columns]
+
+
+OTHER = {
+    "a filter": (BASE.replace("id > 3", "id > 4"), ()),
+    "an inner filter": (BASE.replace("v > 1", "v > 2"), ()),
+    "a column's expression": (BASE.replace("upper", "lower"), ("name",)),
+    "a constant": (BASE.replace("* 10", "* 100"), ("bucket",)),
+    "a seed": (BASE.replace("rand()", "rand(1)"), ("bucket",)),
+    "a source table": (BASE.replace("from t", "from u"), ("id", "name")),
+    "one more column": (BASE.replace("select id, n", "select v, id, n").replace("select id, u", "select v, id, u"), ()),
+    "an output name": (BASE.replace("as bucket", "as b"), ()),
+    "distinct": (BASE.replace("select id, n", "select distinct id, n"), ()),
+    "another kind of shift": (BASE.replace("id > 3", "id >>> 1 > 3"), ()),
+}
+
+
+@pytest.mark.parametrize(("sql", "changed"), OTHER.values(), ids=OTHER.keys())
+def test_changed_logic(sql: str, changed: tuple[str, ...]) -> None:
+    base, other = analyze(BASE, unique_key="id"), analyze(sql, unique_key="id")
+    assert other.fingerprint != base.fingerprint
+    for column in base.columns:
+        now = other.column(column.name)
+        if now is not None and column.name != "bucket":
+            assert (now.fingerprint != column.fingerprint) == (column.name in changed), column.name
+        if column.name == "bucket" and "bucket" in changed:
+            assert now is not None and now.fingerprint != column.fingerprint
+
+
+def test_shifts_differ() -> None:
+    assert analyze("select a >> 1 as x from t").fingerprint != analyze("select a >>> 1 as x from t").fingerprint
+
+
+def test_self_join_sides_differ() -> None:
+    """The two occurrences of one table are different rows."""
+    first = analyze("select a.v as x from t as a join t as b on a.id = b.parent").column("x")
+    second = analyze("select b.v as x from t as a join t as b on a.id = b.parent").column("x")
+    assert first and second and first.fingerprint != second.fingerprint
+
+
+def test_column_is_that_of_its_own_expression() -> None:
+    """A kept value must survive a change of another column, a filter, a join and a set operation's other side."""
+    base = analyze("select id, uuid() as u from t").column("u")
+    for sql in (
+        "select id, uuid() as u, v from t",
+        "select id, uuid() as u from t where v > 1",
+        "select t.id, uuid() as u from t join s on t.id = s.id",
+        "select id, u from (select id, v, uuid() as u from t)",
+    ):
+        now = analyze(sql).column("u")
+        assert base and now and now.fingerprint == base.fingerprint, sql
+
+
+def test_a_schema_changes_no_fingerprint() -> None:
+    sql = "select t.id, upper(name) as n from t"
+    known = analyze(sql, schemas={"t": {"id": "int", "name": "string"}})
+    assert known.fingerprint == analyze(sql).fingerprint

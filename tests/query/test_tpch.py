@@ -1,0 +1,33 @@
+"""All TPC-H queries are understood, with schemas and without."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spark_mv.query import Level, analyze
+from spark_mv.query.eligibility import eligible
+
+pytestmark = pytest.mark.unit
+FOLDER = Path(__file__).parent / "tpch"
+TABLES = json.loads((FOLDER / "tables.json").read_text(encoding="utf-8"))
+# the queries whose LIMIT may cut between rows that tie in ORDER BY
+TIES = {"q02", "q03", "q10", "q18"}
+GROUPED = {"q01", "q05", "q07", "q08", "q09", "q12"}
+
+
+@pytest.mark.parametrize("schemas", [TABLES, None], ids=["schemas", "no schemas"])
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("q*.sql")), ids=lambda file: file.stem)
+def test_query(file: Path, schemas: dict[str, dict[str, str]] | None) -> None:
+    analysis = analyze(file.read_text(encoding="utf-8"), schemas=schemas)
+    assert {error.code for error in analysis.errors} == {"MISSING_UNIQUE_KEY"}
+    assert {column.level for column in analysis.columns} == {Level.DETERMINISTIC}
+    assert "*" not in {column.name for column in analysis.columns}
+    assert not analysis.shape.opaque
+    expected = Level.ORDER_DEPENDENT if file.stem in TIES else Level.DETERMINISTIC
+    assert analysis.rows_level == expected
+    assert {table.name for table in analysis.tables} <= set(TABLES)
+    applies = {e.strategy for e in eligible(analysis) if e.applies}
+    assert applies == {"NO_OP", "COMPLETE_RECOMPUTE"} | ({"GROUP_AGGREGATE"} if file.stem in GROUPED else set())
