@@ -26,8 +26,8 @@ def solve(
 ) -> Bounds | None:
     """The bounds of a boolean expression in the as-of instant, or None when there is no exact solution.
 
-    `types`: column (`name` or `alias.name`) → Spark type. `time_zone`: the session's; without it, whatever depends on
-    local dates is not solved. Prefer the predicate as text: it comes out as it was written.
+    `types`: column as the predicate writes it (`name` or `alias.name`) → Spark type. `time_zone`: the session's;
+    without it, whatever depends on local dates is not solved. Prefer text: it comes out as it was written.
 
     >>> solve("ts > current_timestamp()", {"ts": "timestamp"})
     Bounds(valid_from=None, valid_to='ts', guard='ts IS NOT NULL')
@@ -84,7 +84,19 @@ def _boolean(node: exp.Expr, negated: bool, scene: Scene) -> Bounds:
     for kind, flipped in _FLIPPED.items():
         if type(node) is kind:
             return _comparison(flipped if negated else kind, node.this, node.expression, scene)
-    raise Unsolvable(f"{type(node).__name__} on the clock cannot be solved")
+    raise Unsolvable(f"{_NAMES.get(type(node), 'this kind of condition')} on the clock does not give one interval")
+
+
+_NAMES: dict[type[exp.Expr], str] = {
+    exp.NEQ: "<>",
+    exp.In: "IN with several values",
+    exp.NullSafeEQ: "<=>",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.Is: "IS",
+    exp.Like: "LIKE",
+    exp.Case: "CASE",
+    exp.If: "IF",
+}
 
 
 def _combine(conjunction: bool, left: Bounds, right: Bounds) -> Bounds:
@@ -98,7 +110,7 @@ def _combine(conjunction: bool, left: Bounds, right: Bounds) -> Bounds:
 
 def _equal(left: exp.Expr, right: exp.Expr, negated: bool, scene: Scene) -> Bounds:
     if negated:
-        raise Unsolvable("a difference (<>) does not give one interval")
+        raise Unsolvable("<> on the clock does not give one interval")
     return both(_comparison(exp.GTE, left, right, scene), _comparison(exp.LTE, left, right, scene))
 
 

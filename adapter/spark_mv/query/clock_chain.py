@@ -91,7 +91,8 @@ def chain_kind(node: exp.Expr, scene: Scene) -> str:
     if leaf:
         kind = _LEAF_KINDS.get(leaf)
         if kind is None:
-            raise Unsolvable(f"{leaf} cannot be solved for the clock")
+            what = "a literal such as DATE'today'" if leaf == "special" else leaf
+            raise Unsolvable(f"{what} cannot be solved for the clock; write current_date() or current_timestamp()")
         return kind
     if isinstance(node, exp.Cast):
         kind = normal_type(node.to.sql("spark"))

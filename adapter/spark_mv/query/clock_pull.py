@@ -137,11 +137,11 @@ def not_row_wise(block: Block, tree: exp.Expr) -> str:
 
 
 def _aggregate(node: exp.Expr) -> bool:
-    """Aggregates that sqlglot does not know as such. A function that nobody knows may be one."""
+    """Aggregates that sqlglot does not know as such. (A user's aggregate beside the windows is an error in Spark.)"""
     if not isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
         return False
     name = str(node.this).lower()
-    return name in _AGGREGATES or level_of(name) in (None, Level.ORDER_DEPENDENT)
+    return name in _AGGREGATES or level_of(name) == Level.ORDER_DEPENDENT
 
 
 _AGGREGATES = frozenset(

@@ -75,6 +75,9 @@ def literal_int(node: exp.Expr) -> int | None:
     if isinstance(node, exp.Neg):
         inner = literal_int(node.this)
         return None if inner is None else -inner
+    if isinstance(node, exp.Mul):
+        left, right = literal_int(node.left), literal_int(node.right)
+        return None if left is None or right is None else left * right
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         return int(node.name)
     return None
@@ -114,9 +117,8 @@ def type_of(node: exp.Expr, types: Mapping[str, str]) -> str | None:
         if node.args.get("db"):
             return None
         key = f"{node.table.lower()}.{name}" if node.table else name
+        # `a.b` may be a field of a struct a: only a key of that form tells its type
         found = types.get(key)
-        if found is None and node.table and not _qualified(types) and node.table.lower() not in types:
-            found = types.get(name)
         return normal_type(found) if found else None
     if isinstance(node, exp.Literal):
         return "string" if node.is_string else ("int" if node.name.isdigit() else None)
@@ -150,10 +152,6 @@ def type_of(node: exp.Expr, types: Mapping[str, str]) -> str | None:
 def _added(node: exp.Expr, types: Mapping[str, str]) -> str | None:
     kind = type_of(node, types)
     return kind if kind == "timestamp_ntz" else ("timestamp" if kind in ("timestamp", "date", "string") else None)
-
-
-def _qualified(types: Mapping[str, str]) -> bool:
-    return any("." in name for name in types)
 
 
 def _arithmetic(node: exp.Add | exp.Sub, types: Mapping[str, str]) -> str | None:

@@ -1,0 +1,84 @@
+"""Queries split from their clock predicates; fixtures/clock_split.sql holds pairs of query and result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spark_mv.query.clock_split import next_change_sql, split_clock
+from spark_mv.query.source_text import SourceTextError
+
+SCHEMAS = {
+    "db.orders": {"id": "int", "ts": "timestamp", "d": "date", "amount": "double", "status": "string"},
+    "items": {"oid": "int", "added": "date"},
+}
+FIXTURE = Path(__file__).parent / "fixtures" / "clock_split.sql"
+
+
+def cases() -> Iterator[tuple[str, str, str]]:
+    """(query, '' or why its windows cannot be pulled out, the query for all instants)."""
+    for case in FIXTURE.read_text(encoding="utf-8").split("\n----\n"):
+        query, _, wanted = case.partition("\n-->")
+        kind, _, text = wanted.strip().partition("\n")
+        yield query.strip(), kind.removeprefix("stays:").strip() if kind.startswith("stays:") else "", text.strip()
+
+
+@pytest.mark.parametrize(("sql", "reason", "unclocked"), list(cases()))
+def test_split(sql: str, reason: str, unclocked: str) -> None:
+    split = split_clock(sql, SCHEMAS, "Europe/Berlin")
+    assert split.reason == reason
+    assert (split.unclocked_sql or "") == unclocked
+    assert split.pullable == (reason == "")
+
+
+def test_verdicts_carry_place_and_bounds() -> None:
+    sql = """with r as (
+  select id from orders where d > current_date()
+) select id, now() as t from r having max(id) < unix_timestamp()"""
+    split = split_clock(sql, SCHEMAS, "UTC")
+    first, second = split.predicates
+    assert (first.text, first.clause, first.scope, first.line, first.column) == (
+        "d > current_date()",
+        "WHERE",
+        "r",
+        2,
+        31,
+    )
+    assert (first.solved, first.valid_to, first.guard) == (True, "CAST(d AS TIMESTAMP)", "d IS NOT NULL")
+    assert (second.clause, second.solved) == ("HAVING", False)
+    assert not split.all_solved and split.clock_elsewhere and not split.bounds_complete
+    assert next_change_sql(split, "now()") is None
+
+
+def test_each_scope_has_its_bound_query() -> None:
+    sql = (
+        "with r as (select * from orders where d > current_date() - 3 and id > 1) "
+        "select id, count(*) from r join items i on i.oid = r.id and i.added <= current_date() group by id"
+    )
+    split = split_clock(sql, SCHEMAS, "UTC")
+    assert split.bound_queries == (
+        "SELECT CAST(NULL AS TIMESTAMP) AS valid_from, CAST(date_add(d, 3) AS TIMESTAMP) AS valid_to "
+        "from orders where (d IS NOT NULL) and id > 1",
+        "WITH r as (select * from orders where d > current_date() - 3 and id > 1) "
+        "SELECT CAST(i.added AS TIMESTAMP) AS valid_from, CAST(NULL AS TIMESTAMP) AS valid_to "
+        "from r join items i on i.oid = r.id and (i.added IS NOT NULL)",
+    )
+    statement = next_change_sql(split, "TIMESTAMP'2026-01-01 00:00:00Z'")
+    assert statement is not None and statement.endswith("WHERE bound > TIMESTAMP'2026-01-01 00:00:00Z'")
+
+
+def test_a_query_without_clock() -> None:
+    split = split_clock("select id from orders where d > date'2024-01-01'", SCHEMAS, "UTC")
+    assert (split.predicates, split.pullable, split.reason) == ((), False, "no clock function")
+
+
+def test_unknown_columns_stay_unsolved() -> None:
+    split = split_clock("select id from other where d > current_date()", SCHEMAS, "UTC")
+    assert not split.all_solved and "type" in split.reason
+
+
+def test_text_that_is_not_understood_is_refused() -> None:
+    with pytest.raises(SourceTextError):
+        split_clock("from orders select id where d > current_date()", SCHEMAS, "UTC")
