@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from spark_mv.query.ai_calls_desugar import desugar
 from spark_mv.query.ai_calls_keys import (
     AiIdentity,
     identity_hash,
@@ -15,6 +16,7 @@ from spark_mv.query.ai_calls_keys import (
     request_sql,
 )
 from spark_mv.query.ai_calls_places import Places
+from spark_mv.query.ai_calls_requests import Requests
 from spark_mv.query.ai_calls_signatures import (
     BUILT_IN,
     AiFunction,
@@ -103,7 +105,18 @@ def plan_ai(
             )
     if errors or not parsed:
         return AiPlan(sql, errors=tuple(errors))
-    return _Planner(text, parsed, results_table, who).plan()
+    try:
+        plain, refused = desugar(text, {*BUILT_IN, *declared})
+        if refused:
+            return AiPlan(sql, errors=refused)
+        if plain is not text:
+            parsed = [parse_call(plain, c, declared, who.is_embedding) for c in plain.calls({*BUILT_IN, *declared})]
+        plan = _Planner(plain, parsed, results_table, who).plan()
+    except TextError as error:
+        return AiPlan(
+            sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"the query's AI calls cannot be taken out: {error}."),)
+        )
+    return replace(plan, sql=sql) if plan.errors else plan
 
 
 def _mentions(sql: str, declared: Mapping[str, AiFunction]) -> bool:
@@ -132,18 +145,28 @@ class _Planner:
         if errors:
             return AiPlan(self.text.sql, errors=tuple(errors))
         edits = self.places.edits(self._lookup)
-        whole = Span(0, len(self.text.sql))
-        calls: list[tuple[int, int, AiCall]] = []
-        rounds: dict[ParsedCall, int] = {}
-        requests = {id(p): self.places.request(p, self._request, edits) for p in self.calls}
-        for parsed in self._by_need({k: needs for k, (_, needs) in requests.items()}):
-            sql, needs = requests[id(parsed)]
-            number = 1 + max((rounds[id(n)] for n in needs), default=-1)  # type: ignore[index]
-            rounds[id(parsed)] = number  # type: ignore[index]
-            calls.append((number, parsed.call.span.start, self._call(parsed, sql)))
-        calls.sort(key=lambda c: c[:2])
-        ordered = tuple(tuple(c for n, _, c in calls if n == number) for number in range(max(c[0] for c in calls) + 1))
-        return AiPlan(edited(self.text.sql, whole, edits), ordered)
+        found = self._requests(Requests(self.places, edits, self._request))
+        rounds: dict[int, int] = {}
+        for parsed in self._by_need({k: needs for k, (_, needs) in found.items()}):
+            rounds[id(parsed)] = 1 + max((rounds[id(n)] for n in found[id(parsed)][1]), default=-1)
+        calls = sorted(self.calls, key=lambda p: (rounds[id(p)], p.call.line, p.call.column))
+        ordered = tuple(
+            tuple(self._call(p, found[id(p)][0]) for p in calls if rounds[id(p)] == number)
+            for number in range(max(rounds.values()) + 1)
+        )
+        return AiPlan(edited(self.text.sql, Span(0, len(self.text.sql)), edits), ordered)
+
+    def _requests(self, requests: Requests) -> dict[int, tuple[str, list[ParsedCall]]]:
+        """Each call's request statement: the one with filters from further out, unless calls then wait for each other."""
+        found = {id(p): requests.own(p) for p in self.calls}
+        for parsed in self.calls:
+            carried = requests.carried(parsed)
+            if carried is None:
+                continue
+            narrower = {**found, id(parsed): carried}
+            if not _circular({k: [id(n) for n in needs] for k, (_, needs) in narrower.items()}):
+                found = narrower
+        return found
 
     def _by_need(self, needs: Mapping[int, Sequence[ParsedCall]]) -> list[ParsedCall]:
         done: list[ParsedCall] = []
@@ -189,3 +212,22 @@ class _Planner:
             constant=dict(parsed.constants),
             row_arguments=tuple(name for name, _, _ in parsed.row),
         )
+
+
+def _circular(needs: Mapping[int, Sequence[int]]) -> bool:
+    done: set[int] = set()
+    on_the_way: set[int] = set()
+
+    def visit(one: int) -> bool:
+        if one in on_the_way:
+            return True
+        if one in done:
+            return False
+        on_the_way.add(one)
+        if any(visit(other) for other in needs[one]):
+            return True
+        on_the_way.discard(one)
+        done.add(one)
+        return False
+
+    return any(visit(one) for one in needs)

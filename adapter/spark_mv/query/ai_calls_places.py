@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spark_mv.query.ai_calls_keys import quote
+from spark_mv.query.ai_calls_desugar import hidden_star
 from spark_mv.query.ai_calls_signatures import ParsedCall
-from spark_mv.query.ai_calls_text import Block, Query, Span, Text, edited
+from spark_mv.query.ai_calls_text import Block, Edit, Query, Span, Text, edited, outermost
 from spark_mv.query.verdict import QueryError
 
 Render = Callable[[Span], str]
-Edit = tuple[Span, str]
 
 
 class Places:
@@ -28,7 +27,7 @@ class Places:
         self.clause: dict[int, str] = {}
         self.name: dict[int, str] = {}  # column of the LATERAL subquery, for calls answered that way
         self.laterals: dict[int, str] = {}  # its text
-        self._all: list[Edit] = []
+        self.all_edits: list[Edit] = []  # also those inside others
         for number, parsed in enumerate(sorted(self.calls, key=lambda p: p.call.span.start), 1):
             block = text.block_of(parsed.call.span)
             if block is None:
@@ -88,6 +87,12 @@ class Places:
                         "explode the array in a CTE, call it there, and collect the answers",
                     )
                 )
+            if self.clause[id(parsed)] == "FROM" and not self._in_lateral_view(parsed, block):
+                found.append(self._refuse(parsed, "stands in FROM", "compute it as a column in a CTE"))
+            if any(self.outer_references(block, span) for _, span, _ in parsed.row):
+                found.append(
+                    self._refuse(parsed, "has an argument from outside its subquery", "call it outside, in a CTE")
+                )
             if self._recursive(block.query):
                 found.append(self._refuse(parsed, "stands in a recursive CTE", "call it on the CTE's result"))
             if id(parsed) in self.name and self._pivot(block):
@@ -104,10 +109,45 @@ class Places:
         block = self.block[id(parsed)]
         begin, _ = self.text.token_range(block.span)
         for open_, close in self.text.match.items():
-            if begin <= open_ < first and close >= end:
-                if any(self.text.words[i] == "->" and i < first for i in self.text.top_level(open_ + 1, close)):
+            around = begin <= open_ < first and close >= end
+            if around and any(self.text.words[i] == "->" and i < first for i in self.text.top_level(open_ + 1, close)):
+                return True
+        return False
+
+    def _in_lateral_view(self, parsed: ParsedCall, block: Block) -> bool:
+        at, _ = self.insertion(block)
+        return parsed.call.span.start >= at
+
+    def outer_references(self, block: Block, span: Span) -> bool:
+        """Whether the span names a table that is not in the block's own FROM (a correlated subquery's outer row)."""
+        level: Query | None = block.query
+        while level is not None and level.parent is None:
+            level = level.outer
+        if level is None:
+            return False
+        own = set()
+        if "FROM" in block.clauses:
+            first, end = self.text.token_range(block.clauses["FROM"])
+            own = {self.text.tokens[i].text.lower() for i in range(first, end) if self.text.identifier(i)}
+        first, end = self.text.token_range(span)
+        for i in range(first, end - 1):
+            if self.text.words[i + 1] == "." and self.text.identifier(i) and (i == 0 or self.text.words[i - 1] != "."):
+                inner = self.text.block_of(self.text.span(i, i + 1))
+                if inner is block and self.text.tokens[i].text.lower() not in own | self._struct_names(block):
                     return True
         return False
+
+    def _struct_names(self, block: Block) -> set[str]:
+        """Names that outer blocks do not have as tables: `x.y` is then a field of a column x."""
+        outer: set[str] = set()
+        every = {self.text.tokens[i].text.lower() for i in range(len(self.text.tokens)) if self.text.identifier(i)}
+        level = block.query.parent
+        while level is not None:
+            if "FROM" in level.clauses:
+                first, end = self.text.token_range(level.clauses["FROM"])
+                outer |= {self.text.tokens[i].text.lower() for i in range(first, end) if self.text.identifier(i)}
+            level = level.query.parent
+        return every - outer
 
     def _recursive(self, query: Query) -> bool:
         while query is not None:
@@ -142,14 +182,14 @@ class Places:
         for block in self.text.blocks:
             mine = [p for p in self.calls if self.block[id(p)] is block and id(p) in self.name]
             if mine:
-                at, before = self._insertion(block)
+                at, before = self.insertion(block)
                 mine.sort(key=lambda p: p.call.span.end - p.call.span.start)
                 changes.append((Span(at, at), before + "".join(", " + self.laterals[id(p)] for p in mine)))
                 changes.extend(self._stars(block, [self.name[id(p)] for p in mine]))
-        self._all = changes
+        self.all_edits = changes
         return outermost(changes, Span(0, len(self.text.sql)))
 
-    def _insertion(self, block: Block) -> tuple[int, str]:
+    def insertion(self, block: Block) -> tuple[int, str]:
         if "FROM" not in block.clauses:
             return block.list_span.end, " FROM (SELECT 1) AS __mv_one"
         where = block.clauses["FROM"]
@@ -164,133 +204,6 @@ class Places:
     def _stars(self, block: Block, names: list[str]) -> list[Edit]:
         out = []
         for item in block.items:
-            if not item.star or not self.text.text(item.span).startswith("*"):
-                continue
-            first, end = self.text.token_range(item.span)
-            if end - first > 2 and self.text.words[first + 1] == "EXCEPT":
-                close = self.text.tokens[self.text.match[first + 2]].start
-                out.append((Span(close, close), ", " + ", ".join(names)))
-            else:
-                out.append((item.span, f"* EXCEPT ({', '.join(names)})"))
+            if item.star and self.text.text(item.span).startswith("*"):
+                out.append((item.span, hidden_star(self.text, item, names)))
         return out
-
-    # ---- requests
-
-    def request(
-        self, parsed: ParsedCall, request: Callable[[ParsedCall, Render], tuple[str, str]], edits: Sequence[Edit]
-    ) -> tuple[str, list[ParsedCall]]:
-        """The request SQL of a call, and the calls whose answers it reads."""
-        block = self.block[id(parsed)]
-        spans = [span for _, span, _ in parsed.row]
-        clause = self.clause[id(parsed)]
-        where = self._filters(block, "WHERE", clause)
-        used = [*spans, *where]
-        if "FROM" in block.clauses:
-            used.append(block.clauses["FROM"])
-        inner = [c for b in block.children for c in self.inside([b.span]) if any(s.holds(b.span) for s in used)]
-        own = [p for p in self.inside([*spans, *where]) if self.block[id(p)] is block and p is not parsed]
-        own = [p for p in own if not p.call.span.holds(parsed.call.span)]
-        laterals = self._closure([p for p in own if id(p) in self.name])
-        body = self._body(parsed, block, where, laterals, edits)
-        text, identity = request(parsed, lambda s: edited(self.text.sql, s, self._edits_in(s, edits, parsed)))
-        body = f"SELECT {text} AS request{body}"
-        sql = (
-            f"SELECT DISTINCT sha2(concat({quote(identity)}, request), 256) AS result_key, "
-            f"{quote(parsed.function)} AS function, request FROM ({body}) AS __mv_q WHERE request IS NOT NULL"
-        )
-        needs = [*inner, *own, *laterals]
-        sql, from_ctes = self._in_context(block.query, sql, [self.text.text(s) for s in used], edits)
-        return sql, [*needs, *from_ctes]
-
-    def _filters(self, block: Block, name: str, clause: str) -> list[Span]:
-        """Conditions that a row must meet before this call can matter: for a call in the same clause only those
-        without any AI call, else all (so that AI filters are answered first and later calls see only what passed)."""
-        if name not in block.clauses:
-            return []
-        conditions = self.text.conjuncts(block.clauses[name])
-        if clause == name:
-            return [c for c in conditions if not self.inside([c])]
-        if clause == "FROM":
-            return [c for c in conditions if not self.inside([c])]
-        return conditions
-
-    def _closure(self, calls: Sequence[ParsedCall]) -> list[ParsedCall]:
-        found: list[ParsedCall] = []
-        for p in sorted(calls, key=lambda p: p.call.span.end - p.call.span.start):
-            if p not in found:
-                found.append(p)
-        return found
-
-    def _body(
-        self, parsed: ParsedCall, block: Block, where: list[Span], laterals: list[ParsedCall], edits: Sequence[Edit]
-    ) -> str:
-        parts = []
-        added = "".join(", " + self.laterals[id(p)] for p in laterals)
-        at, before = self._insertion(block)
-        if "FROM" in block.clauses:
-            span = block.clauses["FROM"]
-            own_insertion = [e for e in edits if e[0] == Span(at, at)]
-            rest = [e for e in edits if e not in own_insertion]
-            head, tail = Span(span.start, at), Span(at, span.end)
-            parts.append(
-                " FROM "
-                + edited(self.text.sql, head, outermost(rest, head))
-                + added
-                + edited(self.text.sql, tail, outermost(rest, tail))
-            )
-        elif added:
-            parts.append(before + added)
-        if where:
-            texts = [edited(self.text.sql, s, self._edits_in(s, edits, None)) for s in where]
-            parts.append(" WHERE " + " AND ".join(f"({t})" for t in texts))
-        return "".join(parts)
-
-    def _edits_in(self, span: Span, edits: Sequence[Edit], inside: ParsedCall | None) -> list[Edit]:
-        """The edits of the span, also those that the edit of an enclosing call has swallowed."""
-        if inside is None:
-            return outermost(edits, span)
-        return outermost([*self._all, *edits], span)
-
-    def _in_context(
-        self, query: Query, sql: str, mentions: list[str], edits: Sequence[Edit]
-    ) -> tuple[str, list[ParsedCall]]:
-        """The statement inside the WITH clauses that it can see, and the calls in the CTEs it uses."""
-        needs: list[ParsedCall] = []
-        level: Query | None = query
-        before: int | None = None
-        while level is not None:
-            visible = level.ctes if before is None else level.ctes[:before]
-            used = self._used(visible, sql)
-            if used:
-                texts = [edited(self.text.sql, c.span, outermost(edits, c.span)) for c in used]
-                recursive = "RECURSIVE " if any(c.recursive for c in used) else ""
-                sql = f"WITH {recursive}{', '.join(texts)} SELECT * FROM ({sql}) AS __mv_w"
-                needs += self.inside([c.span for c in used])
-            before = level.parent_cte.position if level.parent_cte is not None else None
-            level = level.outer if level.outer is not None else (level.parent.query if level.parent else None)
-        return sql, needs
-
-    def _used(self, ctes: Sequence, sql: str) -> list:  # type: ignore[type-arg]
-        """The CTEs that the text names, and those which these name. A name in a string counts: too many, never too few."""
-        wanted = sql.lower()
-        used = []
-        for cte in reversed(ctes):
-            if cte.name.lower() in wanted:
-                used.append(cte)
-                wanted += self.text.text(cte.span).lower()
-        return used[::-1]
-
-
-def outermost(edits: Sequence[Edit], span: Span) -> list[Edit]:
-    """The edits in the span that no other of them contains."""
-    inside = [e for e in edits if span.holds(e[0])]
-    out = []
-    for number, (where, text) in enumerate(inside):
-        covered = any(
-            other.holds(where) and (other != where or k < number)
-            for k, (other, _) in enumerate(inside)
-            if k != number and other.end > other.start
-        )
-        if not covered:
-            out.append((where, text))
-    return out

@@ -139,7 +139,7 @@ def literal(text: Text, span: Span) -> Any:
     return _value(tree)
 
 
-def _value(tree: exp.Expression) -> Any:
+def _value(tree: Any) -> Any:
     if isinstance(tree, exp.Paren):
         return _value(tree.this)
     if isinstance(tree, exp.Literal):
@@ -164,9 +164,9 @@ def _value(tree: exp.Expression) -> Any:
         values = [_value(e) for e in tree.expressions]
         return "".join(values) if all(isinstance(v, str) for v in values) else _NOT_LITERAL
     if isinstance(tree, (exp.VarMap, exp.Map)):
-        keys, values = tree.args.get("keys"), tree.args.get("values")
-        if isinstance(keys, exp.Array) and isinstance(values, exp.Array):
-            return _pairs([*_interleave(keys.expressions, values.expressions)])
+        keys, held = tree.args.get("keys"), tree.args.get("values")
+        if isinstance(keys, exp.Array) and isinstance(held, exp.Array):
+            return _pairs([*_interleave(keys.expressions, held.expressions)])
         return _NOT_LITERAL
     if isinstance(tree, exp.Struct):
         out = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -24,6 +25,20 @@ _CLAUSES = {
     "LIMIT": "LIMIT",
     "OFFSET": "LIMIT",
 }
+
+
+# Words that are never a column's name where a value can stand (Spark's reserved words, and those that would mislead).
+_WORDS = frozenset(
+    """
+    ALL AND ANTI ANY AS ASC BETWEEN BY CASE COLLATE CROSS CUBE CURRENT DESC DISTINCT DIV ELSE END ESCAPE EXCEPT
+    EXISTS FALSE FILTER FOLLOWING FOR FROM FULL GROUP HAVING ILIKE IN INNER INTERSECT INTERVAL INTO IS JOIN
+    LATERAL LEFT LIKE LIMIT MINUS NATURAL NOT NULL NULLS OFFSET ON OR ORDER OUTER OVER PARTITION PIVOT PRECEDING
+    QUALIFY RANGE REGEXP RIGHT RLIKE ROLLUP ROWS SELECT SEMI SOME SORT TABLE TABLESAMPLE THEN TRUE UNBOUNDED
+    UNION UNPIVOT USING VALUES VIEW WHEN WHERE WINDOW WITH WITHIN
+    """.split()  # noqa: SIM905
+)
+Edit = tuple["Span", str]
+_MARK = re.compile(r"/\*mv@(\d+):(\d+)\*/")
 
 
 class TextError(ValueError):
@@ -151,9 +166,15 @@ class Text:
                 continue
             close = self.match[i + 1]
             arguments = tuple(self.span(a, b) for a, b in self.split(i + 2, close, ",")) if close > i + 2 else ()
-            line, column = self.position(self.tokens[i].start)
+            line, column = self._place(i)
             found.append(Call(name, self.span(i, close + 1), arguments, line, column))
         return found
+
+    def _place(self, i: int) -> tuple[int, int]:
+        """Where the user wrote the call: marked in a comment when the text is not the user's own any more."""
+        token = self.tokens[i]
+        mark = _MARK.match(self.sql, token.end + 1)
+        return (int(mark[1]), int(mark[2])) if mark else self.position(token.start)
 
     def block_of(self, span: Span) -> Block | None:
         """The innermost block that holds the span."""
@@ -347,21 +368,29 @@ class Text:
         if before == "AS":
             return Item(span, self.span(first, last - 1), self.tokens[last].text, False)
         if last == first or before == ".":
-            return Item(span, span, self.tokens[last].text if self._identifier(last) else "", False)
+            return Item(span, span, self.tokens[last].text if self._alias(last) else "", False)
         ended = (
             before in {")", "]", "END"}
-            or self._identifier(last - 1)
+            or self._alias(last - 1)
             or self.tokens[last - 1].token_type.name
             in {
                 "STRING",
                 "NUMBER",
             }
         )
-        if ended and self._identifier(last) and self.words[last] != "END":
+        if ended and self._alias(last) and self.words[last] != "END":
             return Item(span, self.span(first, last), self.tokens[last].text, False)
         return Item(span, span, "", False)
 
-    def _identifier(self, i: int) -> bool:
+    def identifier(self, i: int) -> bool:
+        """Whether the token can be a name: quoted, or no word of the language."""
+        token = self.tokens[i]
+        if self.sql[token.start] == "`":
+            return True
+        word = self.words[i]
+        return bool(word) and (word[0].isalpha() or word[0] == "_") and word not in _WORDS and " " not in word
+
+    def _alias(self, i: int) -> bool:
         token = self.tokens[i]
         if token.token_type.name in {"STRING", "RAW_STRING", "NUMBER"}:
             return False
@@ -406,3 +435,18 @@ def edited(sql: str, span: Span, edits: Iterable[tuple[Span, str]]) -> str:
         out += [sql[at : where.start], text]
         at = where.end
     return "".join([*out, sql[at : span.end]])
+
+
+def outermost(edits: Iterable[Edit], span: Span) -> list[Edit]:
+    """The edits in the span that no other of them contains."""
+    inside = [e for e in edits if span.holds(e[0])]
+    out = []
+    for number, (where, text) in enumerate(inside):
+        covered = any(
+            other.holds(where) and (other != where or k < number)
+            for k, (other, _) in enumerate(inside)
+            if k != number and other.end > other.start
+        )
+        if not covered:
+            out.append((where, text))
+    return out
