@@ -22,7 +22,7 @@ SELECT = "select id, rand() as split from {{ target.schema }}.src"
 
 CASES = {
     "no_key": (model(SELECT, unique_key=None), ["unique_key is missing"]),
-    "key_not_selected": (model(SELECT, unique_key="nr"), ["unique_key", "'nr'", "its columns are id, split"]),
+    "key_not_selected": (model(SELECT, unique_key="nr"), ["unique_key nr", "(id, split)"]),
     "unknown_word": (model(SELECT, on_row_updates="keep"), ["on_row_updates", "did you mean 'on_row_update'"]),
     "wrong_choice": (model(SELECT, on_source_delete="keeep"), ["on_source_delete", "did you mean 'keep'"]),
     "several_at_once": (
@@ -44,7 +44,10 @@ CASES = {
         model("select floor(rand() * 3) as id, count(*) as n from {{ target.schema }}.src group by floor(rand() * 3)"),
         ["GROUP BY", "rand()", "line"],
     ),
-    "same_name_twice": (model("select id, rand() as a, uuid() as a from {{ target.schema }}.src"), ["'a'", "alias"]),
+    "same_name_twice": (
+        model("select id, rand() as a, uuid() as a from {{ target.schema }}.src"),
+        ["columns named a", "own name"],
+    ),
     "keep_without_bounds": (
         model(
             "select id, rand() as split from {{ target.schema }}.src where hash(current_date()) > id",

@@ -10,10 +10,8 @@
   {%- if mv.mv_is_guarded(existing_relation) -%}
     {%- do mv.mv_skip_guarded(target_relation) -%}
   {%- else -%}
-    {%- if config.get('contract').enforced -%}
-      {%- do mv.mv_check_contract(compiled_code) -%}
-    {%- endif -%}
     {%- set run = mv.mv_plan(target_relation, existing_relation, compiled_code) -%}
+    {%- do mv.mv_check_contract(run.query_sql) -%}
     {%- do mv.mv_make_way(run, existing_relation) -%}
     {%- for step in run.steps() -%}
       {%- do adapter.mv_execute(run, step, mv.mv_statement(step)) -%}

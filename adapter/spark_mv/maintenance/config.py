@@ -9,13 +9,67 @@ from typing import Any
 
 from spark_mv.maintenance.errors import ConfigError
 
-OWN_WORDS = frozenset(
-    {"unique_key", "on_row_update", "on_source_delete", "freeze", "refresh", "ai", "on_ai_error", "on_model_change"}
-)
+AI_POLICIES = ("on_ai_error", "on_model_change", "max_ai_calls", "max_ai_tokens", "max_ai_cost")
+"""AI settings that may also stand beside the `ai` block of a model."""
+
+OWN_WORDS = frozenset({"unique_key", "on_row_update", "on_source_delete", "freeze", "refresh", "ai", *AI_POLICIES})
 """Config words that only this materialization knows."""
 
 DBT_WORDS = frozenset(
-    ["access", "alias", "anchors", "batch_size", "begin", "bind", "buckets", "catalog_name", "clustered_by", "cluster_by", "columns", "column_types", "concurrent_batches", "constraints", "contract", "database", "deprecation_date", "docs", "enabled", "event_time", "file_format", "full_refresh", "grants", "group", "incremental_predicates", "incremental_strategy", "liquid_clustered_by", "location", "location_root", "lookback", "materialized", "meta", "on_configuration_change", "on_schema_change", "options", "packages", "partition_by", "persist_docs", "post-hook", "post_hook", "pre-hook", "pre_hook", "quoting", "schema", "sql_header", "static_analysis", "table_format", "tags", "tblproperties", "freshness", "description", "merge_update_columns"]
+    [
+        "access",
+        "alias",
+        "anchors",
+        "batch_size",
+        "begin",
+        "bind",
+        "buckets",
+        "catalog_name",
+        "clustered_by",
+        "cluster_by",
+        "columns",
+        "column_types",
+        "concurrent_batches",
+        "constraints",
+        "contract",
+        "database",
+        "deprecation_date",
+        "docs",
+        "enabled",
+        "event_time",
+        "file_format",
+        "full_refresh",
+        "grants",
+        "group",
+        "incremental_predicates",
+        "incremental_strategy",
+        "liquid_clustered_by",
+        "location",
+        "location_root",
+        "lookback",
+        "materialized",
+        "meta",
+        "on_configuration_change",
+        "on_schema_change",
+        "options",
+        "packages",
+        "partition_by",
+        "persist_docs",
+        "post-hook",
+        "post_hook",
+        "pre-hook",
+        "pre_hook",
+        "quoting",
+        "schema",
+        "sql_header",
+        "static_analysis",
+        "table_format",
+        "tags",
+        "tblproperties",
+        "freshness",
+        "description",
+        "merge_update_columns",
+    ]
 )
 """Config words of dbt-core and dbt-spark that a model may carry."""
 
@@ -90,7 +144,7 @@ def read_config(model: str, config: Mapping[str, Any]) -> ModelConfig:
         on_ai_error=str(config.get("on_ai_error") or "null"),
         partition_by=_names(config.get("partition_by")),
         cluster_by=_names(config.get("liquid_clustered_by") or config.get("cluster_by")),
-        ai=dict(ai),
+        ai={**ai, **{word: config[word] for word in AI_POLICIES if word in config}},
     )
 
 

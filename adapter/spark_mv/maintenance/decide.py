@@ -54,7 +54,7 @@ def decide(
     columns = plan_columns(
         analysis, rewritten.columns, target, _schema_policy(config, facts), record.kept if record else {}
     )
-    problems = [*columns.problems, *_window_problems(config, rewritten)]
+    problems = [*columns.problems, *_window_problems(config, rewritten), *_layout_problems(config, target)]
     if problems:
         raise ConfigError(facts.model, problems)
     candidates = [no_op(facts, analysis.fingerprint, fingerprint, rewritten.clock_elsewhere)]
@@ -106,6 +106,15 @@ def _window_problems(config: ModelConfig, rewritten: Rewritten) -> list[str]:
             "on_source_delete: keep needs clock predicates from which each row's time of leaving follows, because a row "
             f"that the source has lost stays until its window evicts it; here {rewritten.unclocked_reason}. Write the "
             "window as comparisons of a column with the clock in the outermost WHERE, or use on_source_delete: delete"
+        ]
+    return []
+
+
+def _layout_problems(config: ModelConfig, target: TargetFacts) -> list[str]:
+    if target.cluster_by and config.partition_by and not config.cluster_by:
+        return [
+            "partition_by: the table is clustered, and Delta replaces no clustered table with a partitioned one. Use "
+            "liquid_clustered_by, or drop the table (its kept values go with it)"
         ]
     return []
 

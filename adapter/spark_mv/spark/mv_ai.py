@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from spark_mv.maintenance.config import ModelConfig
+from spark_mv.ai.job import run_ai_round
+from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.results import create_sql, table_name
+from spark_mv.ai.settings import AiSettings
+from spark_mv.maintenance.errors import RefusedError
 from spark_mv.spark.mv_rewrite import AiContext
 
 if TYPE_CHECKING:
@@ -20,17 +24,19 @@ class AiRunner:
 
     adapter: Any
     model: str
-    settings: Any
+    settings: AiSettings
     context: AiContext
-    identity_text: str
     invocation_id: str
     as_of: datetime
     plan: AiPlan | None = None
 
-    def run(self, number: int) -> Any:
-        """Execute the calls of one round; returns the outcome (calls, reused, errors, left_for_later, …)."""
-        from spark_mv.ai.job import run_ai_round
+    @property
+    def identity_text(self) -> str:
+        """What of the settings decides which answers are shown; part of the configuration's fingerprint."""
+        return repr(self.context.identity)
 
+    def run(self, number: int) -> AiOutcome:
+        """Execute the calls of one round."""
         assert self.plan is not None
         return run_ai_round(
             self.adapter.mv_spark(),
@@ -39,38 +45,38 @@ class AiRunner:
             results_table=self.context.results_table,
             invocation_id=self.invocation_id,
             as_of=self.as_of,
-            on_progress=self._progress,
+            on_progress=lambda progress: self.adapter.say(f"model {self.model}: {progress}"),
         )
-
-    def _progress(self, progress: Any) -> None:
-        self.adapter.say(f"model {self.model}: AI calls {progress}")
 
 
 def ai_runner(
     adapter: Any,
-    schema: str,
     model: str,
+    schema: str,
     invocation_id: str,
-    config: ModelConfig,
-    profile: Mapping[str, Any],
-    functions: Mapping[str, Mapping[str, Any]],
     as_of: datetime,
+    profile: Mapping[str, Any],
+    own: Mapping[str, Any],
 ) -> AiRunner:
-    """The runner for one model. Creates the result table where it is missing, because the query cannot be understood
-    without it. Raises AiConfigError (a ValueError) for wrong settings."""
-    from spark_mv.ai.results import create_results_sql, results_table_name
-    from spark_mv.ai.settings import AiSettings
+    """The runner for one model; `own` are the model's AI settings, which win over the profile's.
 
-    settings = AiSettings.from_config(dict(profile.get("ai") or {}), dict(config.ai))
-    table = results_table_name(settings, schema)
-    adapter.query(create_results_sql(table))
-    identity = settings.identity
+    Creates the result table where it is missing, because Spark cannot describe the query without it. Raises
+    AiConfigError (a ValueError) for wrong settings and RefusedError where no provider is configured.
+    """
+    settings = AiSettings.from_config(profile, own)
+    if not settings.configured:
+        raise RefusedError(
+            f"model {model} calls AI functions, and no provider is configured. Add to the profile's target "
+            "`ai: {provider: local}` (runs offline; pip install 'dbt-spark-mv[local]') or `ai: {provider: openai, "
+            "model: …, api_key: \"{{ env_var('OPENAI_API_KEY') }}\"}`"
+        )
+    table = table_name(schema.strip("`"), settings.result_schema)
+    adapter.query(create_sql(table))
     return AiRunner(
         adapter=adapter,
         model=model,
         settings=settings,
-        context=AiContext(results_table=table, identity=identity, functions=functions),
-        identity_text=str(identity),
+        context=AiContext(results_table=table, identity=settings.identity(), functions=settings.functions),
         invocation_id=invocation_id,
         as_of=as_of,
     )

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.config import ModelConfig, read_config
 from spark_mv.maintenance.decide import decide, refuse
@@ -17,9 +17,11 @@ from spark_mv.query import analyze
 from spark_mv.query.verdict import Analysis, Level
 from spark_mv.spark.as_of import as_of_instant, utc_text
 from spark_mv.spark.facts import query_columns, session_facts, source_facts, target_facts
-from spark_mv.spark.mv_ai import AiRunner, ai_runner
 from spark_mv.spark.mv_rewrite import RewriteResult, rewrite
 from spark_mv.spark.mv_run import MvRun
+
+if TYPE_CHECKING:
+    from spark_mv.spark.mv_ai import AiRunner
 
 LEFTOVER_AGE = 24 * 3600
 """Seconds after which a staging table belongs to a run that is surely dead. An embedded catalogue has one process only,
@@ -108,6 +110,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
             "state": beside("state"),
             "state_stage": beside(f"mv_stage_s_{stamp}"),
         },
+        query_sql=prepared.rewritten.rewritten.sql,
         app_id=f"spark_mv:{invocation.unique_id}",
         as_of=prepared.facts.as_of,
         leftovers=_leftovers(invocation, bool(profile.get("embedded"))) if prepared.plan.steps else (),
@@ -122,7 +125,11 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
     """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood)."""
     query: Callable[[str], list[dict[str, Any]]] = adapter.query
     config = read_config(invocation.name, invocation.config)
-    functions = {**profile.get("functions", {}), **invocation.functions}
+    functions = {
+        **profile.get("functions", {}),
+        **invocation.functions,
+        **_declared_ai_functions(profile.get("ai") or {}, config.ai),
+    }
     session = session_facts(query)
     as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone)
     analysis, sources = _analyze(query, invocation, config, functions)
@@ -140,15 +147,16 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
     schemas = {name: {c.name: c.type for c in source.columns} for name, source in sources.items()}
     runner = None
     if Level.AI in analysis.levels:
+        from spark_mv.spark.mv_ai import ai_runner
+
         runner = ai_runner(
             adapter,
-            invocation.schema,
             invocation.name,
+            invocation.schema,
             invocation.invocation_id,
-            config,
-            profile,
-            functions,
             as_of,
+            profile.get("ai") or {},
+            config.ai,
         )
     result = rewrite(
         invocation.sql,
@@ -174,6 +182,11 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
         ai_identity=runner.identity_text if runner else "",
     )
     return Prepared(invocation, analysis, config, facts, result, plan, as_of, runner)
+
+
+def _declared_ai_functions(*blocks: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The project's own AI functions (profile and model), as the analysis wants them declared."""
+    return {name: {"determinism": "ai"} for block in blocks for name in (block.get("functions") or {})}
 
 
 def _analyze(

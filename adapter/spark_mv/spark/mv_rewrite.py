@@ -20,7 +20,7 @@ from spark_mv.spark.facts import SessionFacts
 
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls import AiPlan
-    from spark_mv.query.clock import ClockSplit
+    from spark_mv.query.clock_split import ClockSplit
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class AiContext:
 
     results_table: str
     identity: Any
-    functions: Mapping[str, Mapping[str, Any]]
+    functions: Any
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ def rewrite(
 def _with_window(
     rewritten: Rewritten, sql: str, pins: Pins, schemas: Mapping[str, Mapping[str, str]], ai: AiContext | None
 ) -> Rewritten:
-    from spark_mv.query.clock import next_change_sql, split_clock
+    from spark_mv.query.clock_split import next_change_sql, split_clock
 
-    split: ClockSplit = split_clock(sql, schemas)
+    split: ClockSplit = split_clock(sql, schemas, pins.time_zone)
     if not split.predicates:
         return replace(rewritten, clock_elsewhere=split.clock_elsewhere)
     unclocked = None
@@ -90,7 +90,7 @@ def _with_window(
     return replace(
         rewritten,
         clock=True,
-        clock_solved=split.all_solved,
+        clock_solved=split.all_solved and split.bounds_complete,
         clock_elsewhere=split.clock_elsewhere,
         unclocked_sql=unclocked,
         unclocked_reason=split.reason,

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
 
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.maintenance.plan import Plan, Step
+from spark_mv.spark.as_of import utc_text
 from spark_mv.spark.delta import USER_METADATA, latest_version
 from spark_mv.spark.mv_response import VERBS, MvResponse, message
 
@@ -38,12 +40,13 @@ class StepView:
 
 @dataclass
 class MvRun:
-    """`relations` gives the rendered name of each symbolic relation: target, stage, state, state_stage. `ai_round`
+    """`query_sql` is the model's SELECT as Spark evaluates it. `relations` gives the rendered name of each symbolic relation: target, stage, state, state_stage. `ai_round`
     executes the AI calls of one round and returns their outcome."""
 
     session: Session
     plan: Plan
     relations: Mapping[str, str]
+    query_sql: str
     app_id: str
     as_of: str
     leftovers: tuple[str, ...] = ()
@@ -101,7 +104,7 @@ class MvRun:
             values_kept=counts.get("kept", 0),
             ai_calls=self.ai.get("calls", 0),
             ai_reused=self.ai.get("reused", 0),
-            ai_errors=self.ai.get("errors", 0),
+            ai_errors=self.ai.get("errors", 0) + self.ai.get("blocked", 0),
             ai_pending=self.ai.get("left_for_later", 0),
             as_of=self.as_of,
             next_change_at=self.next_change_at,
@@ -116,17 +119,18 @@ class MvRun:
     def _do_ai_round(self, step: StepView, sql: str | None) -> None:
         assert self.ai_round is not None
         outcome = self.ai_round(int(step.args["round"]))
-        for name in ("calls", "reused", "errors", "left_for_later"):
+        for name in ("calls", "reused", "errors", "blocked", "left_for_later"):
             self.ai[name] = self.ai.get(name, 0) + int(getattr(outcome, name))
-        if outcome.errors and self.on_ai_error == "fail":
+        failed = outcome.errors + outcome.blocked
+        if failed and self.on_ai_error == "fail":
             raise RunFailed(
-                f"model {self.plan.model}: {outcome.errors:,} AI calls failed and on_ai_error is fail, so nothing was "
+                f"model {self.plan.model}: {failed:,} AI calls failed and on_ai_error is fail, so nothing was "
                 "changed. Answers that came are kept and will not be paid again; see the errors in the result table, "
                 "and run again once their cause is gone"
             )
-        if outcome.errors:
+        if failed:
             self.session.warn(
-                f"model {self.plan.model}: {outcome.errors:,} AI calls failed; their values are NULL until a later run "
+                f"model {self.plan.model}: {failed:,} AI calls failed; their values are NULL until a later run "
                 "gets an answer (see status and error in the result table)"
             )
 
@@ -146,6 +150,13 @@ class MvRun:
                 f"{'; '.join(found)}. The table was not touched. Remove the repeats in the query (for example with "
                 "row_number() = 1 per key), or name the columns that do identify a row"
             )
+        violated = {name[9:]: n for name, n in row.items() if name.startswith("violates ") and n}
+        if violated:
+            found = "; ".join(f"{n:,} rows violate {name}" for name, n in violated.items())
+            raise RunFailed(
+                f"model {self.plan.model}: the contract does not hold: {found}. The table was not touched. Correct the "
+                "query or its sources, or change the constraint"
+            )
         if step.args.get("into") == "state":
             self.counts["state_changed"] = int(row["inserted"] + row["updated"])
             return
@@ -160,8 +171,10 @@ class MvRun:
         self.counts["evicted"] = int(self._statement(sql or "")[0]["evicted"])
 
     def _do_next_change(self, step: StepView, sql: str | None) -> None:
-        value = next(iter(self._statement(sql or "")[0].values()))
-        self.next_change_at = str(value) if value is not None else None
+        # as a number: rows carry timestamps in the local time of this process, whatever the session's zone is
+        micros = self._statement(f"select unix_micros((\n{sql}\n)) as next_change")[0]["next_change"]
+        instant = None if micros is None else datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=micros)
+        self.next_change_at = utc_text(instant) if instant else None
 
     # --- publishing
 
@@ -171,7 +184,7 @@ class MvRun:
         record = replace(
             self.plan.record,
             next_change_at=self.next_change_at,
-            ai_pending=self.ai.get("errors", 0) + self.ai.get("left_for_later", 0),
+            ai_pending=sum(self.ai.get(name, 0) for name in ("errors", "blocked", "left_for_later")),
         )
         with self._tagged({USER_METADATA: record.to_json(), **self._turn(base)}):
             rows = self._statement(sql)
