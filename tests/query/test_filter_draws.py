@@ -1,0 +1,84 @@
+"""Draws in filters, taken out and read back from the state table; the rest is refused with place and cure."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_mv.query.filter_draws import split_filter_draws
+from spark_mv.query.verdict import Level
+
+
+@pytest.mark.parametrize(
+    ("sql", "key", "draw_sql", "filtered_sql"),
+    [
+        (
+            "select id, x -- ü\nfrom t where rand() < 0.1 and x > 3",
+            ["id"],
+            "SELECT id AS `id`, rand() AS __mv_draw_0 -- ü\nfrom t where TRUE and x > 3",
+            "select id, x -- ü\nfrom t, (SELECT `id` AS __mv_key_0, __mv_draw_0 FROM s.m__state) AS __mv_state "
+            "where (__mv_state.__mv_draw_0 < 0.1 and x > 3) AND (id) <=> __mv_state.__mv_key_0",
+        ),
+        (
+            "select * from t where rand() < 0.1 or x > 3",
+            ["id"],
+            "SELECT `id` AS `id`, rand() AS __mv_draw_0 from t where TRUE",
+            "select * EXCEPT (__mv_key_0, __mv_draw_0) from t, (SELECT `id` AS __mv_key_0, __mv_draw_0 "
+            "FROM s.m__state) AS __mv_state where (__mv_state.__mv_draw_0 < 0.1 or x > 3) "
+            "AND (`id`) <=> __mv_state.__mv_key_0",
+        ),
+        (
+            "with a as (select * from t) select o.id as `k 1`, b.n from a o left join b on b.i = o.id "
+            "where x > 2 and floor(rand(3) * 10) in (1, 2) and uuid() > 'b' order by 1",
+            ["k 1", "n"],
+            "WITH a as (select * from t) SELECT o.id AS `k 1`, b.n AS `n`, rand(3) AS __mv_draw_0, "
+            "uuid() AS __mv_draw_1 from a o left join b on b.i = o.id where x > 2 and TRUE and TRUE",
+            "with a as (select * from t) select o.id as `k 1`, b.n from a o left join b on b.i = o.id, "
+            "(SELECT `k 1` AS __mv_key_0, `n` AS __mv_key_1, __mv_draw_0, __mv_draw_1 FROM s.m__state) AS __mv_state "
+            "where (x > 2 and floor(__mv_state.__mv_draw_0 * 10) in (1, 2) and __mv_state.__mv_draw_1 > 'b') "
+            "AND (o.id) <=> __mv_state.__mv_key_0 AND (b.n) <=> __mv_state.__mv_key_1 order by 1",
+        ),
+    ],
+)
+def test_draws_are_taken_out(sql: str, key: list[str], draw_sql: str, filtered_sql: str) -> None:
+    found = split_filter_draws(sql, key, "s.m__state")
+    assert found is not None and found.reason == ""
+    assert found.draw_sql == draw_sql
+    assert found.filtered_sql == filtered_sql
+
+
+def test_draws_in_the_select_list_are_not_filters() -> None:
+    assert split_filter_draws("select id, rand() as r from t where x > 1", ["id"], "s") is None
+    assert split_filter_draws("select id from t where upper(x) in ('a') and not (y)", ["id"], "s") is None
+
+
+def test_unknown_functions_draw_until_declared() -> None:
+    sql = "select id from t where my_udf(x) > 1"
+    found = split_filter_draws(sql, ["id"], "s")
+    assert found is not None and found.draws == ("my_udf(x)",)
+    assert split_filter_draws(sql, ["id"], "s", {"my_udf": Level.DETERMINISTIC}) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "place", "words"),
+    [
+        ("select id from t\nwhere x in (select y from z where rand() < 1)", (2, 35), "a subquery"),
+        ("with a as (select id from t where rand() < 1) select id from a", (1, 35), "the CTE a"),
+        ("select id from (select id from t where rand() < 1) a", (1, 40), "a subquery"),
+        ("select id, count(*) from t group by id having rand() > 0", (1, 47), "HAVING"),
+        ("select id from a join b on rand() < 1", (1, 28), "JOIN ON"),
+        ("select x as id, count(*) as c from t where rand() < 1 group by x", (1, 44), "GROUP BY"),
+        ("select distinct id from t where rand() < 1", (1, 33), "DISTINCT"),
+        ("select max(x) as id from t where rand() < 1", (1, 34), "an aggregate"),
+        ("select id from t where rand() < 1 union all select id from u", (1, 24), "set operation"),
+        ("select x from t where rand() < 1", (1, 23), "unique_key column id is not found"),
+        ("select a.*, b.* from a join b on a.i = b.i where rand() < 1", (1, 50), "unique_key column id is not found"),
+        ("select uuid() as id from t where rand() < 1", (1, 34), "itself drawn"),
+        ("select row_number() over (order by x) as id from t where rand() < 1", (1, 58), "not computed from a row"),
+        ("select upper(a) as b, b || 'x' as id from t where rand() < 1", (1, 51), "output column b"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_its_place(sql: str, place: tuple[int, int], words: str) -> None:
+    found = split_filter_draws(sql, ["id"], "s.m__state")
+    assert found is not None
+    assert (found.draw_sql, found.filtered_sql) == (None, None)
+    assert words in found.reason and (found.line, found.column) == place
