@@ -62,7 +62,9 @@ class Endpoint:
         self._server.shutdown()
         self._server.server_close()
 
-    def respond(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, dict[str, str], bytes] | None:
+    def respond(
+        self, path: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> tuple[int, dict[str, str], bytes] | None:
         """Status, headers and body of the reply; None hangs up without one."""
         text = json.dumps(body.get("input")) if "embeddings" in path else body["messages"][-1]["content"]
         if "could not be used" in text:
@@ -83,7 +85,9 @@ class Endpoint:
             with self._lock:
                 self._at_once -= 1
 
-    def _reply(self, path: str, body: dict[str, Any], headers: dict[str, str], text: str, number: int) -> tuple[int, dict[str, str], bytes] | None:
+    def _reply(
+        self, path: str, body: dict[str, Any], headers: dict[str, str], text: str, number: int
+    ) -> tuple[int, dict[str, str], bytes] | None:
         b = self.behaviour
         time.sleep(b.seconds)
         again = number <= b.failures
@@ -117,7 +121,11 @@ class Endpoint:
             with self._lock:
                 self.seen.answered[text] += 1
         usage = {"prompt_tokens": -(-len(text) // 4), "completion_tokens": -(-len(content) // 4)}
-        choice = {"index": 0, "finish_reason": "length" if cut else "stop", "message": {"role": "assistant", "content": content}}
+        choice = {
+            "index": 0,
+            "finish_reason": "length" if cut else "stop",
+            "message": {"role": "assistant", "content": content},
+        }
         return _json(200, {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})
 
 

@@ -117,7 +117,9 @@ def test_the_key_is_nowhere_to_be_seen(bench: Bench, warehouse: Path, caplog: An
         "query plan": str(bench.rows(f"EXPLAIN EXTENDED {plan.sql}")),
         "conf": str(bench.rows("SET -v")),
         "files": "".join(
-            f.read_bytes().decode("utf-8", "ignore") for f in warehouse.parent.rglob("*") if f.is_file() and f.stat().st_size < 1 << 24
+            f.read_bytes().decode("utf-8", "ignore")
+            for f in warehouse.parent.rglob("*")
+            if f.is_file() and f.stat().st_size < 1 << 24
         ),
     }
     assert [where for where, text in seen.items() if SECRET in text] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -129,9 +130,9 @@ def _query(request: Any) -> list[dict[str, Any]]:
 
 
 def _filled(prompt: str, row: Mapping[str, Any]) -> str:
-    for name, value in row.items():  # not str.format: a prompt may hold JSON
-        prompt = prompt.replace("{" + name + "}", str(value))
-    return prompt
+    # one pass, so that a value is never a template; not str.format, because a prompt may hold JSON
+    names = "|".join(re.escape(name) for name in row)
+    return re.sub("{(" + names + ")}", lambda found: str(row[found[1]]), prompt)
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

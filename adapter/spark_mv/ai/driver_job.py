@@ -1,0 +1,134 @@
+"""The same job without Python on the engine (Thrift server, warehouses): the driver asks, page by page, in bounded memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from spark_mv.ai.job import Progress, estimate, no_provider, timestamp
+from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.pending import counts_sql, pending_sql
+from spark_mv.ai.results import COLUMNS
+from spark_mv.ai.settings import AiConfigError, AiSettings
+from spark_mv.ai.work import build_job, endpoint_lock, note_use, with_shares
+from spark_mv.ai.worker import PartitionJob
+from spark_mv.query.ai_calls import AiCall
+from spark_mv.query.ai_calls_keys import quote
+
+Execute = Callable[[str], Sequence[Sequence[Any]]]  # runs a statement, gives its rows (none for an INSERT)
+_PAGE = 500  # requests held at a time, and rows of one INSERT
+
+
+def run_ai_round_on_driver(
+    execute: Execute,
+    calls: Sequence[AiCall],
+    *,
+    settings: AiSettings,
+    results_table: str,
+    invocation_id: str,
+    max_calls: int | None = None,
+    spent: AiOutcome | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> AiOutcome:
+    """As run_ai_round, over plain SQL: a page of missing requests, their answers, one INSERT, the next page.
+
+    Answered requests drop out of the next page's look-up, failed ones by their place in the order.
+    """
+    if not calls:
+        return AiOutcome()
+    if not settings.configured:
+        raise AiConfigError(no_provider(calls))
+    spent = spent or AiOutcome()
+    with endpoint_lock(settings):
+        begun = time.time()
+        rows = execute(counts_sql(calls, results_table, settings, timestamp(begun)))
+        counts = {str(state): int(number) for state, number, _ in rows}
+        missing = counts.get("missing", 0)
+        budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.calls)
+        total = min(n for n in (missing, budget, max_calls) if n is not None)
+        done = AiOutcome()
+        deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
+        job = build_job(calls, settings, invocation_id)
+        order = "old_at NULLS FIRST, result_key"
+        while done.calls < total:
+            size = min(_PAGE, total - done.calls)
+            pending = pending_sql(calls, results_table, settings, timestamp(begun))
+            # what this run has asked is in the table: an error of it must not come back on the next page
+            asked = f"SELECT result_key FROM {results_table} WHERE invocation_id = {quote(invocation_id)} AND status <> 'stale'"
+            page = execute(
+                f"SELECT p.result_key, p.request, p.site FROM ({pending}) AS p LEFT ANTI JOIN ({asked} AND called_at >= "
+                f"timestamp '{timestamp(begun)}') AS a ON a.result_key = p.result_key "
+                f"WHERE p.state = 'missing' ORDER BY p.{order} LIMIT {size}"
+            )
+            if not page:
+                break
+            outcome = _ask_page(execute, page, with_shares(job, settings, 1, spent + done, deadline), results_table)
+            note_use(settings)
+            done += outcome
+            if on_progress:
+                rate = done.calls / max(time.time() - begun, 1e-9)
+                left = (total - done.calls) / rate if rate else None
+                on_progress(Progress(done.calls, total, done.errors, done.cost, rate, left))
+            if outcome.left_for_later:
+                break
+    return AiOutcome(
+        requested=sum(counts.values()),
+        reused=counts.get("reused", 0),
+        blocked=counts.get("blocked", 0),
+        calls=done.calls,
+        ok=done.ok,
+        null_answers=done.null_answers,
+        errors=done.errors,
+        left_for_later=missing - done.calls,
+        input_tokens=done.input_tokens,
+        output_tokens=done.output_tokens,
+        cost=done.cost,
+        error_classes=done.error_classes,
+        message=done.message,
+    )
+
+
+def count_ai_round_on_driver(
+    execute: Execute, calls: Sequence[AiCall], *, settings: AiSettings, results_table: str
+) -> AiOutcome:
+    """As count_ai_round, over plain SQL."""
+    if not calls:
+        return AiOutcome()
+    rows = execute(counts_sql(calls, results_table, settings, timestamp(time.time())))
+    return estimate([tuple(r) for r in rows], settings)
+
+
+def _ask_page(execute: Execute, page: Sequence[Sequence[Any]], job: PartitionJob, results_table: str) -> AiOutcome:
+    asker = job.asker(job.shares[0])
+    pending = [(str(key), str(request), int(site)) for key, request, site in page]
+    done, rows = AiOutcome(), []
+    for key, site, request, outcome in job.answer_all(pending, asker):
+        if not outcome.attempts:
+            done += AiOutcome(left_for_later=1, message=outcome.error or "")
+            continue
+        row = job.row(key, site, request, outcome)
+        rows.append("(" + ", ".join(_sql(v, kind) for v, (_, kind, _) in zip(row, COLUMNS, strict=True)) + ")")
+        failed = outcome.error_class is not None
+        done += AiOutcome(
+            calls=1,
+            ok=int(not failed),
+            errors=int(failed),
+            null_answers=int(not failed and outcome.value is None),
+            input_tokens=outcome.input_tokens,
+            output_tokens=outcome.output_tokens,
+            cost=float(row[13]),
+            error_classes={outcome.error_class: 1} if outcome.error_class else {},
+        )
+    if rows:
+        execute(f"INSERT INTO {results_table} VALUES\n" + ",\n".join(rows))
+    return done
+
+
+def _sql(value: Any, kind: str) -> str:
+    if value is None:
+        return f"cast(NULL AS {kind})"
+    if isinstance(value, datetime):
+        return f"timestamp '{timestamp(value.timestamp())}'"
+    return quote(value) if isinstance(value, str) else f"cast({value!r} AS {kind})"

@@ -1,0 +1,97 @@
+"""Statements over the result table: asking again, removing what nobody refers to, seeing who answered what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spark_mv.ai.pending import requests_sql
+from spark_mv.ai.results import COLUMNS
+from spark_mv.query.ai_calls import AiCall
+from spark_mv.query.ai_calls_keys import quote
+
+
+def recompute_sql(
+    results_table: str, invocation_id: str, *, errors_only: bool = False, where: str | None = None
+) -> str:
+    """Marks answers as stale, so that the next run asks again; until then the old answers stay visible.
+
+    `where` is a condition over the result table's columns. `errors_only` takes the inputs whose newest row is an
+    error, also those whose next_retry_at is not reached. A mark is a row: the table is only ever appended to.
+    """
+    newest = "result_key, function, arguments_hash, model, model_version, identity_hash"
+    given = {
+        **{name: name for name in newest.split(", ")},
+        "status": "'stale'",
+        "called_at": "current_timestamp()",
+        "invocation_id": quote(invocation_id),
+    }
+    columns = ", ".join(f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS)
+    wanted = "max_by(status, called_at) = 'error'" if errors_only else "max_by(status, called_at) <> 'stale'"
+    condition = f"\n  WHERE {where}" if where else ""
+    return (
+        f"INSERT INTO {results_table}\nSELECT {columns}\nFROM (\n  SELECT {newest}\n  FROM {results_table}{condition}\n"
+        f"  GROUP BY {newest}\n  HAVING {wanted}\n)"
+    )
+
+
+def prune_sql(results_table: str, calls: Sequence[AiCall], older_than: str) -> str:
+    """Removes rows that were written before `older_than` (a timestamp's text) and that no request of these calls
+    refers to, neither by this model nor, by its arguments, for any other model.
+
+    The calls must be those of all models of the schema, in all rounds: what is not among them is deleted. A MERGE,
+    because Delta takes no subquery in DELETE.
+    """
+    old = f"called_at < timestamp {quote(older_than)}"
+    if calls:
+        used = f"SELECT DISTINCT sha2(request, 256) AS arguments_hash FROM ({requests_sql(calls)}) AS __mv_q"
+        rows = f"(SELECT * FROM {results_table} WHERE {old}) AS r LEFT ANTI JOIN ({used}) AS u ON u.arguments_hash = r.arguments_hash"
+    else:
+        rows = f"(SELECT * FROM {results_table} WHERE {old}) AS r"
+    return (
+        f"MERGE INTO {results_table} AS t\nUSING (SELECT DISTINCT r.arguments_hash AS gone FROM {rows}) AS s\n"
+        f"ON t.arguments_hash = s.gone AND t.{old}\nWHEN MATCHED THEN DELETE"
+    )
+
+
+def errors_view_sql(view: str, results_table: str) -> str:
+    """`errors by class`: inputs whose newest row is an error."""
+    return (
+        f"CREATE OR REPLACE VIEW {view} AS\nSELECT error_class, function, model, model_version, count(*) AS inputs,\n"
+        "  max_by(error, called_at) AS newest_error, max(called_at) AS newest_at, min(next_retry_at) AS next_retry_at\n"
+        "FROM (\n  SELECT result_key, function, model, model_version, max(called_at) AS called_at,\n"
+        "    max_by(status, called_at) AS status, max_by(error_class, called_at) AS error_class,\n"
+        "    max_by(error, called_at) AS error, max_by(next_retry_at, called_at) AS next_retry_at\n"
+        f"  FROM {results_table}\n  GROUP BY ALL\n)\nWHERE status = 'error'\nGROUP BY ALL"
+    )
+
+
+def costs_view_sql(view: str, results_table: str) -> str:
+    """`cost by model and run`."""
+    return (
+        f"CREATE OR REPLACE VIEW {view} AS\nSELECT invocation_id, function, model, model_version, count(*) AS calls,\n"
+        "  count_if(status = 'error') AS errors, sum(attempts) AS attempts, sum(input_tokens) AS input_tokens,\n"
+        "  sum(output_tokens) AS output_tokens, sum(cost) AS cost, min(called_at) AS first_at, max(called_at) AS last_at\n"
+        f"FROM {results_table}\nWHERE status <> 'stale'\nGROUP BY ALL"
+    )
+
+
+def provenance_sql(calls: Sequence[AiCall], results_table: str) -> str:
+    """`which rows are still on the old model`: for every input of a model, who gave the answer that it shows.
+
+    Columns: function, line (of the call), request, result_key, state (`current`, `old model`, `error`, `missing`),
+    model, model_version, called_at. Join it to the model's table by the arguments, or count it by state.
+    """
+    parts = []
+    for call in calls:
+        mine = f"identity_hash = {quote(call.identity_hash)}"
+        ok = f"SELECT * FROM {results_table} WHERE function = {quote(call.function)} AND status <> 'stale'"
+        best = f"struct(status = 'ok', {mine}, called_at)"
+        parts.append(
+            f"SELECT q.function, {call.line} AS line, q.request, q.result_key,\n"
+            f"  CASE WHEN max_by(status, {best}) IS NULL THEN 'missing' WHEN max_by(status, {best}) = 'error' THEN 'error'\n"
+            f"    WHEN max_by({mine}, {best}) THEN 'current' ELSE 'old model' END AS state,\n"
+            f"  max_by(model, {best}) AS model, max_by(model_version, {best}) AS model_version,\n"
+            f"  max_by(called_at, {best}) AS called_at\nFROM ({call.request_sql}) AS q\n"
+            f"LEFT JOIN ({ok}) AS r ON r.arguments_hash = sha2(q.request, 256)\nGROUP BY q.function, q.request, q.result_key"
+        )
+    return "\nUNION ALL\n".join(parts)

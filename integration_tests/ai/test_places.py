@@ -1,0 +1,71 @@
+"""Every place where an AI call may stand, on real Spark: the rewritten query against the query over a plain function.
+
+The scripted provider answers `ai_gen: <prompt>`, which plain SQL can say, too: `concat('ai_gen: ', x)`. So each query
+has an oracle: itself with the calls replaced by that expression.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from integration_tests.ai.conftest import Bench
+
+# ai_gen(x) and nothing else; GEN(x) marks the call in the queries below. The number is that of the calls to make.
+QUERIES = [
+    ("SELECT *, GEN(t) AS k FROM {s}.src", 2),
+    ("SELECT id FROM {s}.src WHERE GEN(t) = 'ai_gen: a' AND id > 1", 2),
+    ("SELECT CASE WHEN id > 2 THEN GEN(t) ELSE u END AS k FROM {s}.src", 1),
+    ("SELECT GEN(t) AS k, count(*) AS n FROM {s}.src GROUP BY GEN(t)", 2),
+    ("SELECT GEN(t) AS k, count(*) AS n FROM {s}.src GROUP BY k HAVING count(*) > 1", 2),
+    ("SELECT GEN(t) AS k, count(*) AS n FROM {s}.src GROUP BY ALL", 2),
+    ("SELECT count(*) AS n FROM {s}.src GROUP BY GEN(t)", 2),
+    ("SELECT count(DISTINCT GEN(t)) AS n, max(GEN(u)) AS m FROM {s}.src", 6),
+    ("SELECT u, GEN(array_join(sort_array(collect_list(t)), ' ')) AS k, count(*) AS n FROM {s}.src GROUP BY u", 3),
+    ("SELECT coalesce(GEN(max(t)), '-') || u || count(*) AS k FROM {s}.src GROUP BY u", 2),
+    ("SELECT u FROM {s}.src GROUP BY u HAVING GEN(max(t)) = 'ai_gen: a'", 2),
+    ("SELECT *, GEN(lag(t) OVER (ORDER BY id)) AS p FROM {s}.src", 2),
+    ("SELECT id, sum(id) OVER (PARTITION BY GEN(t)) AS p FROM {s}.src", 2),
+    ("SELECT id, upper(t) AS tt, GEN(tt) AS k, k || '!' AS l FROM {s}.src", 2),
+    ("SELECT id, GEN(GEN(t)) AS k FROM {s}.src", 4),
+    ("SELECT a.id, b.id AS other FROM {s}.src a JOIN {s}.src b ON GEN(a.t) = GEN(b.t)", 2),
+    ("SELECT * FROM {s}.src a LEFT JOIN {s}.src b ON GEN(a.t) = concat('ai_gen: ', b.t)", 2),
+    (
+        "SELECT a.id, b.id AS other FROM {s}.src a JOIN {s}.src b ON GEN(concat(a.t, b.u)) > 'ai_gen: ay' AND a.id < 3",
+        8,
+    ),
+    ("WITH c AS (SELECT id, t, GEN(t) AS k FROM {s}.src) SELECT id, k FROM c WHERE id > 2", 1),
+    ("WITH c AS (SELECT id, u, GEN(t) AS k FROM {s}.src) SELECT GEN(u) AS v FROM c WHERE k = 'ai_gen: b'", 3),
+    ("WITH c AS (SELECT *, GEN(t) AS k FROM {s}.src) SELECT a.k, b.id FROM c a JOIN c b USING (id) WHERE a.id > 3", 2),
+    ("SELECT q.k FROM (SELECT id, GEN(t) AS k FROM {s}.src) q JOIN {s}.src r USING (id) WHERE r.u = 'x'", 1),
+    ("SELECT GEN(t) AS k FROM {s}.src WHERE id < 3 UNION ALL SELECT GEN(u) FROM {s}.src WHERE id = 1", 3),
+    ("SELECT id FROM {s}.src o WHERE EXISTS (SELECT 1 FROM {s}.src i WHERE i.id = o.id AND GEN(i.t) = 'ai_gen: a')", 2),
+    ("SELECT id FROM {s}.src WHERE id IN (SELECT id FROM {s}.src WHERE GEN(t) = 'ai_gen: a' AND id < 3)", 2),
+    ("SELECT id, e FROM {s}.src LATERAL VIEW explode(split(GEN(t), ' ')) x AS e", 2),
+    ("SELECT DISTINCT GEN(t) AS k FROM {s}.src ORDER BY k LIMIT 2", 2),
+    ("SELECT status, GEN(value) AS k FROM (SELECT t AS value, u AS status FROM {s}.src)", 2),
+    ("SELECT GEN('it''s; \"x\" \\\\ ü') AS k -- GEN(u) in a comment", 1),
+]
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("asked")
+
+
+@pytest.mark.parametrize(("sql", "calls"), QUERIES)
+def test_the_answers_stand_where_the_calls_stood(bench: Bench, sql: str, calls: int) -> None:
+    bench.table(
+        "src", "id INT, t STRING, u STRING", "(1, 'a', 'x')", "(2, 'b', 'y')", "(3, 'a', 'z')", "(4, NULL, 'w')"
+    )
+    outcome, rows = bench.run(sql.replace("GEN(", "ai_gen("), bench.settings())
+    plain = sql
+    while (found := re.search(r"GEN\(", plain)) is not None:
+        plain = plain[: found.start()] + "concat('ai_gen: ', " + plain[found.end() :]
+    expected = bench.rows(plain)
+    assert sorted(rows, key=repr) == sorted(expected, key=repr)
+    assert (outcome.calls, outcome.errors) == (calls, 0)
+    columns = bench.spark.sql(bench.plan(sql.replace("GEN(", "ai_gen("), bench.settings()).sql).columns
+    if "AS n FROM" not in sql:
+        assert columns == bench.spark.sql(plain.replace("{s}", bench.schema)).columns

@@ -1,0 +1,60 @@
+"""The ai block: errors are collected, near words named, secrets unseen."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from spark_mv.ai.secret import Secret
+from spark_mv.ai.settings import AiConfigError, AiSettings
+
+
+def test_every_error_is_in_one_list() -> None:
+    with pytest.raises(AiConfigError) as caught:
+        AiSettings.from_config(
+            {"provider": "opnai", "concurency": 3, "timeout_seconds": "soon", "max_attempts": 0},
+            {"api_key": "x", "on_model_change": "recompte"},
+        )
+    text = str(caught.value)
+    for part in (
+        "(did you mean 'openai'?)",
+        "'concurency' (did you mean 'concurrency'?)",
+        "timeout_seconds must be a number",
+        "max_attempts must be more than 0",
+        "config(ai=…) may not set api_key",
+        "(did you mean 'recompute'?)",
+    ):
+        assert part in text
+    assert text.count("\n  - ") == 6
+
+
+def test_openai_needs_key_and_model() -> None:
+    with pytest.raises(AiConfigError, match=r"(?s)needs api_key.*needs model"):
+        AiSettings.from_config({"provider": "openai", "api_key": ""}, None)
+
+
+def test_the_models_block_wins() -> None:
+    settings = AiSettings.from_config({"provider": "local", "max_ai_calls": 5}, {"max_ai_calls": "7"})
+    assert settings.max_ai_calls == 7
+    assert settings.keep_old
+
+
+def test_secrets_have_no_text() -> None:
+    settings = AiSettings.from_config({"provider": "openai", "model": "m", "api_key": "sk-1"})
+    assert "sk-1" not in f"{settings!r} {settings} {settings.api_key} {settings.for_provider()!r}"
+    assert pickle.loads(pickle.dumps(settings.api_key)) == Secret("sk-1")
+
+
+def test_local_models_name_themselves() -> None:
+    identity = AiSettings.from_config({"provider": "local"}).identity()
+    assert identity.models["ai_analyze_sentiment"] == ("vaderSentiment", "3.3.2")
+
+
+def test_functions() -> None:
+    block = {"urgency": {"prompt": "{content}?", "returns": "INT"}}
+    (function,) = AiSettings.from_config({"provider": "scripted", "functions": block}).functions
+    assert (function.name, function.returns) == ("urgency", "INT")
+    for wrong, message in (({"ai_gen": {"prompt": "x"}}, "built-in"), ({"f": {"promt": "x"}}, "did you mean 'prompt'")):
+        with pytest.raises(AiConfigError, match=message):
+            AiSettings.from_config({"functions": wrong})

@@ -1,0 +1,136 @@
+"""One final outcome per request: retries, halving, budgets, cooldown; a provider in memory, no clock asserted."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+
+from spark_mv.ai.asking import GIVE_UP_AFTER, Asker
+from spark_mv.ai.limits import Limits, Share, interval, part
+from spark_mv.ai.protocol import Answer, ProviderError, Request
+
+
+def ask(text: str) -> Request:
+    return Request("ai_gen", {"prompt": text})
+
+
+class Fake:
+    """Fails as the text says: `kind:times` fails so often, `kind` always; counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        self.complaints: list[str | None] = []
+
+    def batch_size(self, request: Request) -> int:
+        return 4
+
+    def answer(self, requests: Sequence[Request]) -> list[Answer]:
+        for request in requests:
+            text = str(request.row["prompt"])
+            self.asked[text] += 1
+            self.complaints.append(request.complaint)
+            kind, _, times = text.partition(":")
+            if kind == "bug":
+                raise KeyError("oops")
+            if kind != "fine" and (not times or self.asked[text] <= int(times)):
+                raise ProviderError(kind, text, retry_after=0.0, spent=(3, 1) if kind == "invalid_answer" else (0, 0))
+        return [Answer(f"<{r.row['prompt']}>", None, 10, 2) for r in requests]
+
+
+def asker(share: Share | None = None, attempts: int = 3, **more: float) -> tuple[Asker, Fake]:
+    fake = Fake()
+    return Asker(fake, Limits(share or Share(concurrency=2)), max_attempts=attempts, **more), fake
+
+
+def test_transient_failures_are_retried_until_the_last_attempt() -> None:
+    one, fake = asker()
+    assert [o.value for o in one.ask([ask("server:2")])] == ["<server:2>"]
+    (lost,) = one.ask([ask("timeout")])
+    assert (lost.error_class, lost.attempts, fake.asked["timeout"]) == ("timeout", 3, 3)
+
+
+def test_a_refusal_is_final() -> None:
+    one, fake = asker()
+    (lost,) = one.ask([ask("refused")])
+    assert (lost.error_class, lost.attempts, fake.asked["refused"]) == ("refused", 1, 1)
+
+
+def test_one_bad_input_fails_alone() -> None:
+    one, _ = asker()
+    texts = ["fine:1", "refused", "fine:2", "bug"]
+    out = one.ask([ask(t) for t in texts])
+    assert [o.error_class for o in out] == [None, "refused", None, "provider_bug"]
+
+
+def test_a_bad_reply_is_asked_again_once_with_the_complaint_and_both_are_paid() -> None:
+    one, fake = asker(attempts=5)
+    (good,) = one.ask([ask("invalid_answer:1")])
+    assert (good.value, good.attempts, good.input_tokens, good.output_tokens) == ("<invalid_answer:1>", 2, 13, 3)
+    assert fake.complaints == [None, "invalid_answer:1"]
+    (bad,) = one.ask([ask("invalid_answer")])
+    assert (bad.error_class, bad.attempts, bad.input_tokens) == ("invalid_answer", 2, 6)
+
+
+def test_a_wrong_key_ends_the_questions() -> None:
+    one, fake = asker()
+    assert one.ask([ask("auth")])[0].attempts == 1
+    (left,) = one.ask([ask("fine")])
+    assert (left.error_class, left.attempts, fake.asked["fine"]) == ("auth", 0, 0)
+
+
+def test_an_endpoint_that_is_down_is_left_alone() -> None:
+    one, fake = asker(attempts=1)
+    for number in range(GIVE_UP_AFTER):
+        assert one.ask([ask(f"connection:{9 + number}")])[0].attempts == 1
+    assert one.ask([ask("fine")])[0].attempts == 0
+    assert fake.asked["fine"] == 0
+
+
+def test_the_budget_is_never_passed() -> None:
+    one, fake = asker(Share(concurrency=1, tokens=40))
+    out = [one.ask([ask(f"fine:{n}")])[0] for n in range(6)]
+    spent = sum(o.input_tokens + o.output_tokens for o in out)
+    assert spent <= 40
+    assert [o.error_class for o in out] == [None, None, "budget", "budget", "budget", "budget"] or spent > 24
+    assert sum(fake.asked.values()) == sum(o.value is not None for o in out)
+
+
+def test_a_deadline_in_the_past_asks_nothing() -> None:
+    one, fake = asker(deadline=1.0)
+    assert one.ask([ask("fine")])[0].error_class == "deadline"
+    assert not fake.asked
+
+
+def test_no_more_at_once_than_the_share_allows() -> None:
+    limits, most, now = Limits(Share(concurrency=3)), 0, 0
+    lock, gate = threading.Lock(), threading.Event()
+
+    def work() -> None:
+        nonlocal most, now
+        limits.acquire(1, None)
+        with lock:
+            now += 1
+            most = max(most, now)
+            if now == 3:
+                gate.set()
+        gate.wait(5)
+        with lock:
+            now -= 1
+        limits.release(1, (0, 0))
+
+    threads = [threading.Thread(target=work) for _ in range(12)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert most == 3
+
+
+def test_shares_add_up_and_gaps_keep_the_minute() -> None:
+    for total, of in ((90, 4), (7, 3), (1, 1), (600, 16)):
+        shares = [part(total, n, of) or 0 for n in range(of)]
+        assert sum(shares) == total
+        for share in shares:
+            if share:
+                assert int(60.0 / interval(share)) + 1 <= share  # requests in a closed window of 60 s

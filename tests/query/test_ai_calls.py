@@ -1,0 +1,183 @@
+"""AI calls planned out of a SELECT: types, refusals with places, rounds, and which rows are asked about."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_mv.query.ai_calls import AiFunction, AiIdentity, AiPlan, plan_ai
+
+ME = AiIdentity(model="m", model_version="7")
+
+
+def plan(sql: str, **more: object) -> AiPlan:
+    return plan_ai(sql, results_table="`s`.`ai_results`", identity=ME, **more)  # type: ignore[arg-type]
+
+
+TYPES = [
+    ("ai_query('m', t)", "STRING"),
+    ("ai_query('text-embedding-3-small', t)", "ARRAY<FLOAT>"),
+    ("ai_query('m', t, returnType => 'INT')", "INT"),
+    ("ai_query(endpoint => 'm', request => named_struct('a', t))", "STRING"),
+    ("ai_query('m', t, responseFormat => 'STRUCT<a: INT, b: ARRAY<STRING>>')", "STRUCT<a: INT, b: ARRAY<STRING>>"),
+    ("ai_query('m', t, 'INT', false)", "STRUCT<result: INT, errorMessage: STRING, errorStatus: STRING>"),
+    ("ai_classify(t, ARRAY('a', 'b'))", "STRING"),
+    ('ai_classify(t, \'["a", "b"]\')', "VARIANT"),
+    ("ai_classify(t, '{\"a\": \"first\"}', MAP('multilabel', 'true'))", "VARIANT"),
+    ("ai_extract(t, ARRAY('who', 'the when'))", "STRUCT<`who`: STRING, `the when`: STRING>"),
+    ('ai_extract(t, \'{"x": {"type": "integer"}}\')', "VARIANT"),
+    ("ai_gen(t)", "STRING"),
+    ("ai_summarize(t)", "STRING"),
+    ("ai_summarize(t, 20)", "STRING"),
+    ("ai_translate(t, 'de')", "STRING"),
+    ("ai_similarity(t, u)", "FLOAT"),
+    ("AI_Analyze_Sentiment(t)", "STRING"),
+    ("ai_mask(t, ARRAY('person'))", "STRING"),
+    ("ai_fix_grammar(t)", "STRING"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind"), TYPES)
+def test_result_types(call: str, kind: str) -> None:
+    found = plan(f"SELECT {call} AS x FROM r")
+    assert found.errors == ()
+    assert [c.result_type for c in found.calls] == [kind]
+
+
+WRONG = [
+    ("ai_classify(t, ARRAY('a'))", "takes 2 to 20 labels, 1 given"),
+    ("ai_classify(t, ARRAY('a', 'a'))", "the same label twice"),
+    ("ai_classify(t, labels)", "needs its labels written out"),
+    ("ai_classify(t, '[1')", "not JSON"),
+    ("ai_classify(t)", "lacks labels"),
+    ("ai_gen(t, u)", "at most 1 arguments"),
+    ("ai_gen(prompt => t, prompt => u)", "twice"),
+    ("ai_gen(text => t)", "has no argument 'text'"),
+    ("ai_query(endpoint_column, t)", "needs the endpoint's name as a string"),
+    ("ai_query('m', t, returnType => 'STRNG<')", "no Spark type"),
+    ("ai_query('m', t, failOnError => 1)", "true or false"),
+    ("ai_summarize(t, -1)", "0 (no limit) or more"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG)
+def test_wrong_arguments_name_place_and_cure(call: str, message: str) -> None:
+    sql = f"SELECT id,\n  {call} AS x FROM r"
+    found = plan(sql)
+    assert found.sql == sql
+    assert found.rounds == ()
+    (error,) = found.errors
+    assert (error.code, error.line, error.column) == ("AI_WRONG_ARGUMENTS", 2, 3)
+    assert message in error.message
+
+
+PLACES = [
+    ("SELECT transform(a, x -> ai_gen(x)) AS y FROM r", "lambda"),
+    (
+        "WITH RECURSIVE c AS (SELECT ai_gen('x') AS t UNION ALL SELECT ai_gen(t) FROM c) SELECT * FROM c",
+        "recursive CTE",
+    ),
+    ("SELECT 1 FROM a LEFT JOIN b ON ai_similarity(a.x, b.y) > 0.5", "outer join over both sides"),
+    ("SELECT id FROM o WHERE EXISTS (SELECT 1 FROM i WHERE ai_gen(o.t) = i.t)", "from outside its subquery"),
+    ("SELECT ai_gen(lag(t) OVER (ORDER BY id)) AS k, * FROM r", "put it last"),
+]
+
+
+@pytest.mark.parametrize(("sql", "message"), PLACES)
+def test_unsupported_places_are_refused(sql: str, message: str) -> None:
+    found = plan(sql)
+    assert {e.code for e in found.errors} == {"AI_UNSUPPORTED_PLACE"}
+    assert message in found.errors[0].message
+    assert found.sql == sql
+
+
+def test_sql_without_calls_stays_as_it_is() -> None:
+    for sql in (
+        "SELECT 'ai_gen(x)' -- ai_gen(y)\nFROM r",
+        "SELECT ai_gen FROM r",
+        "SELECT x.ai_gen(1) FROM r",
+        "FROM r",
+        "",
+    ):
+        assert plan(sql) == AiPlan(sql)
+
+
+def test_text_around_calls_stays_verbatim() -> None:
+    sql = "select /*+ broadcast(r) */  id , -- the key\n   ai_gen( t )  as  `x y`  from r\n where id > 1 -- end"
+    rewritten = plan(sql).sql
+    assert rewritten.startswith("select /*+ broadcast(r) */  id , -- the key\n   (SELECT ")
+    assert rewritten.endswith(")  as  `x y`  from r\n where id > 1 -- end")
+
+
+def test_inner_calls_are_answered_first() -> None:
+    found = plan(
+        "SELECT ai_translate(ai_summarize(t), 'de') AS x, ai_gen(u) AS y FROM r WHERE ai_analyze_sentiment(t) = 'mixed'"
+    )
+    assert [[c.function for c in r] for r in found.rounds] == [
+        ["ai_analyze_sentiment"],
+        ["ai_summarize", "ai_gen"],
+        ["ai_translate"],
+    ]
+
+
+def test_only_rows_that_can_need_an_answer_are_asked_about() -> None:
+    found = plan("SELECT ai_gen(t) AS x FROM r WHERE day > '2026-01-01' AND ai_gen(u) = 'a' AND (b OR c)")
+    filter_call, select_call = found.calls
+    assert filter_call.request_sql.count("WHERE (day > '2026-01-01') AND ((b OR c))") == 1
+    assert "`s`.`ai_results`" not in filter_call.request_sql
+    assert "`s`.`ai_results`" in select_call.request_sql
+
+
+def test_filters_outside_the_cte_hold_back_requests() -> None:
+    found = plan(
+        "WITH c AS (SELECT id, ai_gen(t) AS k FROM r), d AS (SELECT * FROM c) SELECT k FROM d WHERE id > 5 AND k <> 'x'"
+    )
+    (call,) = found.calls
+    assert "WHERE (id > 5)" in call.request_sql
+    assert "k <> 'x'" not in call.request_sql
+
+
+def test_calls_that_filter_each_other_do_not_wait_in_a_circle() -> None:
+    found = plan(
+        "WITH c AS (SELECT ai_gen(t) AS a, ai_gen(u) AS b FROM r) SELECT * FROM c WHERE a = 'x' AND b = 'y' AND ai_gen(a) = 'z'"
+    )
+    assert found.errors == ()
+    assert [len(r) for r in found.rounds] == [2, 1]
+
+
+def test_star_gains_no_column() -> None:
+    rewritten = plan("SELECT *, 1 AS one FROM r ORDER BY ai_gen(t)").sql
+    assert "* EXCEPT (__mv_a1), 1 AS one" in rewritten
+
+
+def test_positions_are_those_of_the_users_text() -> None:
+    (call,) = plan("SELECT u,\n  count(*) AS n,\n    ai_gen(max(t)) AS x FROM r GROUP BY u").calls
+    assert (call.line, call.column) == (3, 5)
+
+
+def test_the_key_covers_model_version_parameters_and_nothing_else() -> None:
+    sql = "SELECT ai_gen(t) AS x, other FROM r"
+
+    def hashes(identity: AiIdentity, text: str = sql) -> str:
+        return plan_ai(text, results_table="x", identity=identity).calls[0].identity_hash
+
+    assert hashes(ME) == hashes(AiIdentity("m", "7"), "SELECT 1, ai_gen(z) AS y FROM q WHERE a")
+    different = {
+        hashes(i)
+        for i in (
+            ME,
+            AiIdentity("m"),
+            AiIdentity("n", "7"),
+            AiIdentity("m", "8"),
+            AiIdentity("m", "7", {"temperature": 0}),
+        )
+    }
+    assert len(different) == 5
+
+
+def test_declared_functions() -> None:
+    sql = "SELECT urgency(title, body) AS u FROM r"
+    functions = [AiFunction("urgency", "INT", ("title", "body"), "How urgent is {title}: {body}?", "small", "2")]
+    (call,) = plan(sql, functions=functions).calls
+    assert (call.function, call.result_type, call.model, call.model_version) == ("urgency", "INT", "small", "2")
+    assert "takes 2 argument(s)" in plan("SELECT urgency(x) FROM r", functions=functions).errors[0].message
+    assert plan(sql) == AiPlan(sql)
