@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from integration_tests.ai.endpoint import Behaviour, Endpoint, most_in_any_window
 
 SECRET = "sk-planted-3b9e8a11"

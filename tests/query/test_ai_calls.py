@@ -149,6 +149,12 @@ def test_star_gains_no_column() -> None:
     assert "* EXCEPT (__mv_a1), 1 AS one" in rewritten
 
 
+def test_a_group_key_that_is_selected_stays_one_expression() -> None:
+    rewritten = plan("SELECT ai_gen(t) AS k, count(*) AS n FROM r GROUP BY AI_GEN( t )").sql
+    assert "LATERAL" not in rewritten
+    assert "LATERAL" in plan("SELECT count(*) AS n FROM r GROUP BY ai_gen(t)").sql
+
+
 def test_positions_are_those_of_the_users_text() -> None:
     (call,) = plan("SELECT u,\n  count(*) AS n,\n    ai_gen(max(t)) AS x FROM r GROUP BY u").calls
     assert (call.line, call.column) == (3, 5)

@@ -54,7 +54,8 @@ class Places:
         return grouped and not selected
 
     def _text(self, parsed: ParsedCall) -> str:
-        return " ".join(self.text.text(parsed.call.span).split())
+        first, end = self.text.token_range(parsed.call.span)  # tokens: blanks and comments make no difference
+        return " ".join([parsed.function, *(t.text for t in self.text.tokens[first + 1 : end])])
 
     def _around(self, parsed: ParsedCall) -> list[ParsedCall]:
         """The calls that have this one among their arguments, in the same block."""

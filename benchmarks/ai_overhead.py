@@ -1,0 +1,113 @@
+"""What the AI job costs besides the model's own time.
+
+    python benchmarks/ai_overhead.py [--calls 2000] [--results 10000000]
+
+1. Overhead per 1,000 calls: a provider that answers at once, through the whole job (distinct, anti-join, executors, append).
+2. The same through HTTP, to an endpoint on loopback.
+3. A run with nothing new to ask.
+4. Look-ups in a result table of `--results` answers: a small change (1,000 rows) and as many rows as there are results / 10.
+
+Seconds of one run on this machine; the first numbers include the JVM's warm-up, so each is taken twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "adapter"), str(ROOT)]
+
+from integration_tests.ai.endpoint import Endpoint  # noqa: E402
+
+from spark_mv.ai.job import run_ai_round  # noqa: E402
+from spark_mv.ai.results import COLUMNS, create_sql  # noqa: E402
+from spark_mv.ai.settings import AiSettings  # noqa: E402
+from spark_mv.query.ai_calls import plan_ai  # noqa: E402
+from spark_mv.spark.session import open_session  # noqa: E402
+
+
+def timed(what: str, action: Callable[[], Any], calls: int = 0) -> Any:
+    begun = time.perf_counter()
+    out = action()
+    seconds = time.perf_counter() - begun
+    per = f", {1000 * seconds / calls:6.2f} s per 1,000 calls" if calls else ""
+    print(f"{what:60s} {seconds:7.2f} s{per}", flush=True)
+    return out
+
+
+def run(spark: Any, sql: str, settings: AiSettings) -> Any:
+    plan = plan_ai(sql, results_table="ai_results", identity=settings.identity())
+    outcomes = [
+        run_ai_round(spark, calls, settings=settings, results_table="ai_results", invocation_id="bench")
+        for calls in plan.rounds
+    ]
+    return outcomes, plan.sql
+
+
+def overhead(spark: Any, calls: int) -> None:
+    local = AiSettings.from_config({"provider": "scripted", "concurrency": 16})
+    for number in (1, 2):
+        sql = f"SELECT ai_summarize(concat('text {number} ', id)) AS s FROM range({calls})"
+        timed(f"scripted provider, {calls:,} calls", lambda sql=sql: run(spark, sql, local), calls)
+        timed("the same again: nothing to ask", lambda sql=sql: run(spark, sql, local))
+    with Endpoint() as endpoint:
+        config = {"provider": "openai", "base_url": endpoint.url, "model": "m", "api_key": "none", "concurrency": 16}
+        http = AiSettings.from_config(config)
+        for number in (1, 2):
+            sql = f"SELECT ai_summarize(concat('text {number} ', id)) AS s FROM range({calls})"
+            timed(f"endpoint on loopback, {calls:,} calls", lambda sql=sql: run(spark, sql, http), calls)
+
+
+def lookups(spark: Any, results: int) -> None:
+    settings = AiSettings.from_config({"provider": "scripted"})
+    sql = "SELECT id, ai_summarize(concat('kept ', id)) AS s FROM rows"
+    spark.sql(f"CREATE OR REPLACE TEMP VIEW rows AS SELECT id FROM range({results})")
+    call = plan_ai(sql, results_table="ai_results", identity=settings.identity()).calls[0]
+    given = {
+        "result_key": "result_key",
+        "function": "function",
+        "arguments_hash": "sha2(request, 256)",
+        "identity_hash": f"'{call.identity_hash}'",
+        "status": "'ok'",
+        "value": "concat('an answer of some length to request ', result_key)",
+        "called_at": "current_timestamp()",
+    }
+    columns = ", ".join(f"cast({given.get(n, 'NULL')} AS {k}) AS {n}" for n, k, _ in COLUMNS)
+    fill = f"INSERT INTO ai_results SELECT {columns} FROM ({call.request_sql})"
+    timed(f"fill the result table with {results:,} answers", lambda: spark.sql(fill))
+    for rows in (1_000, results // 10):
+        spark.sql(f"CREATE OR REPLACE TEMP VIEW rows AS SELECT id * 7 AS id FROM range({rows})")
+        for _ in (1, 2):
+            plan = plan_ai(sql, results_table="ai_results", identity=settings.identity())
+            timed(f"what is missing? {rows:,} rows", lambda: run(spark, sql, settings))
+            count = f"SELECT count(s) FROM ({plan.sql})"
+            found = timed(f"read the answers of {rows:,} rows", lambda sql=count: spark.sql(sql).collect()[0][0])
+            assert found == rows, found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=2_000)
+    parser.add_argument("--results", type=int, default=10_000_000)
+    options = parser.parse_args()
+    home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-bench-"))
+    conf = {"spark.master": "local[2]", "spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "8"}
+    try:
+        spark = open_session(conf, home / "warehouse", home / "spark.log")
+        spark.sql(create_sql("ai_results"))
+        overhead(spark, options.calls)
+        if options.results:
+            lookups(spark, options.results)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
