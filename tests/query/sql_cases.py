@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parent / "verdicts"
 _WORDS = ("column", "rows", "error", "key", "freeze", "function", "table", "view", "predicate", "strategy")
 
 

@@ -12,7 +12,7 @@ from sqlglot.tokens import TokenType
 
 from .catalogue import declared_levels
 from .facts import Field, OpenPart, Relation, digest
-from .parse import Call, parse, written_places
+from .parse import Call, parse, sql_text, written_places
 from .predicate_bounds import with_bounds
 from .relations import cte_relation, query
 from .rules import forbid_per_row
@@ -111,10 +111,16 @@ def _column(item: Field | OpenPart, frozen: tuple[str, ...]) -> ColumnVerdict:
         levels=item.taint.levels,
         kept=is_frozen or level == Level.NONDETERMINISTIC,
         frozen=is_frozen,
-        expression=item.expression if isinstance(item, Field) else "*",
+        expression=_expression(item),
         fingerprint=item.fingerprint,
         cause=origin.cause() if origin else None,
     )
+
+
+def _expression(item: Field | OpenPart) -> str:
+    if isinstance(item, OpenPart):
+        return "*"
+    return sql_text(item.node) if item.node is not None else item.name
 
 
 def _check_output(walk: Walk, relation: Relation, key: tuple[str, ...], frozen: tuple[str, ...]) -> None:

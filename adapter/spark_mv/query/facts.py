@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
+from sqlglot import exp
+
 from .verdict import Cause, Level
 
 
@@ -97,7 +99,7 @@ class Field:
     taint: Taint
     fingerprint: str
     type: str | None = None
-    expression: str = ""  # SQL text, for people
+    node: exp.Expr | None = field(default=None, compare=False, repr=False)  # its expression, for people
     derive: Callable[[], str | None] | None = field(default=None, compare=False, repr=False)  # finds the type
 
 

@@ -171,11 +171,15 @@ def first_offset(node: exp.Expr | None) -> int | None:
 
 
 def sql_text(node: exp.Expr) -> str:
-    """The node as SQL text for people, on one line, without comments."""
-    try:
-        return node.sql(Spark, comments=False, unsupported_level=ErrorLevel.IGNORE)
-    except Exception:  # a node that the generator does not know; the text is only shown
-        return node.key.upper()
+    """The node as SQL text for people, on one line, without comments. Remembered on the node: the tree never changes."""
+    known = node.meta.get("text")
+    if known is None:
+        try:
+            known = node.sql(Spark, comments=False, unsupported_level=ErrorLevel.IGNORE)
+        except Exception:  # a node that the generator does not know; the text is only shown
+            known = node.key.upper()
+        node.meta["text"] = known
+    return str(known)
 
 
 def _error(starts: tuple[int, ...], error: ParseError) -> QueryError:

@@ -143,7 +143,6 @@ def _set_items(
             one.name,
             union([one.taint, other.taint]),
             digest(name, one.fingerprint, other.fingerprint),
-            expression=one.name,
             derive=same_type(one, other),
         )
 

@@ -302,9 +302,7 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
     _note_generator(walk, inner)
     if isinstance(node, exp.Alias):
         outputs[node.alias.lower()] = facts
-        return [
-            Field(node.alias, facts.taint, facts.fingerprint, expression=sql_text(inner), derive=deriving(inner, scope))
-        ]
+        return [Field(node.alias, facts.taint, facts.fingerprint, node=inner, derive=deriving(inner, scope))]
     call = inner.meta.get("call")
     if isinstance(call, Call) and call.name in GENERATORS:
         names = {"explode": ["col"], "explode_outer": ["col"], "posexplode": ["pos", "col"],
@@ -317,7 +315,7 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
             output_name(inner),
             facts.taint,
             facts.fingerprint,
-            expression=sql_text(inner),
+            node=inner,
             derive=deriving(inner, scope),
         )
     ]
