@@ -1,0 +1,149 @@
+"""Model changes, budgets, errors asked again, pruning, views, native functions, the driver's own job, dry run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from integration_tests.ai.conftest import Bench
+
+from spark_mv.ai.driver_job import run_ai_round_on_driver
+from spark_mv.ai.job import count_ai_round
+from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.upkeep import costs_view_sql, errors_view_sql, provenance_sql, prune_sql, recompute_sql
+
+SQL = "SELECT id, ai_gen(t) AS k FROM {s}.src"
+
+
+def twelve(bench: Bench) -> None:
+    bench.table("src", "id INT, t STRING", *(f"({n}, 'text {n}')" for n in range(12)))
+
+
+def states(bench: Bench, settings: Any) -> dict[str, int]:
+    calls = bench.plan(SQL, settings).calls
+    return dict(bench.rows(f"SELECT state, count(*) FROM ({provenance_sql(calls, bench.results)}) GROUP BY state"))  # type: ignore[arg-type]
+
+
+def test_a_model_change_under_a_budget_and_what_is_kept(bench: Bench) -> None:
+    twelve(bench)
+    old = bench.settings({"model": "m", "model_version": "1"})
+    bench.run(SQL, old)
+    keep = bench.settings({"model": "m", "model_version": "2"}, on_model_change="keep")
+    outcome, rows = bench.run(SQL, keep)
+    assert (outcome.calls, outcome.reused) == (0, 12)
+    assert all(k for _, k in rows)
+
+    bench.spark.sql(f"INSERT INTO {bench.schema}.src VALUES (100, 'new')")
+    budget = bench.settings({"model": "m", "model_version": "2"}, max_ai_calls=5)
+    outcome, rows = bench.run(SQL, budget)
+    assert (outcome.calls, outcome.left_for_later) == (5, 8)
+    assert all(k for _, k in rows)  # the new text came first, the others show the old answer
+    assert states(bench, budget) == {"current": 5, "old model": 8}
+    assert bench.run(SQL, budget)[0].left_for_later == 3
+    assert bench.run(SQL, budget)[0].left_for_later == 0
+    assert bench.run(SQL, budget)[0].calls == 0
+    outcome, _ = bench.run(SQL, bench.settings({"model": "m", "model_version": "3"}))
+    assert outcome.calls == 13
+
+
+def test_budgets_of_tokens_and_cost_end_a_job_not_a_run(bench: Bench) -> None:
+    twelve(bench)
+    priced = {"price_per_1k_input_tokens": 1, "price_per_1k_output_tokens": 1, "concurrency": 1}
+    for limit in ({"max_ai_tokens": 40}, {"max_ai_cost": 0.03}):
+        bench.spark.sql(f"DELETE FROM {bench.results}")
+        settings = bench.settings(priced, **limit)
+        total = AiOutcome()
+        for _ in range(12):
+            outcome, _ = bench.run(SQL, settings)
+            assert outcome.input_tokens + outcome.output_tokens <= 40
+            assert outcome.cost <= limit.get("max_ai_cost", 1)
+            assert outcome.errors == 0
+            total += outcome
+            if not outcome.left_for_later:
+                break
+        assert total.calls == 12
+
+
+def test_errors_wait_and_can_be_asked_again(bench: Bench) -> None:
+    twelve(bench)
+    failing = bench.settings({"options": {"fail": {"refused": 0.5}}})
+    first, rows = bench.run(SQL, failing)
+    assert 0 < first.errors < 12
+    assert sum(k is None for _, k in rows) == first.errors
+    bench.spark.sql(errors_view_sql(f"{bench.schema}.ai_errors", bench.results))
+    assert bench.rows("SELECT error_class, inputs FROM {s}.ai_errors") == [("refused", first.errors)]
+    working = bench.settings()
+    assert bench.run(SQL, working)[0].blocked == first.errors
+    bench.spark.sql(recompute_sql(bench.results, "op", errors_only=True))
+    second, rows = bench.run(SQL, working)
+    assert (second.calls, second.errors) == (first.errors, 0)
+    assert all(k for _, k in rows)
+    assert bench.rows("SELECT * FROM {s}.ai_errors") == []
+
+    bench.spark.sql(recompute_sql(bench.results, "op", where="value LIKE '%text 1%'"))
+    count = count_ai_round(
+        bench.spark, bench.plan(SQL, working).rounds[0], settings=working, results_table=bench.results
+    )
+    assert (count.calls, count.reused) == (3, 9)
+    assert count.input_tokens > 0
+    assert all(k for _, k in bench.rows(bench.plan(SQL, working).sql))  # stale answers stay visible
+    assert bench.run(SQL, working)[0].calls == 3
+    bench.spark.sql(costs_view_sql(f"{bench.schema}.ai_costs", bench.results))
+    (calls,) = bench.rows("SELECT sum(calls) FROM {s}.ai_costs")
+    assert calls == (12 + first.errors + 3,)
+
+
+def test_pruning_takes_what_nobody_refers_to(bench: Bench) -> None:
+    twelve(bench)
+    settings = bench.settings()
+    bench.run(SQL, settings)
+    bench.spark.sql(f"DELETE FROM {bench.schema}.src WHERE id < 4")
+    calls = bench.plan(SQL, settings).calls
+    bench.spark.sql(prune_sql(bench.results, calls, "2020-01-01"))
+    assert bench.rows("SELECT count(*) FROM {results}") == [(12,)]
+    bench.spark.sql(prune_sql(bench.results, calls, "2100-01-01"))
+    assert bench.rows("SELECT count(*) FROM {results}") == [(8,)]
+    assert bench.run(SQL, settings)[0].calls == 0
+
+
+def test_native_functions_answer_through_the_result_table(bench: Bench) -> None:
+    twelve(bench)
+    bench.spark.sql("CREATE OR REPLACE TEMPORARY FUNCTION ai_gen(x STRING) RETURNS STRING RETURN upper(x)")
+    bench.spark.sql(
+        "CREATE OR REPLACE TEMPORARY FUNCTION ai_classify(x STRING, l ARRAY<STRING>) RETURNS STRING RETURN l[length(x) - 6]"
+    )
+    sql = "SELECT ai_gen(t) AS k, ai_classify(t, ARRAY('it''s', 'b')) AS c FROM {s}.src WHERE id IN (1, 11)"
+    outcome, rows = bench.run(sql, bench.settings({"provider": "native", "model": "engine"}))
+    assert (outcome.calls, outcome.ok) == (4, 4)
+    assert sorted(rows) == [("TEXT 1", "it's"), ("TEXT 11", "b")]
+    assert bench.run(sql, bench.settings({"provider": "native", "model": "engine"}))[0].calls == 0
+
+
+def test_the_driver_can_do_it_over_plain_sql(bench: Bench, tmp_path: Path, monkeypatch: Any) -> None:
+    from spark_mv.ai import driver_job
+
+    monkeypatch.setattr(driver_job, "_PAGE", 5)
+    bench.table("src", "id INT, t STRING", *(f"({n}, 'it''s \\\\\\\\ \"{n}\"')" for n in range(12)), "(99, NULL)")
+    settings = bench.settings({"options": {"fail": {"refused": 0.3}, "count_file": str(tmp_path / "asked")}})
+    plan = bench.plan(SQL, settings)
+
+    def execute(sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in bench.spark.sql(sql).collect()]
+
+    more: dict[str, Any] = {"settings": settings, "results_table": bench.results, "invocation_id": "i"}
+    outcome = run_ai_round_on_driver(execute, plan.rounds[0], **more)
+    assert (outcome.requested, outcome.calls, outcome.ok + outcome.errors) == (12, 12, 12)
+    rows = dict(bench.rows(plan.sql))
+    good = {n: k for n, k in rows.items() if k}
+    assert len(good) == outcome.ok
+    assert all(k == f'ai_gen: it\'s \\ "{n}"' for n, k in good.items())
+    assert len((tmp_path / "asked").read_text().splitlines()) == 12
+    assert run_ai_round_on_driver(execute, plan.rounds[0], **more).calls == 0
+
+
+def test_a_users_own_provider(bench: Bench) -> None:
+    twelve(bench)
+    settings = bench.settings({"provider": "integration_tests.ai.own_provider.Shouting"})
+    outcome, rows = bench.run(SQL, settings)
+    assert outcome.ok == 12
+    assert {k for _, k in rows} == {f"TEXT {n}" for n in range(12)}
