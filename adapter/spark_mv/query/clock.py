@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from spark_mv.query.clock_bounds import Bounds, both, either
-from spark_mv.query.clock_chain import AT_LEAST, BELOW, Form, Scene, Unsolvable, chain_kind, unwrap
+from spark_mv.query.clock_chain import unwrap
 from spark_mv.query.clock_parse import PredicateText, is_stable
+from spark_mv.query.clock_scene import AT_LEAST, BELOW, Form, Scene, Unsolvable, chain_kind
 from spark_mv.query.clock_types import interval_steps, literal_int, type_of
 from spark_mv.query.clock_value import DAY, Value
 from spark_mv.query.clock_zone import zone_facts

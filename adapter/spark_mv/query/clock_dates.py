@@ -1,0 +1,93 @@
+"""Dates and timestamps turned around: midnights, month ends, starts of units, clamped numbers."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from spark_mv.query.clock_scene import Form, Scene, Unsolvable, chain_kind, moved_to
+from spark_mv.query.clock_value import Value, operand
+
+# spark_mv keeps T between these; outside them timestamp_seconds would overflow
+FIRST_SECOND, LAST_SECOND = -62135596800, 253402300800
+
+
+def clamped(value: Value, low: int, high: int) -> str:
+    """The number kept within limits; NULL stays NULL (greatest and least would skip it)."""
+    v = value.render()
+    return f"CASE WHEN {v} < {low} THEN {low} WHEN {v} > {high} THEN {high} ELSE {v} END"
+
+
+def to_date_value(value: Value, scene: Scene) -> Value:
+    """The least date whose midnight is at least the given timestamp (or timestamp without zone)."""
+    if value.kind == "timestamp":
+        scene.need_dates()
+    # the day after the date of the instant before: exact for midnights and for everything else
+    return Value(f"CAST({value.shifted(-1).render()} AS DATE)", "date", 1)
+
+
+def midnight_of(value: Value, scene: Scene) -> Value:
+    """The first instant of a date."""
+    scene.need_dates()
+    return Value(f"CAST({value.render()} AS TIMESTAMP)", "timestamp")
+
+
+def on_date(form: Form, inner: exp.Expr, value: Value, scene: Scene) -> Form:
+    """The function takes a date; inner may be a timestamp, which Spark casts."""
+    kind = chain_kind(inner, scene)
+    if kind == "date":
+        return moved_to(form, inner, value)
+    if kind == "timestamp":
+        return moved_to(form, inner, midnight_of(value, scene))
+    if kind == "timestamp_ntz":
+        return moved_to(form, inner, Value(f"CAST({value.render()} AS TIMESTAMP_NTZ)", "timestamp_ntz"))
+    raise Unsolvable("a date function on something else")
+
+
+def plus_days(value: Value, amount: int | str, sign: int) -> Value:
+    if isinstance(amount, int):
+        return value.shifted(sign * amount)
+    return Value(f"{'date_add' if sign > 0 else 'date_sub'}({value.sql}, {amount})", "date", value.plus)
+
+
+def minus_months(value: Value, amount: int | str, scene: Scene) -> Value:
+    """The least date d with add_months(d, amount) >= value: month ends clamp."""
+    if amount == 0:
+        return value
+    v = value.render()
+    back = str(-amount) if isinstance(amount, int) else f"-{operand(amount)}"
+    moved = f"add_months({v}, {back})"
+    return Value(f"date_add({moved}, IF(day({moved}) < day({v}), 1, 0))", "date")
+
+
+def minus_months_timestamp(value: Value, months: int) -> Value:
+    """The least timestamp t with t + months >= value, in a zone of fixed offset."""
+    if months == 0:
+        return value
+    v = value.render()
+    moved = f"timestampadd(MONTH, {-months}, {v})"
+    following = f"CAST(date_add(CAST({moved} AS DATE), 1) AS TIMESTAMP)"
+    return Value(f"IF(day({moved}) < day({v}), {following}, {moved})", "timestamp")
+
+
+DATE_UNITS = {
+    **dict.fromkeys(["YEAR", "YYYY", "YY"], ("YEAR", 12)),
+    **dict.fromkeys(["QUARTER"], ("QUARTER", 3)),
+    **dict.fromkeys(["MONTH", "MON", "MM"], ("MONTH", 1)),
+    **dict.fromkeys(["WEEK"], ("WEEK", 0)),
+    **dict.fromkeys(["DAY", "DD"], ("DAY", 0)),
+}
+
+
+def unit_of(node: exp.Expr) -> str:
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        raise Unsolvable("a unit that is not a literal")
+    return str(node.this).upper()
+
+
+def ceil_date(value: Value, unit: str) -> Value:
+    """The least start of a unit that is on or after the date: the unit after the one of the day before."""
+    name, months = DATE_UNITS.get(unit, ("", 0))
+    if name == "DAY" or not name:
+        raise Unsolvable(f"trunc to {unit}")
+    floor = f"trunc({value.shifted(-1).render()}, '{name}')"
+    return Value(f"add_months({floor}, {months})", "date") if months else Value(floor, "date", 7)

@@ -1,0 +1,156 @@
+"""What the solver looks up and passes on: a comparison in progress, column types, the zone, kinds of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from spark_mv.query.clock_parse import PredicateText, call_name, clock_leaf, has_clock, is_stable
+from spark_mv.query.clock_types import interval_steps, literal_int, normal_type, type_of
+from spark_mv.query.clock_value import Value
+from spark_mv.query.clock_zone import ZoneFacts
+
+AT_LEAST, BELOW = "at least", "below"
+
+
+class Unsolvable(Exception):
+    """The predicate cannot be turned around exactly; the message says at what it failed."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """`node at least value` or `node below value`, `node` containing the clock once."""
+
+    node: exp.Expr
+    sense: str
+    value: Value
+
+
+def moved_to(form: Form, node: exp.Expr, value: Value) -> Form:
+    return Form(node, form.sense, value)
+
+
+def mirrored(form: Form, node: exp.Expr, value: Value) -> Form:
+    """For `x - node at least v`: node is at most x - v; and the other way round. `value` is x - v."""
+    return Form(node, BELOW if form.sense == AT_LEAST else AT_LEAST, value.next())
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the steps look up: the text, column types, the zone's facts."""
+
+    text: PredicateText
+    types: Mapping[str, str]
+    zone: ZoneFacts | None
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset(name.rsplit(".", 1)[-1] for name in self.types)
+
+    def clocked(self, node: exp.Expr) -> bool:
+        return has_clock(node, self.columns)
+
+    def row(self, node: exp.Expr) -> str:
+        """Text of an expression over the row alone."""
+        if self.clocked(node):
+            raise Unsolvable("the clock stands on both sides")
+        if not is_stable(node):
+            raise Unsolvable("an expression beside the clock may differ between evaluations")
+        return self.text.of(node)
+
+    def need_dates(self) -> None:
+        if self.zone is None:
+            raise Unsolvable("the session time zone is not known")
+        if not self.zone.monotone_dates:
+            raise Unsolvable("the local date of the session time zone goes backwards at times")
+
+    def need_fixed(self) -> None:
+        if self.zone is None:
+            raise Unsolvable("the session time zone is not known")
+        if not self.zone.fixed:
+            raise Unsolvable(
+                "calendar days or months on the clock do not run evenly in a time zone with summer time; count "
+                "from current_date(), or use the session time zone UTC"
+            )
+
+
+def chain_kind(node: exp.Expr, scene: Scene) -> str:
+    """Kind of an expression that contains the clock. Raises Unsolvable for one that no step knows."""
+    if isinstance(node, exp.Paren):
+        return chain_kind(node.this, scene)
+    leaf = clock_leaf(node, scene.columns)
+    if leaf:
+        kind = LEAF_KINDS.get(leaf)
+        if kind is None:
+            what = "a literal such as DATE'today'" if leaf == "special" else leaf
+            raise Unsolvable(f"{what} cannot be solved for the clock; write current_date() or current_timestamp()")
+        return kind
+    if isinstance(node, exp.Cast):
+        kind = normal_type(node.to.sql("spark"))
+        if kind in ("date", "timestamp", "timestamp_ntz"):
+            return kind
+        raise Unsolvable("a cast of the clock to another type")
+    if isinstance(node, (exp.Add, exp.Sub)):
+        return _arithmetic_kind(node, scene)
+    name = call_name(node)
+    if name in ("dateadd", "date_add", "timestampadd") and len(node.expressions) == 3:
+        return "timestamp"
+    if isinstance(node, exp.Extract) and str(node.this.name).upper() in ("YEAR", "YEARS"):
+        return "int"
+    kind = _CALL_KINDS.get(name)
+    if kind is None:
+        raise Unsolvable(f"{name or type(node).__name__.lower()} of the clock cannot be turned around")
+    return kind
+
+
+LEAF_KINDS = {
+    "current_date": "date",
+    "curdate": "date",
+    "current_timestamp": "timestamp",
+    "now": "timestamp",
+    "getdate": "timestamp",
+    "localtimestamp": "timestamp_ntz",
+    "unix_timestamp": "int",
+}
+
+
+_CALL_KINDS = {
+    **dict.fromkeys(["date", "to_date", "date_add", "date_sub", "dateadd", "add_months", "last_day", "trunc"], "date"),
+    **dict.fromkeys(["timestamp", "to_timestamp", "date_trunc"], "timestamp"),
+    **dict.fromkeys(["datediff", "date_diff", "timestampdiff", "year"], "int"),
+    **dict.fromkeys(
+        ["unix_timestamp", "to_unix_timestamp", "unix_seconds", "unix_millis", "unix_micros", "unix_date"], "int"
+    ),
+}
+
+
+def _arithmetic_kind(node: exp.Add | exp.Sub, scene: Scene) -> str:
+    clock, other = (node.left, node.right) if scene.clocked(node.left) else (node.right, node.left)
+    kind = chain_kind(clock, scene)
+    steps = interval_steps(other)
+    if steps is not None:
+        if kind == "date":
+            return "timestamp" if steps[0] == "micros" else "date"
+        if kind in ("timestamp", "timestamp_ntz"):
+            return kind
+    elif kind == "int" and type_of(other, scene.types) == "int":
+        return "int"
+    elif kind == "date" and type_of(other, scene.types) == "int" and (isinstance(node, exp.Add) or clock is node.left):
+        return "date"
+    elif isinstance(node, exp.Sub) and kind == "date" and type_of(other, scene.types) == "date":
+        return "days"
+    elif isinstance(node, exp.Sub) and kind == "timestamp" and type_of(other, scene.types) == "timestamp":
+        return "duration"
+    raise Unsolvable("arithmetic on the clock with an operand of unknown type")
+
+
+def amount_of(node: exp.Expr, scene: Scene) -> int | str:
+    """A whole number: as a literal, or the row's own expression."""
+    literal = literal_int(node)
+    if literal is not None:
+        return literal
+    if type_of(node, scene.types) != "int":
+        raise Unsolvable("an amount of unknown type")
+    return scene.row(node)
