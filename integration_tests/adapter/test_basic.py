@@ -109,12 +109,12 @@ class TestGetCatalogForSingleRelation(BaseGetCatalogForSingleRelation):
 
     @pytest.fixture(scope="class")
     def expected_catalog_my_table_model(self, project: Any, current_role: str) -> Any:
-        columns = {name: type_ for name, type_ in _PERSON.items()}
+        columns = dict(_PERSON)
         return _catalog_table(project, "my_table_model", "table", columns, None, current_role)
 
     @pytest.fixture(scope="class")
     def expected_catalog_my_view_model(self, project: Any, current_role: str) -> Any:
-        columns = {name: type_ for name, type_ in _PERSON.items()}
+        columns = dict(_PERSON)
         return _catalog_table(project, "my_view_model", "view", columns, None, current_role)
 
 

@@ -101,8 +101,7 @@ class TestStrategies:
             "merged_some.sql": _TWO_ROUNDS
             % "incremental_strategy='merge', unique_key='id', merge_update_columns=['msg']",
             "overwritten.sql": _TWO_ROUNDS % "incremental_strategy='insert_overwrite'",
-            "overwritten_partitions.sql": _TWO_ROUNDS
-            % "incremental_strategy='insert_overwrite', partition_by=['id']",
+            "overwritten_partitions.sql": _TWO_ROUNDS % "incremental_strategy='insert_overwrite', partition_by=['id']",
             "parquet_overwritten_partitions.sql": _TWO_ROUNDS
             % "incremental_strategy='insert_overwrite', partition_by=['id'], file_format='parquet'",
         }
@@ -163,7 +162,7 @@ class TestSpecialNames:
 select 1 as id, 'a' as `select`, 2 as `with-dash`, 3 as `two words`, 4 as `a.b`
 {% if is_incremental() %}, 5 as `new-one` union all select 2, 'b', 3, 4, 5, 6{% endif %}
 """,
-            "my-model.sql": "{{ config(materialized='table') }} select * from {{ ref('odd_names') }}",
+            "left.sql": "{{ config(materialized='table') }} select * except (`two words`) from {{ ref('odd_names') }}",
             "schema.yml": """
 models:
   - name: odd_names
@@ -175,7 +174,7 @@ models:
     def test_odd_names(self, project: Any) -> None:
         run_dbt(["run"])
         run_dbt(["run"])
-        rows = project.run_sql("select id, `a.b`, `new-one` from {schema}.`my-model`", fetch="all")
+        rows = project.run_sql("select id, `a.b`, `new-one` from {schema}.`left`", fetch="all")
         assert sorted(tuple(row) for row in rows) == [(1, 4, 5), (2, 5, 6)]
         described = project.run_sql("describe {schema}.odd_names", fetch="all")
         assert ("two words", 'it\'s "two" \\ words') in [(row[0], row[2]) for row in described]

@@ -34,7 +34,7 @@ class SparkMvColumn(SparkColumn):
     def string_size(self) -> int:
         """The length of a varchar or char; a plain string has none, and counts as Spark's longest varchar."""
         if not self.is_string():
-            return super().string_size()  # type: ignore[no-any-return]
+            return super().string_size()
         inside = str(self.dtype).partition("(")[2].rstrip(") ")
         return int(inside) if inside.isdigit() else 2**31 - 1
 

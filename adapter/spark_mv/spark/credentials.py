@@ -27,7 +27,9 @@ class SparkMvCredentials(SparkCredentials):
     and never shown.
     """
 
+    host: str | None = None
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION
+    server_side_parameters: dict[str, str] = field(default_factory=dict)
     warehouse: str | None = None
     spark_config: dict[str, Any] = field(default_factory=dict)
     ai: dict[str, Any] = field(default_factory=dict)
@@ -54,7 +56,7 @@ class SparkMvCredentials(SparkCredentials):
 
     def _connection_keys(self) -> tuple[str, ...]:
         if self.method == SparkConnectionMethod.SESSION:
-            return ("method", "schema", "warehouse")
+            return ("method", "schema", "warehouse") if self.warehouse else ("method", "schema")
         return ("method", *super()._connection_keys())
 
     def warehouse_path(self, project_root: str | os.PathLike[str]) -> Path:

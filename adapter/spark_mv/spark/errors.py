@@ -17,10 +17,13 @@ def readable(error: BaseException) -> str:
 
 
 def _message(error: BaseException) -> str:
+    if _UNKNOWN_CLASS in str(error) and error.__context__ is not None:
+        # PySpark failed while it translated the error that matters, which is therefore the context of its own
+        return _message(error.__context__)
     java = getattr(error, "java_exception", None)
     if java is not None:  # py4j.protocol.Py4JJavaError
         try:
-            return f"{java.getClass().getName()}: {java.getMessage()}"
+            return str(java.getMessage() or java.toString())
         except Exception:
             return str(error)
     for name in ("_desc", "desc", "_message"):

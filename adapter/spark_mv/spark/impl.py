@@ -229,6 +229,13 @@ class SparkMvAdapter(MvMixin, SparkAdapter):
         parts = str(spark.version).split(".")
         return (int(parts[0]), int(parts[1])) >= (major, minor)
 
+    def debug_query(self) -> None:
+        """The connection test of `dbt debug`, and what there is to know about the connection."""
+        from spark_mv.spark.debug import describe_connection
+
+        for line in describe_connection(self.mv_spark(), self.query):
+            self.say(line)
+
 
 # dbt collects a class's available methods from its own body and from bases of dbt's metaclass, which a mixin is not
 SparkMvAdapter._available_ |= {name for name, value in vars(MvMixin).items() if getattr(value, "_is_available_", False)}

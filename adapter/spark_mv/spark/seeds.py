@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_mv.spark.column import quote
 from spark_mv.spark.handle import literal
 
 _BIGINT = 2**63
@@ -75,7 +74,7 @@ def text(value: Any) -> str | None:
 def select_list(columns: Sequence[SeedColumn]) -> str:
     """The casts that turn the view of strings (columns c0, c1, …) into the table's columns."""
     return ", ".join(
-        f"c{i} as {quote(column.name)}" if column.type.lower() == "string" else f"cast(c{i} as {column.type}) as {quote(column.name)}"
+        (f"c{i}" if column.type.lower() == "string" else f"cast(c{i} as {column.type})") + f" as {column.rendered}"
         for i, column in enumerate(columns)
     )
 
@@ -98,7 +97,11 @@ def make_view(spark: Any, view: str, columns: Sequence[SeedColumn], rows: Iterab
         f"min(case when c{i} is not null and try_cast(c{i} as {c.type}) is null then c{i} end)" for i, c in declared
     )
     (row,) = spark.sql(f"select {lost} from {view}").collect()
-    bad = [f"column {c.name}: {value!r} is no {c.type}" for (_, c), value in zip(declared, row, strict=True) if value is not None]
+    bad = [
+        f"column {c.name}: {value!r} is no {c.type}"
+        for (_, c), value in zip(declared, row, strict=True)
+        if value is not None
+    ]
     if bad:
         raise SeedError("the seed has values that the types under column_types cannot hold: " + "; ".join(bad))
 
@@ -108,7 +111,9 @@ def values_batches(columns: Sequence[SeedColumn], rows: Sequence[Sequence[Any]],
     for start in range(0, len(rows), size):
         yield "values\n" + ",\n".join(
             "("
-            + ", ".join(f"cast({literal(text(value))} as {column.type})" for value, column in zip(row, columns, strict=True))
+            + ", ".join(
+                f"cast({literal(text(value))} as {column.type})" for value, column in zip(row, columns, strict=True)
+            )
             + ")"
             for row in rows[start : start + size]
         )

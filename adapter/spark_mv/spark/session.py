@@ -6,6 +6,7 @@ another. Temporary views are per connection as well; tables, the cache and the J
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -97,6 +98,7 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
     conf = SparkConf(loadDefaults=False)
     for key, value in settings.items():
         conf.set(key, value)
+    _hush()
     try:
         if SparkContext._gateway is None:
             with log_file.open("ab") as log:
@@ -112,6 +114,15 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
     except Exception as error:
         raise SessionError(_why(error, warehouse, log_file)) from error
     return session
+
+
+def _hush() -> None:
+    """PySpark 4 prints every failed statement as JSON onto stderr, where dbt reports it in words."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # before Spark 4
+        return
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
 
 
 def _why(error: Exception, warehouse: Path, log_file: Path) -> str:

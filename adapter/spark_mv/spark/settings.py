@@ -41,6 +41,8 @@ def embedded_settings(
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # CREATE TABLE without USING makes a table that can be updated, as on Databricks
+        "spark.sql.sources.default": "delta",
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": (warehouse / "tables").as_uri(),
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={warehouse / 'metastore'};create=true",

@@ -1,0 +1,293 @@
+"""Aliases, clones, concurrency, debug, `--empty`, ephemeral models, docs, Python models, comments, relations, show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.adapter.aliases.test_aliases import BaseAliasErrors, BaseAliases, BaseSameAliasDifferentSchemas
+from dbt.tests.adapter.column_types.test_column_types import BaseColumnTypes
+from dbt.tests.adapter.concurrency.test_concurrency import BaseConcurrency
+from dbt.tests.adapter.dbt_clone.test_dbt_clone import BaseClonePossible, BaseCloneSameTargetAndState
+from dbt.tests.adapter.dbt_debug.test_dbt_debug import BaseDebugPostgres, BaseDebugProfileVariable
+from dbt.tests.adapter.dbt_show.test_dbt_show import BaseShowDoesNotHandleDoubleLimit, BaseShowLimit
+from dbt.tests.adapter.empty.test_empty import (
+    BaseTestEmpty,
+    BaseTestEmptyInlineSourceRef,
+    BaseTestEmptySeedFlag,
+    MetadataWithEmptyFlag,
+)
+from dbt.tests.adapter.ephemeral.test_ephemeral import (
+    BaseEphemeralErrorHandling,
+    BaseEphemeralMulti,
+    BaseEphemeralNested,
+)
+from dbt.tests.adapter.persist_docs.test_persist_docs import (
+    BasePersistDocs,
+    BasePersistDocsAllColumnsMissing,
+    BasePersistDocsColumnMissing,
+)
+from dbt.tests.adapter.python_model.test_python_model import BasePythonIncrementalTests, BasePythonModelTests
+from dbt.tests.adapter.python_model.test_spark import BasePySparkTests
+from dbt.tests.adapter.query_comment.test_query_comment import (
+    BaseEmptyQueryComments,
+    BaseMacroArgsQueryComments,
+    BaseMacroInvalidQueryComments,
+    BaseMacroQueryComments,
+    BaseNullQueryComments,
+    BaseQueryComments,
+)
+from dbt.tests.adapter.relations.test_changing_relation_type import BaseChangeRelationTypeValidator
+from dbt.tests.adapter.relations.test_dropping_schema_named import BaseDropSchemaNamed
+from dbt.tests.adapter.sample_mode.test_sample_mode import BaseSampleModeTest
+from dbt.tests.adapter.simple_copy.test_simple_copy import EmptyModelsArentRunBase, SimpleCopyBase
+from dbt.tests.adapter.store_test_failures_tests import basic
+from dbt.tests.adapter.store_test_failures_tests.test_store_test_failures import BaseStoreTestFailuresLimit
+from dbt.tests.adapter.unit_testing.test_case_insensitivity import BaseUnitTestCaseInsensivity
+from dbt.tests.adapter.unit_testing.test_invalid_input import BaseUnitTestInvalidInput
+from dbt.tests.adapter.unit_testing.test_types import BaseUnitTestingTypes, BaseUnitTestingVarcharFixtureNoTruncation
+from dbt.tests.util import run_dbt
+
+NO_GRANTS = "open-source Spark has no GRANT"
+
+
+class TestAliases(BaseAliases):
+    pass
+
+
+class TestAliasErrors(BaseAliasErrors):
+    pass
+
+
+class TestSameAliasDifferentSchemas(BaseSameAliasDifferentSchemas):
+    pass
+
+
+class TestColumnTypes(BaseColumnTypes):
+    @pytest.fixture(scope="class")
+    def models(self) -> Any:
+        return {
+            "model.sql": """
+select cast(1 as smallint) as smallint_col, cast(2 as int) as int_col, cast(3 as bigint) as bigint_col,
+    cast(4.0 as float) as real_col, cast(5.0 as double) as double_col, cast(6.0 as decimal(10, 2)) as numeric_col,
+    cast('7' as string) as text_col, cast('8' as varchar(20)) as varchar_col
+""",
+            "schema.yml": """
+models:
+  - name: model
+    data_tests:
+      - is_type:
+          column_map:
+            smallint_col: ['integer', 'number']
+            int_col: ['integer', 'number']
+            bigint_col: ['integer', 'number']
+            real_col: ['float', 'number']
+            double_col: ['float', 'number']
+            numeric_col: ['numeric', 'number']
+            text_col: ['string', 'not number']
+            varchar_col: ['string', 'not number']
+""",
+        }
+
+    def test_run_and_test(self, project: Any) -> None:
+        self.run_and_test()
+
+
+class TestConcurrency(BaseConcurrency):
+    pass
+
+
+class TestClonePossible(BaseClonePossible):
+    pass
+
+
+class TestCloneSameTargetAndState(BaseCloneSameTargetAndState):
+    pass
+
+
+class TestDebug(BaseDebugPostgres):
+    pass
+
+
+class TestDebugProfileVariable(BaseDebugProfileVariable):
+    def test_ok(self, project: Any) -> None:
+        run_dbt(["debug"])
+        assert "ERROR" not in self.capsys.readouterr().out
+
+
+class TestShowLimit(BaseShowLimit):
+    pass
+
+
+class TestShowDoesNotHandleDoubleLimit(BaseShowDoesNotHandleDoubleLimit):
+    DATABASE_ERROR_MESSAGE = "PARSE_SYNTAX_ERROR"
+
+
+class TestEmpty(BaseTestEmpty):
+    pass
+
+
+class TestEmptyInlineSourceRef(BaseTestEmptyInlineSourceRef):
+    pass
+
+
+class TestEmptySeedFlag(BaseTestEmptySeedFlag):
+    pass
+
+
+class TestMetadataWithEmptyFlag(MetadataWithEmptyFlag):
+    pass
+
+
+class TestSampleMode(BaseSampleModeTest):
+    pass
+
+
+class TestEphemeralMulti(BaseEphemeralMulti):
+    pass
+
+
+class TestEphemeralNested(BaseEphemeralNested):
+    pass
+
+
+class TestEphemeralErrorHandling(BaseEphemeralErrorHandling):
+    pass
+
+
+class TestPersistDocs(BasePersistDocs):
+    @pytest.fixture(scope="class")
+    def models(self) -> Any:
+        from dbt.tests.adapter.persist_docs import fixtures
+
+        return {
+            "no_docs_model.sql": fixtures._MODELS__NO_DOCS_MODEL,
+            "table_model.sql": fixtures._MODELS__TABLE,
+            "view_model.sql": fixtures._MODELS__VIEW,
+        }
+
+
+class TestPersistDocsColumnMissing(BasePersistDocsColumnMissing):
+    pass
+
+
+class TestPersistDocsAllColumnsMissing(BasePersistDocsAllColumnsMissing):
+    pass
+
+
+class TestPythonModel(BasePythonModelTests):
+    pass
+
+
+class TestPythonIncremental(BasePythonIncrementalTests):
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> Any:
+        return {"models": {"+incremental_strategy": "merge"}}
+
+
+class TestPySpark(BasePySparkTests):
+    def test_different_dataframes(self, project: Any) -> None:
+        """Koalas has become pandas on Spark."""
+        assert len(run_dbt(["run", "--exclude", "koalas_df"])) == 3
+
+
+class TestQueryComments(BaseQueryComments):
+    pass
+
+
+class TestMacroQueryComments(BaseMacroQueryComments):
+    pass
+
+
+class TestMacroArgsQueryComments(BaseMacroArgsQueryComments):
+    pass
+
+
+class TestMacroInvalidQueryComments(BaseMacroInvalidQueryComments):
+    pass
+
+
+class TestNullQueryComments(BaseNullQueryComments):
+    pass
+
+
+class TestEmptyQueryComments(BaseEmptyQueryComments):
+    pass
+
+
+class TestChangeRelationTypes(BaseChangeRelationTypeValidator):
+    pass
+
+
+class TestDropSchemaNamed(BaseDropSchemaNamed):
+    pass
+
+
+class TestSimpleCopy(SimpleCopyBase):
+    pass
+
+
+class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
+    pass
+
+
+class TestStoreTestFailuresLimit(BaseStoreTestFailuresLimit):
+    pass
+
+
+class TestStoreTestFailuresAsInteractions(basic.StoreTestFailuresAsInteractions):
+    pass
+
+
+class TestStoreTestFailuresAsProjectLevelOff(basic.StoreTestFailuresAsProjectLevelOff):
+    pass
+
+
+class TestStoreTestFailuresAsProjectLevelView(basic.StoreTestFailuresAsProjectLevelView):
+    pass
+
+
+class TestStoreTestFailuresAsProjectLevelEphemeral(basic.StoreTestFailuresAsProjectLevelEphemeral):
+    pass
+
+
+class TestStoreTestFailuresAsGeneric(basic.StoreTestFailuresAsGeneric):
+    pass
+
+
+class TestStoreTestFailuresAsExceptions(basic.StoreTestFailuresAsExceptions):
+    pass
+
+
+class TestUnitTestingTypes(BaseUnitTestingTypes):
+    @pytest.fixture
+    def data_types(self) -> Any:
+        return [
+            ["1", "1"],
+            ["2.0", "2.0"],
+            ["'12345'", "12345"],
+            ["true", "true"],
+            ["date '2011-11-11'", "2011-11-11"],
+            ["timestamp '2013-11-03 00:00:00-0'", "2013-11-03 00:00:00-0"],
+            ["array(1, 2, 3)", "'array(1, 2, 3)'"],
+            ["named_struct('a', 1, 'b', 2)", """'named_struct("a", 1, "b", 2)'"""],
+        ]
+
+
+class TestUnitTestingVarchar(BaseUnitTestingVarcharFixtureNoTruncation):
+    pass
+
+
+class TestUnitTestCaseInsensitivity(BaseUnitTestCaseInsensivity):
+    pass
+
+
+class TestUnitTestInvalidInput(BaseUnitTestInvalidInput):
+    pass
+
+
+@pytest.mark.skip(reason=NO_GRANTS)
+class TestGrants:
+    """Stands for the groups model, incremental, seed, snapshot and invalid grants."""
+
+    def test_grants(self) -> None: ...

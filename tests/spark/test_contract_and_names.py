@@ -1,0 +1,90 @@
+"""Contracts read from the manifest, quoted names, descriptions of tables, readable errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_mv.spark.catalog import catalog_rows, parse_describe
+from spark_mv.spark.column import SparkMvColumn
+from spark_mv.spark.contract import Check, read_contract
+from spark_mv.spark.errors import readable
+from spark_mv.spark.relation import SparkMvRelation
+
+pytestmark = pytest.mark.unit
+
+
+def test_contract() -> None:
+    contract = read_contract(
+        {
+            "id": {"name": "id", "data_type": "int", "constraints": [{"type": "not_null"}]},
+            "key": {"name": "key", "data_type": "string", "constraints": []},
+            "n": {"name": "n", "data_type": "int", "constraints": [{"type": "check", "expression": "n > 0"}]},
+        },
+        [{"type": "primary_key", "columns": ["KEY"]}, {"type": "check", "name": "small", "expression": "n < 9"}],
+    )
+    assert contract.columns == (("id", "int", True), ("key", "string", True), ("n", "int", False))
+    assert contract.checks[1] == Check("small", "n < 9")
+    assert contract.constrained
+    assert contract.columns_ddl.splitlines()[0] == "`id` int not null,"
+    assert contract.fingerprint("using  delta") == contract.fingerprint("using delta")
+    assert contract.fingerprint("using delta") != contract.fingerprint("using delta partitioned by (n)")
+
+
+def test_relations_are_quoted_where_they_must() -> None:
+    assert SparkMvRelation.create(schema="s", identifier="orders").render() == "s.orders"
+    assert SparkMvRelation.create(schema="2024", identifier="my-model").render() == "`2024`.`my-model`"
+
+
+@pytest.mark.parametrize(
+    "dtype,kinds",
+    [
+        ("int", {"integer", "number"}),
+        ("bigint", {"integer", "number"}),
+        ("double", {"float", "number"}),
+        ("decimal(10,2)", {"numeric", "number"}),
+        ("varchar(20)", {"string"}),
+        ("array<int>", set()),
+    ],
+)
+def test_column_predicates(dtype: str, kinds: set[str]) -> None:
+    column = SparkMvColumn("c", dtype)
+    names = ("integer", "float", "numeric", "string", "number")
+    assert {name for name in names if getattr(column, f"is_{name}")()} == kinds
+    assert column.data_type == dtype
+
+
+def test_describe() -> None:
+    rows = [
+        {"col_name": "id", "data_type": "int", "comment": "the key"},
+        {"col_name": "day", "data_type": "date", "comment": None},
+        {"col_name": "# Partition Information", "data_type": "", "comment": ""},
+        {"col_name": "# col_name", "data_type": "data_type", "comment": "comment"},
+        {"col_name": "day", "data_type": "date", "comment": None},
+        {"col_name": "", "data_type": "", "comment": ""},
+        {"col_name": "# Detailed Table Information", "data_type": "", "comment": ""},
+        {"col_name": "Comment", "data_type": "a table", "comment": ""},
+        {"col_name": "Owner", "data_type": "me", "comment": ""},
+        {"col_name": "Type", "data_type": "MANAGED", "comment": ""},
+        {"col_name": "Statistics", "data_type": "12 bytes, 3 rows", "comment": ""},
+    ]
+    described = parse_describe(rows)
+    assert described.columns == (("id", "int", "the key"), ("day", "date", None))
+    assert (described.kind, described.owner, described.comment) == ("table", "me", "a table")
+    first = catalog_rows("s", "t", described)[0]
+    assert first["column_index"] == 1
+    assert first["stats:rows:value"] == 3
+
+
+def test_errors_lose_the_stack_and_keep_the_message() -> None:
+    error = Exception("[SOME_ERROR] what went wrong\n\tat org.apache.X.y(X.scala:1)\n\nJVM stacktrace:\nmore")
+    assert readable(error) == "[SOME_ERROR] what went wrong"
+
+
+def test_an_error_that_pyspark_could_not_translate() -> None:
+    try:
+        try:
+            raise ValueError("[DELTA_X] the real one")
+        except ValueError:
+            raise RuntimeError("Cannot find main error class 'DELTA_X'")  # noqa: B904
+    except RuntimeError as error:
+        assert readable(error) == "[DELTA_X] the real one"

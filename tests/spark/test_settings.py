@@ -1,0 +1,54 @@
+"""Settings of the embedded session: fit for one machine, the user's own always in front."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_mv.spark.settings import brings_delta, embedded_settings
+
+pytestmark = pytest.mark.unit
+HOME = Path("/tmp/warehouse")
+JAR = Path("/jars/delta-spark_4.1_2.13-4.4.0.jar")
+
+
+def test_defaults() -> None:
+    settings = embedded_settings({}, HOME, [JAR], cores=3, memory_mb=16000)
+    assert settings["spark.sql.shuffle.partitions"] == "3"
+    assert settings["spark.driver.memory"] == "4000m"
+    assert settings["spark.databricks.delta.snapshotPartitions"] == "1"
+    assert settings["spark.sql.warehouse.dir"] == "file:///tmp/warehouse/tables"
+    assert "databaseName=/tmp/warehouse/metastore" in settings["spark.hadoop.javax.jdo.option.ConnectionURL"]
+
+
+@pytest.mark.parametrize("memory,megabytes", [(2000, 1024), (8000, 2000), (64000, 8192)])
+def test_memory_is_a_quarter_between_one_and_eight(memory: int, megabytes: int) -> None:
+    settings = embedded_settings({}, HOME, [], memory_mb=memory)
+    assert settings["spark.driver.memory"] == f"{megabytes}m"
+
+
+def test_the_user_wins() -> None:
+    user = {
+        "spark.sql.shuffle.partitions": "200",
+        "spark.master": "spark://host:7077",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.whatever": "x",
+    }
+    settings = embedded_settings(user, HOME, [JAR])
+    assert {key: settings[key] for key in user} == user
+
+
+def test_lists_are_added_to() -> None:
+    settings = embedded_settings({"spark.sql.extensions": "org.example.Mine", "spark.jars": "/mine.jar"}, HOME, [JAR])
+    assert settings["spark.sql.extensions"].split(",") == [
+        "io.delta.sql.DeltaSparkSessionExtension",
+        "org.example.Mine",
+    ]
+    assert "/mine.jar" in settings["spark.jars"]
+    assert JAR.name in settings["spark.jars"] or JAR.name in settings.get("spark.driver.extraClassPath", "")
+
+
+def test_delta_of_the_users_own() -> None:
+    assert brings_delta({"spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0"})
+    assert not brings_delta({"spark.jars.packages": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"})
