@@ -11,11 +11,13 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+from typing import TYPE_CHECKING
 
 from spark_mv.ai.limits import Limits
 from spark_mv.ai.protocol import Answer, Provider, ProviderError, Request
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 # After so many requests in a row that failed with all their retries the endpoint counts as down.
 GIVE_UP_AFTER = 8
@@ -82,6 +84,12 @@ class Asker:
         ]
 
     def _with_retries(self, requests: Sequence[Request], state: _Attempts) -> list[Answer]:
+        try:
+            from tenacity import Retrying, retry_if_exception, stop_after_attempt
+        except ImportError:
+            raise ProviderError(
+                "unsupported", "AI functions need tenacity: pip install tenacity on the workers"
+            ) from None
         retrying = Retrying(
             stop=stop_after_attempt(self.max_attempts),
             retry=retry_if_exception(self._worth_repeating),
