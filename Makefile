@@ -44,7 +44,7 @@ format: install
 $(VENV)/installed-demo: pyproject.toml hatch_build.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing dbt, Spark and two small models into $(VENV), once …"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,local]' 'dbt-core<1.12'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,local]' 'dbt-core<1.12' 'tenacity>=8'
 	touch $@
 
 demo: $(if $(wildcard $(VENV)/installed),install,$(VENV)/installed-demo)
