@@ -138,7 +138,7 @@ def _check_output(walk: Walk, relation: Relation, key: tuple[str, ...], frozen: 
         if found is None:
             walk.error("UNKNOWN_UNIQUE_KEY", f"unique_key {name} is not a column of the SELECT ({offered}). Select it")
         elif relation.has(name):
-            forbid_per_row(walk, "unique_key", found.taint, None, f"unique_key {name}")
+            forbid_per_row(walk, "unique_key", found.taint, f"unique_key {name}")
     for name in frozen:
         if relation.find(name) is None:
             walk.error("UNKNOWN_FREEZE", f"freeze names {name}, which is not a column of the SELECT ({offered})")

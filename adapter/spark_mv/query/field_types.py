@@ -29,7 +29,7 @@ def deriving(node: exp.Expr, scope: Scope) -> Derive:
     def derive() -> str | None:
         if not done:
             done.append(None)  # a recursive CTE asks itself
-            done[0] = _expression_type(node, scope)
+            done[0] = expression_type(node, scope)
         return done[0]
 
     return derive
@@ -45,17 +45,18 @@ def same_type(left: Field, right: Field) -> Derive:
     return derive
 
 
-def _expression_type(node: exp.Expr, scope: Scope) -> str | None:
+def expression_type(node: exp.Expr, scope: Scope) -> str | None:
+    """The Spark type of an expression, None if it is not known."""
     if isinstance(node, exp.Paren | exp.Alias):
-        return _expression_type(node.this, scope)
+        return expression_type(node.this, scope)
     if isinstance(node, exp.Column):
         return column_type(node, scope)
     call = node.meta.get("call")
     if call is not None and call.name in ("min", "max", "first", "last", "any_value", "first_value", "last_value"):
         inner = node.this
-        return _expression_type(inner, scope) if isinstance(inner, exp.Expr) else None
+        return expression_type(inner, scope) if isinstance(inner, exp.Expr) else None
     if isinstance(node, exp.Window | exp.Filter | exp.IgnoreNulls):
-        return _expression_type(node.this, scope)
+        return expression_type(node.this, scope)
     read = PredicateText(sql_text(node))
     return type_of(read.tree, known_types(node, scope)) if read.tree is not None else None
 

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from . import orders
 from .facts import CLEAN, Field, Taint, Value, digest, union
+from .field_types import expression_type
 from .parse import Call, sql_text
 from .scopes import Scope, ambiguous, find_plain, find_qualified
 from .verdict import Level
@@ -197,6 +198,8 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Va
         keyword = _keyword(walk, node, parts[0])
         if keyword is not None:
             return keyword
+    if parts[0].lower() in ("window", "session_window"):
+        return Value(CLEAN, digest("time window", *map(str.lower, parts)))  # the column that GROUP BY window(…) makes
     name = ".".join(parts)
     walk.error("UNRESOLVED_COLUMN", _unresolved(name, scope), walk.place(node))
     return Value(CLEAN, digest("unresolved", name.lower()))
@@ -360,6 +363,19 @@ def _structural(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     return Value(union([own, parts.taint]), parts.fingerprint, parts.aggregate)
 
 
+def _comparison(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """A comparison of a date or timestamp with the string 'today' (now, yesterday, tomorrow) is one with the clock: Spark
+    casts the string, and the cast knows these words."""
+    parts = _parts(walk, node, scope)
+    sides = [side for side in node.iter_expressions() if isinstance(side, exp.Expr)]
+    words = [s for s in sides if isinstance(s, exp.Literal) and s.is_string and s.name.strip().lower() in _CLOCK_WORDS]
+    kinds = [expression_type(side, scope) for side in sides if side not in words] if words else []
+    if not any(kind and kind.lower().startswith(("date", "timestamp")) for kind in kinds):
+        return parts
+    own = [walk.origin(f"'{word.name.strip()}'", Level.COMMAND, walk.place(word)) for word in words]
+    return Value(union([*own, parts.taint]), parts.fingerprint, parts.aggregate)
+
+
 def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     """CAST and typed literals. Spark turns the strings now, today, yesterday and tomorrow into the clock."""
     inner = value(walk, node.this, scope)
@@ -466,6 +482,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Walk, exp.Expr, Scope], Value]] = {
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Dot: _dot,
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between), _comparison),
     exp.Placeholder: _placeholder,
     exp.Parameter: _placeholder,
     exp.Select: _subquery,

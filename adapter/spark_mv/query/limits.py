@@ -6,9 +6,9 @@ from sqlglot import exp
 
 from .facts import CLEAN, Taint, union
 from .levels import value
-from .orders import covers_unique, fingerprints
+from .orders import covers_unique, order_values
 from .parse import first_offset, sql_text
-from .rules import forbid_per_row
+from .rules import forbid_per_row, rows_key
 from .scopes import Scope
 from .verdict import ClauseVerdict, Level
 from .walk import Walk
@@ -18,17 +18,17 @@ def limit_taint(walk: Walk, node: exp.Expr, scope: Scope) -> Taint:
     """What the choice of rows by LIMIT, OFFSET and TABLESAMPLE of `node` depends on; recorded as clauses."""
     order = node.args.get("order") or node.args.get("sort")
     taints = []
-    ordered = [value(walk, item.this, scope) for item in order.expressions] if order else []
+    by_all = order is not None and any(item.this.name.upper() == "ALL" for item in order.expressions)
+    ordered = [] if by_all else order_values(walk, order, scope, value)
     for key in ("limit", "offset"):
         clause = node.args.get(key)
         if clause is None or _is_all(clause):
             continue
         walk.flag("limit")
         for facts in ordered:
-            forbid_per_row(walk, "ORDER BY … LIMIT", facts.taint, order, f"ORDER BY … {key.upper()}")
-        prints = fingerprints(walk, order.expressions if order else [], scope, value)
-        by_all = order is not None and any(item.this.name.upper() == "ALL" for item in order.expressions)
-        total = bool(by_all) or covers_unique(walk, scope, (), prints)
+            forbid_per_row(walk, "ORDER BY … LIMIT", facts.taint, f"ORDER BY … {key.upper()}", rows_key(scope, walk))
+        prints = [facts.fingerprint for facts in ordered]
+        total = by_all or covers_unique(walk, scope, (), prints) or _is_zero(clause)
         if node.args.get("sort") and not node.args.get("order"):
             total = False  # SORT BY orders each partition only
         place = _keyword_place(walk, key.upper(), clause)
@@ -70,6 +70,11 @@ def _record(walk: Walk, clause: str, node: exp.Expr, scope: Scope, taint: Taint,
 def _is_all(clause: exp.Expr) -> bool:
     amount = clause.args.get("expression")
     return amount is None or (isinstance(amount, exp.Column | exp.Var) and amount.name.upper() == "ALL")
+
+
+def _is_zero(clause: exp.Expr) -> bool:
+    """LIMIT 0 keeps no row, OFFSET 0 all."""
+    return isinstance(clause.expression, exp.Literal) and clause.expression.name == "0"
 
 
 def _keyword_place(walk: Walk, word: str, clause: exp.Expr) -> tuple[int, int]:

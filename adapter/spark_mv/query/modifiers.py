@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from .facts import Relation, digest, union
+from .facts import Relation, Value, digest, union
 from .levels import value
 from .limits import limit_taint
-from .orders import fingerprints
+from .orders import order_values
 from .parse import sql_text
 from .scopes import Scope
 from .walk import Env, Walk
@@ -21,6 +21,7 @@ def modified(walk: Walk, node: exp.Expr, relation: Relation, env: Env) -> Relati
         return relation
     scope = Scope(parent=env.outer, ctes=env.ctes, label=env.label, sources={"": relation})
     scope.row_unique = relation.unique
+    scope.ordinals = [Value(item.taint, item.fingerprint) for item in relation.items]
     return replace(
         relation,
         rows=union([relation.rows, limit_taint(walk, node, scope)]),
@@ -35,7 +36,7 @@ def modifier_prints(walk: Walk, node: exp.Expr, scope: Scope) -> list[str]:
         return []
     order = node.args.get("order")
     items = order.expressions if order is not None else []
-    prints = fingerprints(walk, items, scope, value)
+    prints = [facts.fingerprint for facts in order_values(walk, order, scope, value)]
     prints += [str(item.args.get("desc")) for item in items]
     return prints + [sql_text(node.args[k]).lower() for k in ("limit", "offset", "sample") if node.args.get(k)]
 

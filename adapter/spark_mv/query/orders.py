@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from .facts import CLEAN, Value, digest, union
 from .parse import Call, sql_text
-from .rules import forbid_per_row
+from .rules import forbid_per_row, rows_key
 from .scopes import Scope
 from .verdict import ClauseVerdict, Level
 from .walk import Walk
@@ -66,9 +66,13 @@ def covers_unique(walk: Walk, scope: Scope, partition: Iterable[str], order: Ite
 
 
 def order_values(walk: Walk, order: exp.Expr | None, scope: Scope, value: Evaluate) -> list[Value]:
-    if order is None:
-        return []
-    return [value(walk, item.this if isinstance(item, exp.Ordered) else item, scope) for item in order.expressions]
+    """The values of an ORDER BY after a query, where a whole number names an output column."""
+    found = []
+    for item in order.expressions if order is not None else []:
+        inner = item.this if isinstance(item, exp.Ordered) else item
+        at = int(inner.name) if isinstance(inner, exp.Literal) and inner.is_int else 0
+        found.append(scope.ordinals[at - 1] if 0 < at <= len(scope.ordinals) else value(walk, inner, scope))
+    return found
 
 
 def fingerprints(walk: Walk, nodes: Iterable[exp.Expr], scope: Scope, value: Evaluate) -> list[str]:
@@ -90,11 +94,11 @@ def window_value(walk: Walk, node: exp.Expr, scope: Scope, value: Evaluate) -> V
     """`f(…) OVER (…)`: its level, and the findings about its PARTITION BY and ORDER BY."""
     partition_nodes, order, spec = _definition(walk, node, scope)
     partition = [value(walk, item, scope) for item in partition_nodes]
-    ordered = order_values(walk, order, scope, value)
-    for item, facts in zip(partition_nodes, partition, strict=True):
-        forbid_per_row(walk, "PARTITION BY", facts.taint, item)
+    ordered = [value(walk, item.this, scope) for item in order.expressions] if order is not None else []
+    for facts in partition:
+        forbid_per_row(walk, "PARTITION BY", facts.taint, keys=rows_key(scope, walk))
     for facts in ordered:
-        forbid_per_row(walk, "window ORDER BY", facts.taint, order)
+        forbid_per_row(walk, "window ORDER BY", facts.taint, keys=rows_key(scope, walk))
     walk.flag("window")
     if not partition:
         walk.flag("unpartitioned_window")

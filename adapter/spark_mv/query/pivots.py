@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from .facts import Field, OpenPart, Relation, digest, union
+from .facts import CLEAN, Field, OpenPart, Relation, digest, union
 from .levels import value
 from .parse import sql_text
-from .rules import forbid_per_row
+from .rules import forbid_per_row, rows_key
 from .scopes import Scope
 from .walk import Walk
 
@@ -21,13 +21,13 @@ def pivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope) -> Re
         return _unpivoted(walk, relation, pivot, inner, text, whole)
     walk.flag("pivot", "aggregate")
     keys = [value(walk, item.this, inner) for item in pivot.args.get("fields") or []]
-    for item, facts in zip(pivot.args.get("fields") or [], keys, strict=True):
-        forbid_per_row(walk, "GROUP BY", facts.taint, item, "PIVOT … FOR")
+    for facts in keys:
+        forbid_per_row(walk, "GROUP BY", facts.taint, "PIVOT … FOR", rows_key(inner, walk))
     results = [value(walk, item, inner) for item in pivot.expressions]
     used = {column.name.lower() for column in pivot.find_all(exp.Column)}
     rest = [item for item in relation.items if isinstance(item, OpenPart) or item.name.lower() not in used]
     for item in rest:
-        forbid_per_row(walk, "GROUP BY", item.taint, pivot, "PIVOT (its grouping)")
+        forbid_per_row(walk, "GROUP BY", item.taint, "PIVOT (its grouping)", rows_key(inner, walk))
     taint = union([*(v.taint for v in results), *(k.taint for k in keys)])
     names = [column.name for column in pivot.args.get("columns") or []]
     if not names:
@@ -41,9 +41,12 @@ def _unpivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope, te
     used = {column.name.lower() for column in pivot.find_all(exp.Column)}
     rest = [item for item in relation.items if isinstance(item, OpenPart) or item.name.lower() not in used]
     taint = union(item.taint for item in relation.items if isinstance(item, OpenPart) or item.name.lower() in used)
-    names = [c.name for item in pivot.expressions for c in item.find_all(exp.Identifier)]
-    names += [item.this.name for item in pivot.args.get("fields") or [] if isinstance(item, exp.In)]
-    made = [Field(name, taint, digest("unpivoted", name.lower(), text)) for name in names]
+    values = [c.name for item in pivot.expressions for c in item.find_all(exp.Identifier)]
+    labels = [item.this.name for item in pivot.args.get("fields") or [] if isinstance(item, exp.In)]
+    made = [
+        *(Field(name, taint, digest("unpivoted", name.lower(), text)) for name in values),
+        *(Field(name, CLEAN, digest("unpivoted", name.lower(), text)) for name in labels if name not in values),
+    ]
     return Relation((*rest, *made), whole, relation.rows)
 
 

@@ -107,9 +107,9 @@ def _set_operation(walk: Walk, node: exp.SetOperation, env: Env) -> Relation:
         walk.flag("set_distinct")
     name = f"{node.key.upper()}{' ALL' if keep_all else ''}"
     items = _set_items(walk, node, left, right, name)
-    for side, relation in ((node.left, left), (node.right, right)):
+    for relation in (left, right):
         for item in relation.items:
-            forbid_per_row(walk, "set operation", item.taint, side, name)
+            forbid_per_row(walk, "set operation", item.taint, name)
     taint = union([*(i.taint for i in items), left.rows, right.rows])
     line, column = walk.place(node)
     origin = taint.worst() if taint else None

@@ -6,9 +6,8 @@ be kept only per unique key, so nothing that decides how rows are matched or gro
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from .facts import Origin, Taint
+from .scopes import Scope
 from .verdict import Level
 from .walk import Walk
 
@@ -82,7 +81,7 @@ def written(origin: Origin) -> str:
     return origin.function if origin.function.isupper() else f"{origin.function}()"
 
 
-def forbid_per_row(walk: Walk, clause: str, taint: Taint, node: exp.Expr | None, what: str = "") -> None:
+def forbid_per_row(walk: Walk, clause: str, taint: Taint, what: str = "", keys: str = "") -> None:
     """Record the refusal if `taint` has a per-row value. The error stands at the call; the clause is named."""
     origin = taint.worst(Level.NONDETERMINISTIC) if Level.NONDETERMINISTIC in taint.levels else None
     if origin is None:
@@ -94,9 +93,7 @@ def forbid_per_row(walk: Walk, clause: str, taint: Taint, node: exp.Expr | None,
     elif clause == "unique_key":
         cure = f"Put it in its own column and {_CURES[clause]}."
     else:
-        line, _ = walk.place(node)
-        del line
-        cure = f"Put it in its own nondeterministic_mv keyed by {key_words(walk)} and {_CURES[clause]}."
+        cure = f"Put it in its own nondeterministic_mv keyed by {keys or 'a key of its rows'} and {_CURES[clause]}."
     walk.error(
         code,
         f"{place} depends on {written(origin)} {way(walk, origin)}. {cannot}, because {why}. {cure}",
@@ -104,5 +101,11 @@ def forbid_per_row(walk: Walk, clause: str, taint: Taint, node: exp.Expr | None,
     )
 
 
-def key_words(walk: Walk) -> str:
-    return ", ".join(walk.unique_key) if walk.unique_key else "a unique key of its rows"
+def rows_key(scope: Scope, walk: Walk) -> str:
+    """A guess at the key of the drawn rows, for the cure: the unique key where the rows have it, else a column named
+    id or …_id."""
+    names = [f.name for _, relation in scope.visible() for f in relation.fields if not f.taint]
+    lower = {name.lower(): name for name in names}
+    if walk.unique_key and all(key.lower() in lower for key in walk.unique_key):
+        return ", ".join(walk.unique_key)
+    return next((name for name in names if name.lower() == "id" or name.lower().endswith("_id")), "")

@@ -27,6 +27,7 @@ class Scope:
     label: str = ""
     row_unique: tuple[frozenset[str], ...] = ()
     windows: dict[str, exp.Expr] = field(default_factory=dict)
+    ordinals: list[Value] = field(default_factory=list)  # the output columns, for ORDER BY 1
     aliases_first: bool = False  # HAVING, QUALIFY and ORDER BY prefer output columns
     prints: list[str] = field(default_factory=list)  # fingerprints of FROM items and joins
     using: list[str] = field(default_factory=list)  # USING and NATURAL columns

@@ -14,7 +14,7 @@ from .modifiers import is_one, modifier_prints
 from .output_names import output_name
 from .parse import Call, sql_text
 from .predicates import conjuncts
-from .rules import forbid_per_row
+from .rules import forbid_per_row, rows_key
 from .scopes import Scope
 from .sources import add_join, add_lateral, add_source
 from .verdict import ClauseVerdict
@@ -83,6 +83,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         items += _project(walk, projection, scope, outputs)
 
     scope.aliases_first = True
+    scope.ordinals = [Value(item.taint, item.fingerprint) for item in items]
     having, qualify = node.args.get("having"), node.args.get("qualify")
     for clause, condition in (("HAVING", having), ("QUALIFY", qualify)):
         if condition is not None:
@@ -97,7 +98,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         walk.flag("distinct")
         for item in items:
             label = f"SELECT DISTINCT {item.name}" if isinstance(item, Field) else "SELECT DISTINCT *"
-            forbid_per_row(walk, "DISTINCT", item.taint, node, label)
+            forbid_per_row(walk, "DISTINCT", item.taint, label, rows_key(scope, walk))
         rows += [item.taint for item in items]
         prints.append(digest("distinct", *(item.fingerprint for item in items)))
         if not any(isinstance(item, OpenPart) for item in items):
@@ -238,7 +239,7 @@ def _group_keys(
     for key in keys:
         facts = _key_value(walk, key, scope, aliases)
         values.append(facts)
-        forbid_per_row(walk, "GROUP BY", facts.taint, key)
+        forbid_per_row(walk, "GROUP BY", facts.taint, keys=rows_key(scope, walk))
     taint = union(v.taint for v in values)
     origin = taint.worst() if taint else None
     line, column = walk.place(group)

@@ -13,7 +13,7 @@ from .parse import Call, parse, sql_text
 from .pivots import pivoted
 from .predicates import conjuncts
 from .relation_names import renamed
-from .rules import forbid_per_row
+from .rules import forbid_per_row, rows_key
 from .scopes import Scope
 from .verdict import ClauseVerdict, QueryError
 from .walk import Env, Text, Walk
@@ -243,7 +243,7 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
     prints: list[str] = [kind, side, method]
     if on is not None and not (isinstance(on, exp.Boolean) and on.this):
         facts = conjuncts(walk, on, scope, "JOIN ON", lone=not side and not kind.startswith("ANTI"))
-        forbid_per_row(walk, "JOIN", facts.taint, on, "JOIN ON")
+        forbid_per_row(walk, "JOIN", facts.taint, "JOIN ON", rows_key(scope, walk))
         taints.append(facts.taint)
         prints.append(facts.fingerprint)
     using = [item.name for item in node.args.get("using") or []]
@@ -253,7 +253,7 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
     for name in using:
         sides = [found for key in scope.sources if (found := scope.sources[key].find(name)) is not None]
         taint = union(f.taint for f in sides)
-        forbid_per_row(walk, "JOIN", taint, node, f"JOIN USING ({name})")
+        forbid_per_row(walk, "JOIN", taint, f"JOIN USING ({name})", rows_key(scope, walk))
         taints.append(taint)
         prints.append(digest("using", *(f.fingerprint for f in sides)))
         scope.using.append(name.lower())
