@@ -6,10 +6,12 @@ was solved for the row. Many predicates go into one statement.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -261,6 +263,19 @@ def test_bounds_agree_with_the_predicate(session: Any, data: st.DataObject) -> N
     zone = data.draw(st.sampled_from(ZONES))
     predicates = data.draw(st.lists(PREDICATES, min_size=50, max_size=50))
     assert check(session, zone, predicates).wrong == []
+
+
+FIXTURE = Path(__file__).parents[2] / "tests" / "query" / "fixtures" / "clock_bounds.txt"
+
+
+def test_golden_pairs_agree_with_the_predicate(session: Any) -> None:
+    """Every solved predicate of the fixture whose columns exist here, in zones with and without summer time."""
+    lines = FIXTURE.read_text(encoding="utf-8").splitlines()
+    predicates = [line for line in lines if line.strip() and not line.startswith((" ", "#", "zone:"))]
+    known = [p for p in predicates if not re.search(r"\bx\b|payload", p)]
+    for zone in ("UTC", "America/New_York"):
+        checked = check(session, zone, known)
+        assert checked.wrong == [] and checked.solved > 20
 
 
 SOURCES = {

@@ -9,8 +9,10 @@
 merge into {{ args['relation'] }} t
 using {{ args['stage'] }} s
 on {% for key in keys %}t.{{ adapter.quote(key['name']) }} = s.{{ adapter.quote(key['name']) }}{{ ' and ' if not loop.last }}{% endfor %}
+{%- if args.get('deletes', true) %}
 when matched and s.__mv_op = 'D' then delete
-when matched then update set
+{%- endif %}
+when matched and s.__mv_op <> 'D' then update set
   {%- for column in args['columns'] %}
   {{ adapter.quote(column['name']) }} = s.{{ adapter.quote(column['name']) }}{{ ',' if not loop.last }}
   {%- endfor %}

@@ -2,7 +2,9 @@
     I (new), U (differs), D (gone), = (same; only where all rows are staged).
 
     Written, not viewed: draws and model answers must not be evaluated again by the statement that publishes them.
-    `__mv_n` counts the rows of the query that share a key, so that repeats are found whatever else changed. -#}
+    `__mv_n` counts the rows of the query that share a key, so that repeats are found whatever else changed. With
+    `affected`, the query gives only rows of these anchors and the target is read for them alone; a row of the target
+    that no changed row stood for before counts as one more of its key. -#}
 {% macro mv_stage_changes(args) -%}
   {{ return(adapter.dispatch('mv_stage_changes', 'dbt')(args)) }}
 {%- endmacro %}
@@ -28,7 +30,7 @@ from __mv_query q
 {%- set join = 'left' if args['keep_missing'] and not args['all_rows'] else 'full outer' %}
 , __mv_both as (
   select
-    q.__mv_n as __mv_n,
+    {% if args['affected'] %}q.__mv_n + case when t.__mv_there and not t.__mv_pre then 1 else 0 end{% else %}q.__mv_n{% endif %} as __mv_n,
     t.__mv_there as __mv_there,
     {{ mv_staged_differs(args['columns']) }} as __mv_differs,
     {%- set updated %}{{ mv_staged_differs(args['columns'] | selectattr('role', 'equalto', 'data') | list) }}{% endset -%}
@@ -36,7 +38,13 @@ from __mv_query q
     {{ mv_staged_value(column, updated, args['keep_missing']) }} as {{ adapter.quote(column['name']) }}{{ ',' if not loop.last }}
     {%- endfor %}
   from __mv_query q
-  {{ join }} join (select *, true as __mv_there{% for flag in args['forget'] %}, coalesce({{ flag['where'] }}, false) as {{ flag['name'] }}{% endfor %} from {{ args['target'] }}) t
+  {{ join }} join (
+    {%- if args['affected'] %}
+    select r.*, a.__mv_pre, true as __mv_there
+    from {{ args['target'] }} r
+    join {{ args['affected'] }} a on {% for anchor in args['anchors'] %}r.{{ adapter.quote(anchor['column']) }} <=> a.{{ anchor['affected'] }}{{ ' and ' if not loop.last }}{% endfor %}
+    {%- else %}select *, true as __mv_there{% for flag in args['forget'] %}, coalesce({{ flag['where'] }}, false) as {{ flag['name'] }}{% endfor %} from {{ args['target'] }}
+    {%- endif %}) t
     on {% for key in keys %}q.{{ adapter.quote(key['name']) }} = t.{{ adapter.quote(key['name']) }}{{ ' and ' if not loop.last }}{% endfor %}
 )
 select

@@ -31,7 +31,10 @@ def steps(
     remembers = keep and rewritten.clock
     replaces = columns.replace or facts.full_refresh or not facts.target.exists
     query, staged = rewritten.sql, columns.columns
-    steps: list[Step] = [Step("ai_round", {"round": i}) for i in range(rewritten.ai_rounds)]
+    steps: list[Step] = []
+    if rewritten.draw_sql:
+        steps += _keep_draws(facts, rewritten, columns, state)
+    steps += [Step("ai_round", {"round": i}) for i in range(rewritten.ai_rounds)]
     if remembers:
         steps += _remember(facts, config, rewritten, columns, analysis, state)
         query = _remembered(rewritten, [c.name for c in columns.columns if c.in_query])
@@ -78,9 +81,44 @@ def steps(
         merge = {"relation": "target", "stage": "stage", "columns": staged}
         steps.append(Step("merge_into", merge, when="changed"))
         steps.append(Step("record_only", {"relation": "target"}, when="unchanged"))
+    if rewritten.draw_sql:
+        steps.append(Step("delete_from", {"relation": "state", "stage": "state_stage", "keys": columns.keys}))
     if remembers:
         steps.append(Step("forget_expired", {"relation": "state", "as_of": rewritten.as_of_literal}))
     return tuple(steps)
+
+
+def _keep_draws(facts: RunFacts, rewritten: Rewritten, columns: ColumnPlan, state: TargetFacts) -> list[Step]:
+    """Draw for the candidates of a random filter that have no draw yet. Draws of candidates that are gone are dropped
+    last, after the table is published: until then they tell what left by the clock from what the source lost."""
+    before = facts.target.record.kept if facts.target.record else {}
+    keys = {key.lower() for key in columns.keys}
+    staged = tuple(
+        StagedColumn(
+            c.name,
+            c.type,
+            Role.KEY if c.name.lower() in keys else Role.KEPT,
+            in_target=state.has(c.name),
+            fresh=before.get(c.name.lower(), "") not in ("", rewritten.draw_fingerprints.get(c.name, "")),
+        )
+        for c in rewritten.draw_columns
+    )
+    replaces = _names(state.columns) != _names(rewritten.draw_columns)
+    stage = {
+        "into": "state_stage",
+        "query": rewritten.draw_sql,
+        "columns": staged,
+        "target": "state",
+        "all_rows": replaces,
+        "keep_missing": False,
+        "forget": (),
+    }
+    publish = {"relation": "state", "stage": "state_stage", "columns": staged, "deletes": False}
+    return [
+        Step("stage_changes", stage),
+        Step("check_stage", {"stage": "state_stage", "keys": columns.keys, "count_target": None, "into": "state"}),
+        Step("replace_table", publish) if replaces else Step("merge_into", publish, when="state_changed"),
+    ]
 
 
 def _remember(

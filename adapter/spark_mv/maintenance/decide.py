@@ -7,12 +7,14 @@ import json
 from dataclasses import replace
 
 from spark_mv.maintenance import complete_recompute
+from spark_mv.maintenance.choose import choose
 from spark_mv.maintenance.columns import plan_columns
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
+from spark_mv.maintenance.incremental import Gather, propose
 from spark_mv.maintenance.no_op import no_op
-from spark_mv.maintenance.plan import Candidate, Plan, Reason
+from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.verdict import Analysis
@@ -40,8 +42,9 @@ def decide(
     *,
     state: TargetFacts,
     ai_identity: str = "",
+    gather: Gather | None = None,
 ) -> Plan:
-    """The plan of this run.
+    """The plan of this run. `gather` looks up what changed; without it, nothing is maintained incrementally.
 
     Raises RefusedError when the target is not ours or the analysis found errors, ConfigError when settings do not fit
     the query.
@@ -64,7 +67,10 @@ def decide(
         as_of=facts.as_of,
         time_zone=facts.time_zone,
         sources=facts.source_versions,
-        kept={c.name.lower(): c.fingerprint for c in analysis.columns if c.kept},
+        kept={
+            **{c.name.lower(): c.fingerprint for c in analysis.columns if c.kept},
+            **rewritten.draw_fingerprints,
+        },
         pins=dict(rewritten.pins),
         clock_solved=rewritten.clock_solved,
         base_version=target.version,
@@ -76,15 +82,15 @@ def decide(
         return Plan(facts.model, "NO_OP", tuple(candidates), columns=columns.columns, record=record)
     if _layout_changed(config, target):
         columns = replace(columns, replace=True)
-    candidates.append(_complete(candidates[0]))
-    return Plan(
+    complete = Plan(
         facts.model,
         "COMPLETE_RECOMPUTE",
-        tuple(candidates),
+        (),
         complete_recompute.steps(facts, config, rewritten, columns, analysis, state),
         columns.columns,
         new_record,
     )
+    return choose(complete, candidates[0], propose(facts, config, rewritten, columns, candidates[0], gather), config)
 
 
 def refuse(facts: RunFacts, analysis: Analysis) -> None:
@@ -101,6 +107,11 @@ def refuse(facts: RunFacts, analysis: Analysis) -> None:
 
 
 def _window_problems(config: ModelConfig, rewritten: Rewritten) -> list[str]:
+    if config.on_source_delete == "keep" and rewritten.clock and rewritten.draw_sql:
+        return [
+            "on_source_delete: keep does not go with both a window and a random filter: which rows would have been "
+            "candidates cannot be told once the source has lost them. Give the draw its own nondeterministic_mv"
+        ]
     if config.on_source_delete == "keep" and rewritten.clock and not rewritten.unclocked_sql:
         return [
             "on_source_delete: keep needs clock predicates from which each row's time of leaving follows, because a row "
@@ -130,7 +141,3 @@ def _layout_changed(config: ModelConfig, target: TargetFacts) -> bool:
     return target.exists and (
         lower(config.partition_by) != lower(target.partition_by) or lower(config.cluster_by) != lower(target.cluster_by)
     )
-
-
-def _complete(rejected: Candidate) -> Candidate:
-    return Candidate("COMPLETE_RECOMPUTE", True, rejected.reasons or (Reason("ALWAYS", "it always applies"),))

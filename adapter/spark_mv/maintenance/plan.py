@@ -54,6 +54,7 @@ class Plan:
     columns: tuple[StagedColumn, ...] = ()
     record: RunRecord | None = None
     notes: tuple[str, ...] = ()
+    fallback: Plan | None = None  # taken when a statement fails before anything is published
 
     @property
     def reasons(self) -> tuple[Reason, ...]:

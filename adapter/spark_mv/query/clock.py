@@ -145,9 +145,9 @@ def _plain_or_bound(row: exp.Expr, bound: str, clock: exp.Expr, scene: Scene) ->
         if not scene.clocked(part)
     }
     rows = [part for part in (row, *_row_parts(clock, scene)) if list(part.find_all(exp.Column))]
-    if len(columns) == 1 and len(rows) == 1 and isinstance(rows[0], exp.Column):
-        if type_of(rows[0], scene.types) not in (None, "string"):
-            return columns.pop()
+    only = rows[0] if len(columns) == 1 and len(rows) == 1 else None
+    if isinstance(only, exp.Column) and type_of(only, scene.types) not in (None, "string"):
+        return columns.pop()
     return f"({bound})"
 
 

@@ -7,6 +7,7 @@ which Spark function it turns around, and what it does not touch has to come out
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, ClassVar, cast
 
 from sqlglot import exp
@@ -49,10 +50,25 @@ def _spanned(name: str) -> Callable[..., Any]:
     return method
 
 
-_LEVELS = (
-    "expression assignment disjunction conjunction equality comparison range bitwise term factor exponent unary type "
-    "at_time_zone column lambda interval"
-).split()
+_LEVELS = [
+    "expression",
+    "assignment",
+    "disjunction",
+    "conjunction",
+    "equality",
+    "comparison",
+    "range",
+    "bitwise",
+    "term",
+    "factor",
+    "exponent",
+    "unary",
+    "type",
+    "at_time_zone",
+    "column",
+    "lambda",
+    "interval",
+]
 
 
 class _VerbatimParser(SparkParser):
@@ -86,9 +102,7 @@ class PredicateText:
 def _parse(sql: str) -> exp.Expr | None:
     try:
         tokens = tokenize(sql)
-        if any(
-            a.end == b.start and a.kind == b.kind == TokenType.STRING for a, b in zip(tokens, tokens[1:], strict=False)
-        ):
+        if any(a.end == b.start and a.kind == b.kind == TokenType.STRING for a, b in pairwise(tokens)):
             # 'it''s': one string to Spark, two to sqlglot
             return None
         dialect = _Verbatim()

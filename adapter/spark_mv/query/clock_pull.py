@@ -145,9 +145,50 @@ def _aggregate(node: exp.Expr) -> bool:
 
 
 _AGGREGATES = frozenset(
-    """any every some bool_and bool_or count_if listagg string_agg mode median kurtosis skewness bit_and bit_or bit_xor
-    try_sum try_avg histogram_numeric count_min_sketch hll_sketch_agg hll_union_agg bitmap_construct_agg bitmap_or_agg
-    bitmap_and_agg regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
-    percentile approx_percentile approx_top_k approx_top_k_accumulate approx_top_k_combine kll_sketch_agg_bigint
-    kll_sketch_agg_double kll_sketch_agg_float theta_sketch_agg theta_union_agg theta_intersection_agg""".split()
+    [
+        "any",
+        "every",
+        "some",
+        "bool_and",
+        "bool_or",
+        "count_if",
+        "listagg",
+        "string_agg",
+        "mode",
+        "median",
+        "kurtosis",
+        "skewness",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "try_sum",
+        "try_avg",
+        "histogram_numeric",
+        "count_min_sketch",
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "bitmap_construct_agg",
+        "bitmap_or_agg",
+        "bitmap_and_agg",
+        "regr_avgx",
+        "regr_avgy",
+        "regr_count",
+        "regr_intercept",
+        "regr_r2",
+        "regr_slope",
+        "regr_sxx",
+        "regr_sxy",
+        "regr_syy",
+        "percentile",
+        "approx_percentile",
+        "approx_top_k",
+        "approx_top_k_accumulate",
+        "approx_top_k_combine",
+        "kll_sketch_agg_bigint",
+        "kll_sketch_agg_double",
+        "kll_sketch_agg_float",
+        "theta_sketch_agg",
+        "theta_union_agg",
+        "theta_intersection_agg",
+    ]
 )

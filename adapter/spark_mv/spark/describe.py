@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_mv.maintenance.facts import Column
+from spark_mv.query.inline_views import qualify_tables
 
 _CLUSTERING = re.compile(r"clusteringColumns=(\[\[.*?\]\])")
 
@@ -32,7 +33,9 @@ class Description:
 
     @property
     def view_text(self) -> str | None:
-        return self.details.get("View Text") if self.is_view else None
+        """The SELECT of a view, with its table names qualified by the schema it was created in."""
+        text = self.details.get("View Text") if self.is_view else None
+        return qualify_tables(text, self.details.get("View Catalog and Namespace", "")) if text else None
 
     @property
     def properties(self) -> dict[str, str]:

@@ -36,6 +36,11 @@ logger = AdapterLogger("Spark")
 #: the format of every table that no config says otherwise for
 DEFAULT_FILE_FORMAT = "delta"
 
+#: dbt's commands that run statements; the others (parse, list, deps, …) start no Spark
+USES_SPARK = frozenset(
+    {"build", "clone", "generate", "retry", "run", "run-operation", "seed", "show", "snapshot", "test"}
+)
+
 
 @dataclass
 class SparkMvConfig(SparkConfig):
@@ -62,6 +67,21 @@ class SparkMvAdapter(MvMixin, SparkAdapter):
         super().__init__(config, mp_context)
         SparkMvConnectionManager.project_root = _project_root(config)
         self._unsettled = threading.local()
+        self._start_spark_early()
+
+    def _start_spark_early(self) -> None:
+        """Spark needs seconds to start, and so does dbt to read the project: let them do it at the same time."""
+        from dbt.flags import get_flags
+
+        credentials = self.config.credentials
+        command = getattr(get_flags(), "WHICH", None)
+        if command in USES_SPARK and credentials.method == "session":
+            from spark_mv.spark.session import start_early
+
+            root = SparkMvConnectionManager.project_root
+            start_early(
+                credentials.server_side_parameters, credentials.warehouse_path(root), root / "logs" / "spark.log"
+            )
 
     @classmethod
     def get_adapter_run_info(cls, config: Any) -> AdapterTrackingRelationInfo:

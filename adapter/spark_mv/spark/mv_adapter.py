@@ -75,7 +75,7 @@ class MvMixin(metaclass=AdapterMeta):
         except (ConfigError, RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
         explain = explain_json if form == "json" else explain_text
-        return "\n" + explain(seen.facts, seen.analysis, seen.rewritten.rewritten, seen.plan)
+        return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan)
 
     @available
     def mv_forget(self, relation: str, model: str, columns: Sequence[str], where: str | None) -> str:

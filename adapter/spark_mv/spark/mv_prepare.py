@@ -13,11 +13,14 @@ from spark_mv.maintenance.decide import decide, refuse
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.plan import Plan
+from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query import analyze
+from spark_mv.query.inline_views import View, inline_views
 from spark_mv.query.verdict import Analysis, Level
 from spark_mv.spark.as_of import as_of_instant, utc_text
 from spark_mv.spark.facts import query_columns, session_facts, source_facts, target_facts
-from spark_mv.spark.mv_rewrite import RewriteResult, rewrite
+from spark_mv.spark.incremental import Gatherer, fill_ai_plan
+from spark_mv.spark.mv_rewrite import rewrite, run_pins
 from spark_mv.spark.mv_run import MvRun
 
 if TYPE_CHECKING:
@@ -87,7 +90,7 @@ class Prepared:
     analysis: Analysis
     config: ModelConfig
     facts: RunFacts
-    rewritten: RewriteResult
+    rewritten: Rewritten
     plan: Plan
     as_of: datetime
     runner: AiRunner | None
@@ -97,26 +100,31 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
     """A run ready to execute. Raises ConfigError, RefusedError or ValueError before anything is touched."""
     prepared = look(adapter, invocation, profile)
     stamp = f"{int(time.time()):x}_{invocation.invocation_id[:8]}"
+    sources = len(prepared.facts.sources)
 
     def beside(suffix: str) -> str:
         return f"{invocation.schema}.`{invocation.identifier}__{suffix}`"
 
+    relations = {
+        "target": invocation.target,
+        "stage": beside(f"mv_stage_{stamp}"),
+        "state": beside("state"),
+        "state_stage": beside(f"mv_stage_s_{stamp}"),
+        "affected": beside(f"mv_stage_{stamp}_affected"),
+        **{f"changes_{k}": beside(f"mv_stage_{stamp}_changes_{k}") for k in range(sources)},
+    }
+    fill_ai_plan(prepared.runner, relations)
     return MvRun(
         session=adapter,
         plan=prepared.plan,
-        relations={
-            "target": invocation.target,
-            "stage": beside(f"mv_stage_{stamp}"),
-            "state": beside("state"),
-            "state_stage": beside(f"mv_stage_s_{stamp}"),
-        },
-        query_sql=prepared.rewritten.rewritten.sql,
+        relations=relations,
+        query_sql=prepared.rewritten.sql,
         app_id=f"spark_mv:{invocation.unique_id}",
         as_of=prepared.facts.as_of,
         leftovers=_leftovers(invocation, bool(profile.get("embedded"))) if prepared.plan.steps else (),
         must_drop=_in_the_way(prepared.facts.target),
         ai_round=prepared.runner.run if prepared.runner else None,
-        on_ai_error=prepared.config.on_ai_error,
+        on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
         next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
     )
 
@@ -144,6 +152,9 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
         partial=invocation.partial,
     )
     refuse(facts, analysis)
+    state_table = f"{invocation.schema}.`{invocation.identifier}__state`"
+    state = target_facts(query, state_table, invocation.state_exists)
+    sql = inline_views(invocation.sql, _volatile_views(sources, functions))
     schemas = {name: {c.name: c.type for c in source.columns} for name, source in sources.items()}
     runner = None
     if Level.AI in analysis.levels:
@@ -158,11 +169,18 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
             profile.get("ai") or {},
             config.ai,
         )
+    pins = run_pins(as_of, session)
+    draws = None
+    if _draws_in_filter(analysis):
+        from spark_mv.spark.mv_draws import kept_draws
+
+        declared = {name.lower(): Level(words["determinism"]) for name, words in functions.items()}
+        draws = kept_draws(query, invocation.name, sql, config.unique_key, declared, state_table, state, pins)
+        state = state if state.exists or not draws else replace(state, exists=True, columns=draws.columns)
     result = rewrite(
-        invocation.sql,
+        draws.filtered_sql if draws else sql,
         analysis,
-        as_of,
-        session,
+        pins,
         schemas,
         lambda sql: query_columns(query, sql),
         runner.context if runner else None,
@@ -171,22 +189,62 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
         raise RefusedError("\n".join(error.message for error in result.errors))
     if runner:
         runner.plan = result.ai
-    remembers = config.on_source_delete == "keep" and result.rewritten.clock
-    state = target_facts(query, f"{invocation.schema}.`{invocation.identifier}__state`", invocation.state_exists)
+    rewritten = result.rewritten
+    if draws:
+        rewritten = replace(
+            rewritten, draw_sql=draws.draw_sql, draw_columns=draws.columns, draw_fingerprints=draws.fingerprints
+        )
+    remembers = config.on_source_delete == "keep" and rewritten.clock
     plan = decide(
-        replace(facts, pins=dict(result.rewritten.pins)),
+        replace(facts, pins=dict(rewritten.pins)),
         analysis,
         config,
-        result.rewritten,
-        state=state if remembers else TargetFacts(),
+        rewritten,
+        state=state if remembers or draws else TargetFacts(),
         ai_identity=runner.identity_text if runner else "",
+        gather=Gatherer(
+            query,
+            replace(facts, pins=dict(rewritten.pins)),
+            replace(analysis, sql=inline_views(invocation.sql, _views(sources))),
+            config,
+            rewritten,
+            pins,
+            invocation.target,
+            runner,
+        ),
     )
-    return Prepared(invocation, analysis, config, facts, result, plan, as_of, runner)
+    return Prepared(invocation, analysis, config, facts, rewritten, plan, as_of, runner)
 
 
 def _declared_ai_functions(*blocks: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The project's own AI functions (profile and model), as the analysis wants them declared."""
     return {name: {"determinism": "ai"} for block in blocks for name in (block.get("functions") or {})}
+
+
+def _draws_in_filter(analysis: Analysis) -> bool:
+    return any(predicate.level is Level.NONDETERMINISTIC for predicate in analysis.predicates)
+
+
+def _views(sources: Mapping[str, SourceFacts]) -> dict[str, View]:
+    return {
+        name: View(source.view_text, tuple(c.name for c in source.columns))
+        for name, source in sources.items()
+        if source.view_text
+    }
+
+
+def _volatile_views(sources: Mapping[str, SourceFacts], functions: Mapping[str, Mapping[str, Any]]) -> dict[str, View]:
+    """The views that hide a clock, a draw, a model call or the session: their text has to be part of the query."""
+    views = {name: source.view_text for name, source in sources.items() if source.view_text}
+    schemas = {name: {c.name: c.type for c in source.columns} for name, source in sources.items()}
+    volatile = {}
+    for name, text in views.items():
+        verdict = analyze(text, schemas=schemas, functions=functions, views=views)
+        if verdict.levels != {Level.DETERMINISTIC}:
+            columns = tuple(c.name for c in sources[name].columns)
+            own = [c.name.lower() for c in verdict.columns] == [name.lower() for name in columns]
+            volatile[name] = View(text, () if own else columns)
+    return volatile
 
 
 def _analyze(

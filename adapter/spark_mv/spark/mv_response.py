@@ -10,7 +10,7 @@ VERBS = {"merge_into": "MERGE", "replace_where": "REPLACE WHERE", "append": "APP
 
 
 @dataclass
-class MvResponse(AdapterResponse):  # type: ignore[misc]
+class MvResponse(AdapterResponse):
     """Rows and values of one run. `rows_affected` counts rows written or removed; `values_kept` rows whose kept values
     were read back instead of drawn. `next_change_at` (UTC) is when the next row enters or leaves by its window."""
 

@@ -39,17 +39,9 @@ class RewriteResult:
     errors: tuple[QueryError, ...] = ()
 
 
-def rewrite(
-    sql: str,
-    analysis: Analysis,
-    as_of: datetime,
-    session: SessionFacts,
-    schemas: Mapping[str, Mapping[str, str]],
-    columns_of: Callable[[str], tuple[Column, ...]],
-    ai: AiContext | None,
-) -> RewriteResult:
-    """Everything a run evaluates, as text. `columns_of` asks Spark for the columns of a SELECT."""
-    pins = Pins(
+def run_pins(as_of: datetime, session: SessionFacts) -> Pins:
+    """What the functions of level command, user and session answer in this run."""
+    return Pins(
         as_of=as_of,
         time_zone=session.time_zone,
         user=session.user,
@@ -58,11 +50,22 @@ def rewrite(
         schema=session.schema,
         version=session.version,
     )
+
+
+def rewrite(
+    sql: str,
+    analysis: Analysis,
+    pins: Pins,
+    schemas: Mapping[str, Mapping[str, str]],
+    columns_of: Callable[[str], tuple[Column, ...]],
+    ai: AiContext | None,
+) -> RewriteResult:
+    """Everything a run evaluates, as text. `columns_of` asks Spark for the columns of a SELECT."""
     pinned = pin(sql, pins)
     evaluated, ai_plan, errors = _with_answers(pinned.sql, schemas, ai)
     if errors:
-        return RewriteResult(Rewritten(sql, (), timestamp_literal(as_of)), ai_plan, errors)
-    literal = timestamp_literal(as_of)
+        return RewriteResult(Rewritten(sql, (), timestamp_literal(pins.as_of)), ai_plan, errors)
+    literal = timestamp_literal(pins.as_of)
     rewritten = Rewritten(
         sql=evaluated,
         columns=columns_of(evaluated),

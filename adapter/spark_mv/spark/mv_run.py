@@ -11,14 +11,16 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
 
+from spark_mv.maintenance.changes import filled
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.maintenance.plan import Plan, Step
 from spark_mv.spark.as_of import utc_text
 from spark_mv.spark.delta import USER_METADATA, latest_version
+from spark_mv.spark.mv_publish import PREDICATE, in_list, published_by
 from spark_mv.spark.mv_response import VERBS, MvResponse, message
 
-PUBLISHES = frozenset({"merge_into", "replace_table", "record_only"})
+PUBLISHES = frozenset({"merge_into", "replace_table", "record_only", "append", "replace_where"})
 TXN_APP = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 
@@ -58,6 +60,8 @@ class MvRun:
     verb: str = "NO_OP"
     next_change_at: str | None = None
     ai: dict[str, int] = field(default_factory=dict)
+    broken: str = ""
+    predicate: str = ""
 
     @property
     def replaced(self) -> bool:
@@ -69,11 +73,20 @@ class MvRun:
         for relation in self.leftovers:
             self._statement(f"drop table if exists {relation}")
         try:
-            for step in self.plan.steps:
-                if step.when is None or self.counts.get(step.when, 0):
-                    yield self._view(step)
+            yield from self._due()
+            if self.broken and self.plan.fallback is not None:
+                self._drop_stages()
+                self.plan, self.counts, self.ai, self.broken = self.plan.fallback, {}, {}, ""
+                yield from self._due()
         finally:
             self._drop_stages()
+
+    def _due(self) -> Iterator[StepView]:
+        for step in self.plan.steps:
+            if self.broken:
+                return
+            if step.when is None or self.counts.get(step.when, 0):
+                yield self._view(step)
 
     def execute(self, step: StepView, sql: str | None) -> None:
         """Execute one rendered step and take in what it says."""
@@ -85,6 +98,15 @@ class MvRun:
                 self._publish(step, sql or "")
             else:
                 self._statement(sql or "")
+        except Exception as error:
+            self._drop_stages()
+            if self.plan.fallback is None or isinstance(error, RunFailed) or step.kind in PUBLISHES:
+                raise
+            # nothing is published yet: the whole query is asked instead, and says so itself if it is at fault
+            self.broken = f"{step.kind}: {str(error).strip().splitlines()[0]}"
+            self.session.warn(
+                f"model {self.plan.model}: {self.plan.strategy} stopped at {self.broken}; recomputing completely"
+            )
         except BaseException:
             self._drop_stages()
             raise
@@ -137,7 +159,6 @@ class MvRun:
     def _do_check_stage(self, step: StepView, sql: str | None) -> None:
         row = self._statement(sql or "")[0]
         if row["duplicate_keys"] or row["null_keys"]:
-            keys = ", ".join(step.args["keys"])
             found = []
             if row["duplicate_keys"]:
                 found.append(
@@ -145,16 +166,12 @@ class MvRun:
                 )
             if row["null_keys"]:
                 found.append(f"{row['null_keys']:,} rows have a NULL in it, e.g. {row['null_example']}")
-            raise RunFailed(
-                f"model {self.plan.model}: unique_key ({keys}) does not identify the rows of the query: "
-                f"{'; '.join(found)}. The table was not touched. Remove the repeats in the query (for example with "
-                "row_number() = 1 per key), or name the columns that do identify a row"
-            )
+            raise self._wrong_keys(step, "; ".join(found))
         violated = {name[9:]: n for name, n in row.items() if name.startswith("violates ") and n}
         if violated:
-            found = "; ".join(f"{n:,} rows violate {name}" for name, n in violated.items())
+            broken = "; ".join(f"{n:,} rows violate {name}" for name, n in violated.items())
             raise RunFailed(
-                f"model {self.plan.model}: the contract does not hold: {found}. The table was not touched. Correct the "
+                f"model {self.plan.model}: the contract does not hold: {broken}. The table was not touched. Correct the "
                 "query or its sources, or change the constraint"
             )
         if step.args.get("into") == "state":
@@ -164,8 +181,39 @@ class MvRun:
             self.counts[name] = int(row[name])
         self.counts["changed"] = sum(self.counts[name] for name in ("inserted", "updated", "deleted"))
         self.counts["unchanged"] = int(self.counts["changed"] == 0)
+        self.counts["only_new"] = int(self.counts["changed"] == self.counts["inserted"] > 0)
+        self.counts["rewritten"] = int(self.counts["changed"] > self.counts["inserted"])
+        self.counts["many_keys"] = self.counts["rewritten"]
         if row.get("target_rows") is not None:
             self.counts["kept"] = int(row["target_rows"]) - self.counts["deleted"]
+
+    def _do_key_range(self, step: StepView, sql: str | None) -> None:
+        above = len(step.args["keys"]) == 1 and self._statement(sql or "")[0]["above"] is True
+        self.counts["unproven"] = int(not above)
+
+    def _do_check_new(self, step: StepView, sql: str | None) -> None:
+        row = self._statement(sql or "")[0]
+        if row["duplicate_keys"]:
+            raise self._wrong_keys(
+                step, f"{row['duplicate_keys']:,} rows share a key with another, e.g. {row['duplicate_example']}"
+            )
+
+    def _do_staged_keys(self, step: StepView, sql: str | None) -> None:
+        if len(step.args["keys"]) == 1 and self.counts["changed"] < int(step.args["limit"]):
+            key = step.args["keys"][0]
+            self.predicate = in_list(key, [row[key] for row in self._statement(sql or "")]) or ""
+        self.counts["few_keys"] = int(bool(self.predicate))
+        self.counts["many_keys"] = int(not self.predicate)
+
+    def _do_replace_where(self, step: StepView, sql: str | None) -> None:
+        self._publish(step, (sql or "").replace(PREDICATE, self.predicate))
+
+    def _wrong_keys(self, step: StepView, found: str) -> RunFailed:
+        return RunFailed(
+            f"model {self.plan.model}: unique_key ({', '.join(step.args['keys'])}) does not identify the rows of the "
+            f"query: {found}. The table was not touched. Remove the repeats in the query (for example with "
+            "row_number() = 1 per key), or name the columns that do identify a row"
+        )
 
     def _do_count_evicted(self, step: StepView, sql: str | None) -> None:
         self.counts["evicted"] = int(self._statement(sql or "")[0]["evicted"])
@@ -189,7 +237,9 @@ class MvRun:
         with self._tagged({USER_METADATA: record.to_json(), **self._turn(base)}):
             rows = self._statement(sql)
         published = bool(rows)
-        if step.kind != "merge_into":
+        if step.kind in ("append", "replace_where"):
+            published = published_by(self._statement, step.args["relation"], record)
+        elif step.kind != "merge_into":
             published = base is None or self._newer_than(base, step.args["relation"])
         if not published:
             raise RunFailed(
@@ -227,8 +277,9 @@ class MvRun:
         return self.session.query(sql)
 
     def _drop_stages(self) -> None:
-        for name in ("stage", "state_stage"):
-            if any(step.args.get("into") == name for step in self.plan.steps):
+        made = {step.args.get("into") for step in self.plan.steps if step.kind.startswith("stage_")}
+        for name in self.relations:
+            if name in made and name != "state":
                 try:
                     self.session.query(f"drop table if exists {self.relations[name]}")
                 except Exception as error:  # a leftover is dropped by the next run; the first error matters more
@@ -240,11 +291,13 @@ class MvRun:
             if isinstance(value, str) and value in self.relations:
                 args[name] = self.relations[value]
             elif name == "query" and isinstance(value, str):
-                args[name] = value.replace("{state}", self.relations["state"])
+                args[name] = filled(value.replace("{state}", self.relations["state"]), self.relations)
             elif isinstance(value, tuple) and value and isinstance(value[0], StagedColumn):
                 args[name] = [{**asdict(column), "role": column.role.value} for column in value]
             else:
                 args[name] = value
         if step.args.get("into") == "state":
             args["into"] = "state"
+        if step.kind == "replace_where":
+            args["predicate"] = PREDICATE
         return StepView(step.kind, args)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_mv.spark.jars import delta_coordinates, local_jars
 from spark_mv.spark.java import JavaError, find_java
+from spark_mv.spark.launch import java_command, start_gateway
 from spark_mv.spark.settings import brings_delta, embedded_settings
 
 if TYPE_CHECKING:
@@ -46,6 +47,22 @@ def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path) -> Sp
     session = root.newSession()
     _apply(session, user)
     return session
+
+
+def start_early(user: Mapping[str, str], warehouse: Path, log_file: Path) -> None:
+    """Starts Spark in the background while dbt still reads the project. What goes wrong is told by `open_session`."""
+    if is_remote(user):
+        return
+
+    def start() -> None:
+        with _lock:
+            if _running() is None:
+                try:
+                    _start(user, warehouse, log_file)
+                except Exception as error:
+                    logging.getLogger(__name__).debug("early start of Spark failed: %s", error)
+
+    threading.Thread(target=start, name="spark-start", daemon=True).start()
 
 
 def _running() -> SparkSession | None:
@@ -101,9 +118,13 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
     _hush()
     try:
         if SparkContext._gateway is None:
+            home = Path(_find_spark_home())
             with log_file.open("ab") as log:
                 # what Java and Spark print belongs into a file, dbt's own lines onto the terminal
-                gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
+                if sys.platform == "win32" or (home / "conf" / "spark-env.sh").exists():
+                    gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
+                else:
+                    gateway = start_gateway(java_command(java, home, settings), log, conf)
             SparkContext._ensure_initialized(gateway=gateway, conf=conf)
         builder: Any = SparkSession.builder
         for key, value in settings.items():
@@ -145,4 +166,4 @@ def _tail(log_file: Path, lines: int = 15) -> str:
         return ""
 
 
-__all__ = ["JavaError", "SessionError", "is_remote", "open_session"]
+__all__ = ["JavaError", "SessionError", "is_remote", "open_session", "start_early"]

@@ -47,13 +47,26 @@ def embedded_settings(
         "spark.sql.warehouse.dir": (warehouse / "tables").as_uri(),
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={warehouse / 'metastore'};create=true",
     }
-    if jars:
+    local = user.get("spark.master", settings["spark.master"]).startswith("local")
+    if jars and local:
+        # on the class path from the start: Spark copies what spark.jars names for each of its executors
+        settings["spark.driver.extraClassPath"] = os.pathsep.join(map(str, jars))
+    elif jars:
         settings["spark.jars"] = ",".join(jar.as_uri() for jar in jars)
+    log = (Path(__file__).parent / "log4j2.properties").as_uri()
+    settings["spark.driver.extraJavaOptions"] = (
+        f"-Dlog4j2.configurationFile={log} -Dderby.stream.error.file={warehouse / 'derby.log'} -XX:+UseParallelGC"
+    )
     merged = {**settings, **user}
     # lists to which the user may add without losing what makes Delta work
-    for key in ("spark.jars", "spark.sql.extensions"):
+    for key, separator in (
+        ("spark.jars", ","),
+        ("spark.sql.extensions", ","),
+        ("spark.driver.extraClassPath", os.pathsep),
+        ("spark.driver.extraJavaOptions", " "),  # the last of two that contradict counts
+    ):
         if key in user and key in settings and user[key] != settings[key]:
-            merged[key] = ",".join(dict.fromkeys([*settings[key].split(","), *user[key].split(",")]))
+            merged[key] = separator.join(dict.fromkeys([*settings[key].split(separator), *user[key].split(separator)]))
     return merged
 
 

@@ -1,0 +1,40 @@
+"""APPEND_ONLY: the one source that changed only gained rows, and each of them gives rows of its own."""
+
+from __future__ import annotations
+
+from spark_mv.maintenance import cost
+from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
+from spark_mv.maintenance.incremental_steps import finish, stage_rows, stage_sources
+from spark_mv.maintenance.plan import Candidate, Reason
+
+STRATEGY = "APPEND_ONLY"
+
+
+def propose(known: IncrementalFacts) -> Proposal:
+    """The table's own rows are not read: that the new keys are new is proven by their range, or looked up."""
+    sources = known.changes.sources
+    reasons = []
+    if known.move is not None:
+        reasons.append(Reason("BOUND_CROSSED", "rows enter or leave by the clock"))
+    if not sources:
+        reasons.append(Reason("NO_NEW_ROWS", "no source changed"))
+    elif len(sources) > 1:
+        reasons.append(Reason("SEVERAL_SOURCES", f"{len(sources)} sources changed: a new row can meet new rows"))
+    elif not sources[0].append_only:
+        reasons.append(Reason("NOT_ONLY_INSERTS", f"{sources[0].name} had other changes than inserts"))
+    elif known.config.on_source_delete == "keep":
+        reasons.append(
+            Reason("KEPT_ROWS", "on_source_delete: keep: a new row may stand for one that the table still has")
+        )
+    elif known.linear_source is None:
+        reasons.append(
+            Reason("NOT_ROW_WISE", f"a new row of {sources[0].name} can change rows that the table already has")
+        )
+    if reasons:
+        return rejected(STRATEGY, *reasons)
+    query = known.texts.on_changes(known.tree.sql, came=True)
+    steps = (*stage_sources(known), *stage_rows(known, query, None), *finish(known))
+    why = Reason("ONLY_INSERTS", f"{sources[0].name} only gained rows")
+    return Proposal(
+        Candidate(STRATEGY, True, (why,), cost.append_only(known.changes)), steps, cost.complete(known.changes)
+    )

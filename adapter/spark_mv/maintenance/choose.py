@@ -1,0 +1,57 @@
+"""Of the strategies that apply, the cheapest; or the refusal to fall back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spark_mv.maintenance.config import ModelConfig
+from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.incremental_facts import Proposal
+from spark_mv.maintenance.plan import Candidate, Plan, Reason
+
+STARTS = frozenset({"FIRST_RUN", "FULL_REFRESH"})
+"""Reasons for a complete recompute that `refresh: incremental` accepts: there is nothing to start from."""
+
+
+def choose(complete: Plan, no_op: Candidate, proposals: Sequence[Proposal], config: ModelConfig) -> Plan:
+    """The plan of the cheapest strategy, with COMPLETE_RECOMPUTE (`complete`) behind it in case it breaks on its way.
+
+    Raises RefusedError under `refresh: incremental` when only COMPLETE_RECOMPUTE is left.
+    """
+    possible = [p for p in proposals if p.candidate.applies]
+    whole = max((p.complete_cost for p in possible), default=0.0)
+    reasons = no_op.reasons or (Reason("ALWAYS", "it always applies"),)
+    last = Candidate("COMPLETE_RECOMPUTE", True, reasons, whole if possible else None)
+    candidates = (no_op, *(p.candidate for p in proposals), last)
+    complete = replace(complete, candidates=candidates)
+    best = min(possible, key=lambda p: p.candidate.cost or 0.0, default=None)
+    only = config.refresh == "incremental"
+    if best is None:
+        if only and not any(reason.code in STARTS for reason in no_op.reasons):
+            raise RefusedError(not_incremental(complete.model, candidates))
+        return complete
+    if not only and (best.candidate.cost or 0.0) >= whole:
+        return complete
+    record = complete.record and replace(complete.record, strategy=best.candidate.strategy)
+    return replace(
+        complete,
+        strategy=best.candidate.strategy,
+        steps=best.steps,
+        record=record,
+        fallback=None if only else complete,
+    )
+
+
+def not_incremental(model: str, candidates: Sequence[Candidate]) -> str:
+    """Why a model under `refresh: incremental` cannot run, strategy by strategy."""
+    lines = [
+        f"  - {c.strategy}: " + "; ".join(f"{r.sentence} ({r.code})" for r in c.reasons)
+        for c in candidates
+        if not c.applies and c.strategy != "NO_OP"
+    ]
+    return (
+        f"model {model}: refresh is incremental, and no incremental strategy applies to this run:\n"
+        + "\n".join(lines)
+        + "\nThe table was not touched. Run once with --full-refresh, or set refresh: auto"
+    )

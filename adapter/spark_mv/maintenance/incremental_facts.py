@@ -1,0 +1,65 @@
+"""All that the incremental strategies look at, gathered once per run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from spark_mv.maintenance.changes import Changes, SourceTexts, is_comparable
+from spark_mv.maintenance.columns import ColumnPlan
+from spark_mv.maintenance.config import ModelConfig
+from spark_mv.maintenance.facts import RunFacts
+from spark_mv.maintenance.plan import Candidate, Reason, Step
+from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.query.incremental import Move, QueryTree
+
+Evaluate = Callable[[str], "tuple[str, int, int]"]
+"""A SELECT in the user's words → the SELECT that Spark evaluates (clock pinned, AI answers joined in), and the first and
+number of its rounds of AI calls. Raises NotIncremental where the calls cannot be taken out of it."""
+
+
+@dataclass(frozen=True)
+class IncrementalFacts:
+    """`move` is None when no row can have entered or left by the clock alone."""
+
+    facts: RunFacts
+    config: ModelConfig
+    rewritten: Rewritten
+    columns: ColumnPlan
+    tree: QueryTree
+    changes: Changes
+    move: Move | None
+    evaluate: Evaluate
+
+    @property
+    def texts(self) -> SourceTexts:
+        return SourceTexts({s.name.lower(): s for s in self.facts.sources}, self.changes.sources)
+
+    @property
+    def comparable(self) -> frozenset[str]:
+        """Output columns that can be joined on, lower case: those whose type in the query and in the table is one."""
+        kept = {c.name.lower() for c in self.columns.columns if c.in_query and c.in_target and not c.retyped}
+        return frozenset(c.name.lower() for c in self.rewritten.columns if is_comparable(c) and c.name.lower() in kept)
+
+    @property
+    def linear_source(self) -> str | None:
+        """The one source that changed, if the result is linear in it and the clock moved no row."""
+        # on_source_delete: keep leaves rows in the table that no source row stands for, so what a changed row replaces
+        # cannot be told from changed rows alone
+        if self.move is None and len(self.changes.sources) == 1 and self.config.on_source_delete == "delete":
+            name = self.changes.sources[0].name
+            return name if self.tree.linear(name) else None
+        return None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A strategy that was looked at, and its steps where it applies."""
+
+    candidate: Candidate
+    steps: tuple[Step, ...] = ()
+    complete_cost: float = 0.0
+
+
+def rejected(strategy: str, *reasons: Reason) -> Proposal:
+    return Proposal(Candidate(strategy, False, reasons))

@@ -1,0 +1,57 @@
+"""The two ways to recompute a part of a result: from changed rows alone, or for the anchors that changes touch."""
+
+from __future__ import annotations
+
+from spark_mv.maintenance import cost
+from spark_mv.maintenance.changes import relation
+from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
+from spark_mv.maintenance.incremental_steps import finish, stage_affected, stage_rows, stage_sources
+from spark_mv.maintenance.plan import Candidate, Reason
+from spark_mv.query.incremental import NotIncremental, anchor_column
+from spark_mv.query.incremental_tree import quoted
+
+
+def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
+    """For a result that is linear in the one source that changed: Q(rows that came) − Q(rows that went)."""
+    texts, sql = known.texts, known.tree.sql
+    columns = {key: anchor_column(k) for k, key in enumerate(known.columns.keys)}
+    listed = ", ".join(f"{quoted(key)} AS {column}" for key, column in columns.items())
+    sides = []
+    for came in (True, False):
+        query = known.evaluate(texts.on_changes(sql, came))[0]
+        sides.append(f"SELECT {listed}, {'false' if came else 'true'} AS `__mv_pre` FROM (\n{query}\n)")
+    anchors = ", ".join(columns.values())
+    union = "\nUNION ALL\n".join(sides)
+    affected = f"SELECT {anchors}, max(`__mv_pre`) AS `__mv_pre` FROM (\n{union}\n) GROUP BY {anchors}"
+    steps = (
+        *stage_sources(known),
+        stage_affected(affected),
+        *stage_rows(known, texts.on_changes(sql, came=True), columns),
+        *finish(known),
+    )
+    change = known.changes.sources[0]
+    why = Reason("CHANGED_ROWS", f"only {change.name} changed, and each of its rows gives rows of its own")
+    return Proposal(Candidate(strategy, True, (why,), cost.linear(known.changes)), steps, cost.complete(known.changes))
+
+
+def for_affected_anchors(known: IncrementalFacts, strategy: str, why: Reason) -> Proposal:
+    """Recompute the rows whose anchors a change touches. Raises NotIncremental."""
+    texts = known.texts
+    found = known.tree.affected(texts, known.columns.keys, known.comparable, known.move)
+    keys = {key.lower() for key in known.columns.keys}
+    if known.config.on_source_delete == "keep" and not {a.lower() for a in found.anchors} <= keys:
+        raise NotIncremental("KEPT_ROWS", "on_source_delete: keep needs changes that can be followed to the unique_key")
+    affected = known.evaluate(f"SELECT *, true AS `__mv_pre` FROM (\n{found.sql}\n)")[0]
+    query = texts.pinned(known.tree.restricted(relation("affected"), found))
+    steps = (
+        *stage_sources(known),
+        stage_affected(affected),
+        *stage_rows(known, query, found.columns),
+        *finish(known),
+    )
+    sentence = f"{why.sentence}, found again by {', '.join(found.anchors)}"
+    return Proposal(
+        Candidate(strategy, True, (Reason(why.code, sentence),), cost.restricted(known.changes)),
+        steps,
+        cost.complete(known.changes),
+    )

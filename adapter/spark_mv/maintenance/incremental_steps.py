@@ -1,0 +1,107 @@
+"""The steps that incremental strategies share: stage what changed, stage the rows to write, check them, publish."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spark_mv.maintenance.changes import relation, stage_args
+from spark_mv.maintenance.incremental_facts import IncrementalFacts
+from spark_mv.maintenance.plan import Step
+
+FEW_KEYS = 10_000
+"""Staged keys up to which they are written into the statement (REPLACE WHERE key IN …); measured with 8,000."""
+
+
+def stage_sources(known: IncrementalFacts) -> list[Step]:
+    """What changed in each source, read once and written down: the feed of changes may be gone a moment later."""
+    sources = {s.name.lower(): s for s in known.facts.sources}
+    return [
+        Step("stage_source_changes", stage_args(k, change, sources[change.name.lower()]))
+        for k, change in enumerate(known.changes.sources)
+    ]
+
+
+def stage_affected(sql: str) -> Step:
+    """`sql` gives the affected anchors and, as `__mv_pre`, whether the table may have a row of them."""
+    return Step("stage_affected", {"into": "affected", "query": sql})
+
+
+def stage_rows(known: IncrementalFacts, query: str, anchors: Mapping[str, str] | None) -> list[Step]:
+    """Evaluate `query` (already restricted) and stage where it differs from the table's rows of the affected
+    `anchors` (column of the table → column of the affected table); None: all its rows are new."""
+    sql, first, rounds = known.evaluate(query)
+    keep = known.config.on_source_delete == "keep"
+    args = {
+        "into": "stage",
+        "query": sql,
+        "columns": known.columns.columns,
+        "target": "target" if anchors is not None else None,
+        "all_rows": False,
+        "keep_missing": keep,
+        "forget": (),
+        "affected": "affected" if anchors is not None else None,
+        "anchors": [{"column": c, "affected": k} for c, k in (anchors or {}).items()],
+    }
+    steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
+    steps.append(Step("stage_changes", args))
+    kept = "target" if known.columns.kept else None
+    steps.append(Step("check_stage", {"stage": "stage", "keys": known.columns.keys, "count_target": kept}))
+    keys = {name.lower() for name in known.columns.keys}
+    if anchors is None:
+        steps.append(
+            Step("key_range", {"stage": "stage", "target": "target", "keys": known.columns.keys}, when="inserted")
+        )
+        steps.append(Step("check_new", _new(known), when="unproven"))
+    elif not {name.lower() for name in anchors} <= keys:
+        steps.append(Step("check_new", _new(known), when="inserted"))
+    return steps
+
+
+def _new(known: IncrementalFacts) -> dict[str, object]:
+    return {"stage": "stage", "target": "target", "keys": known.columns.keys}
+
+
+def finish(known: IncrementalFacts) -> list[Step]:
+    """Count what the clock took, find the next bound, publish in one commit."""
+    rewritten = known.rewritten
+    steps: list[Step] = []
+    if rewritten.clock and rewritten.unclocked_sql:
+        steps.append(
+            Step(
+                "count_evicted",
+                {
+                    "stage": "stage",
+                    "keys": known.columns.keys,
+                    "query": rewritten.unclocked_sql,
+                    "is_relation": False,
+                    "as_of": rewritten.as_of_literal,
+                },
+                when="deleted",
+            )
+        )
+    if rewritten.next_change_sql:
+        steps.append(Step("next_change", {"query": _next_change(known, rewritten.next_change_sql)}))
+    publish = {"relation": "target", "stage": "stage", "columns": known.columns.columns}
+    return [
+        *steps,
+        Step("staged_keys", {"stage": "stage", "keys": known.columns.keys, "limit": FEW_KEYS + 1}, when="rewritten"),
+        Step("append", publish, when="only_new"),
+        Step("replace_where", {**publish, "keys": known.columns.keys}, when="few_keys"),
+        Step("merge_into", publish, when="many_keys"),
+        Step("record_only", {"relation": "target"}, when="unchanged"),
+    ]
+
+
+def _next_change(known: IncrementalFacts, sql: str) -> str:
+    """The next bound. Where only rows of one source came and went, those that came can only bring it forward (an
+    instant that is too early costs one run that finds nothing)."""
+    record = known.facts.target.record
+    if known.linear_source is None or record is None:
+        return sql
+    came = known.texts.on_changes(sql, came=True)
+    if record.next_change_at is None:
+        return came
+    return f"SELECT least(TIMESTAMP'{record.next_change_at} UTC', (\n{came}\n))"
+
+
+__all__ = ["finish", "relation", "stage_affected", "stage_rows", "stage_sources"]

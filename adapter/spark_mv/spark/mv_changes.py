@@ -1,0 +1,116 @@
+"""What Delta's history says about the sources since the last run: few, cheap statements that read no data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_mv.maintenance.changes import Changes, SourceChange
+from spark_mv.maintenance.facts import RunFacts, SourceFacts
+from spark_mv.maintenance.plan import Reason
+from spark_mv.maintenance.record import SourceVersion
+from spark_mv.spark.delta import KEEPS_ROWS, Query
+
+FEED_PROPERTY = "delta.enableChangeDataFeed"
+SCHEMA_CHANGES = frozenset({"RENAME COLUMN", "DROP COLUMNS", "REPLACE COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS"})
+"""Operations after which Delta refuses the feed, or an older version has other columns."""
+NEW_TABLE = ("CREATE", "REPLACE", "RESTORE", "CLONE")
+_COUNTS: Mapping[str, Mapping[str, int]] = {
+    "DELETE": {"numDeletedRows": 1},
+    "UPDATE": {"numUpdatedRows": 2},
+    "MERGE": {"numTargetRowsInserted": 1, "numTargetRowsUpdated": 2, "numTargetRowsDeleted": 1},
+}
+
+
+def read_changes(query: Query, facts: RunFacts, target: str) -> Changes:
+    """The sources that moved since the target's last record, with estimates. The record must exist."""
+    record = facts.target.record
+    assert record is not None
+    moved, problems, rows = [], [], 0
+    for source in facts.sources:
+        if source.view_text is not None or source.version is None:
+            continue
+        before = record.sources.get(source.name)
+        count = _count(query, quoted(source.name))
+        rows += count
+        if before is None or before == source.version:
+            continue
+        found = _source_change(query, source, before, source.version, count)
+        if isinstance(found, Reason):
+            problems.append(found)
+        elif found is not None:
+            moved.append(found)
+    return Changes(tuple(moved), tuple(problems), rows, _count(query, target))
+
+
+def _source_change(
+    query: Query, source: SourceFacts, before: SourceVersion, now: SourceVersion, count: int
+) -> SourceChange | Reason | None:
+    name = source.name
+    if now.version <= before.version:
+        return Reason(
+            "SOURCE_RECREATED", f"{name} is at version {now.version} and was at {before.version}: it was made anew"
+        )
+    history = query(f"describe history {quoted(name)} limit {now.version - before.version + 5}")
+    base = next((row for row in history if int(row["version"]) == before.version), None)
+    if base is None:
+        return Reason("HISTORY_GONE", f"the history of {name} does not reach back to version {before.version}")
+    if str(base["timestamp"]) != before.timestamp:
+        return Reason("SOURCE_RECREATED", f"version {before.version} of {name} is another one than the last run read")
+    commits = [row for row in history if before.version < int(row["version"]) <= now.version]
+    writes = [row for row in commits if row["operation"] not in KEEPS_ROWS]
+    changed = [str(row["operation"]) for row in commits if row["operation"] in SCHEMA_CHANGES]
+    if changed:
+        return Reason("SOURCE_SCHEMA_CHANGED", f"the columns of {name} changed ({', '.join(dict.fromkeys(changed))})")
+    made_anew = any(word in str(row["operation"]) for row in writes for word in NEW_TABLE)
+    switched = any(row["operation"] in ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES") for row in commits)
+    feed = not made_anew and not switched and _has_feed(query, quoted(name))
+    rows = [_rows(row, count) for row in writes]
+    return SourceChange(
+        name=name,
+        low=before.version,
+        high=now.version,
+        how="feed" if feed else "snapshots",
+        append_only=bool(writes) and all(_appends(row) for row in writes),
+        rows=None if None in rows else sum(row for row in rows if row is not None),
+        table_rows=count,
+    )
+
+
+def _appends(row: Mapping[str, Any]) -> bool:
+    parameters, operation = row["operationParameters"] or {}, row["operation"]
+    if operation == "WRITE":
+        return parameters.get("mode") == "Append"
+    if operation == "STREAMING UPDATE":
+        return parameters.get("outputMode") == "Append"
+    if operation == "MERGE":
+        metrics = row["operationMetrics"] or {}
+        names = ("numTargetRowsUpdated", "numTargetRowsDeleted")
+        return all(metrics.get(name) == "0" for name in names)
+    return bool(operation == "COPY INTO")
+
+
+def _rows(row: Mapping[str, Any], count: int) -> int | None:
+    """Rows that came or went with one commit."""
+    metrics, operation = row["operationMetrics"] or {}, str(row["operation"])
+    try:
+        if operation in _COUNTS:
+            return sum(factor * int(metrics[name]) for name, factor in _COUNTS[operation].items())
+        written = int(metrics["numOutputRows"])
+    except (KeyError, ValueError):
+        return None
+    return written if _appends(row) else written + count
+
+
+def _has_feed(query: Query, table: str) -> bool:
+    rows = query(f"show tblproperties {table}")
+    return any(r["key"] == FEED_PROPERTY and str(r["value"]).lower() == "true" for r in rows)
+
+
+def _count(query: Query, table: str) -> int:
+    """Answered from Delta's statistics, without a job, unless deletion vectors or missing statistics forbid it."""
+    return int(query(f"select count(*) as n from {table}")[0]["n"])
+
+
+def quoted(table: str) -> str:
+    return ".".join(f"`{part}`" for part in table.split("."))

@@ -1,0 +1,48 @@
+"""Publishing beside MERGE: keys as literals, and whether it was this run that published."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from spark_mv.maintenance.record import RunRecord, read_record
+from spark_mv.spark.delta import Query
+
+PREDICATE = "__mv_predicate__"
+"""Stands for the predicate in the rendered statement, so that thousands of keys do not pass through Jinja."""
+
+
+def in_list(key: str, values: Sequence[Any]) -> str | None:
+    """`key IN (…)` with exactly these values, or None for a type whose literals are not exact (floats, times)."""
+    texts = [_literal(value) for value in values]
+    if not texts or any(text is None for text in texts):
+        return None
+    name = "`" + key.replace("`", "``") + "`"
+    return f"{name} IN ({', '.join(dict.fromkeys(text for text in texts if text is not None))})"
+
+
+def _literal(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r") + "'"
+    if isinstance(value, Decimal) and value.is_finite():
+        return f"{value:f}BD"
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return f"DATE'{value.isoformat()}'"
+    return None
+
+
+def published_by(query: Query, table: str, record: RunRecord) -> bool:
+    """Whether one of the newest commits carries this run's record. Delta skips, without a word, a write whose turn
+    another run has taken."""
+    base = record.base_version if record.base_version is not None else -1
+    for row in query(f"describe history {table} limit 10"):
+        found = read_record(row["userMetadata"])
+        if int(row["version"]) > base and found is not None and found.to_json() == record.to_json():
+            return True
+    return False

@@ -1,0 +1,161 @@
+"""Which strategy a run takes, what it writes, and that nothing else is touched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
+
+
+def source(engine: Any, name: str = "src", rows: int = 1000, feed: bool = True) -> None:
+    engine.query(
+        f"create or replace table {{schema}}.{name} using delta {FEED if feed else ''} as "
+        f"select id, cast(id % 10 as int) as k, id * 1.5 as amount, "
+        f"timestamp'2026-01-01' + make_dt_interval(0, cast(id as int)) as ts from range({rows})"
+    )
+
+
+def wanted(engine: Any, sql: str) -> Counter[Any]:
+    return Counter(engine.rows_of(sql))
+
+
+class TestRowBased:
+    def test_new_rows_only(self, engine: Any) -> None:
+        source(engine)
+        engine.model("select id, amount * 2 as a, rand() as split from {schema}.src where k <> 3")
+        assert engine.run().plan.strategy == "COMPLETE_RECOMPUTE"
+        before = engine.rows()
+        engine.query("insert into {schema}.src values (5000, 1, 7.5, timestamp'2026-01-02'), (5001, 3, 7.5, null)")
+        run = engine.run()
+        assert (run.plan.strategy, run.verb) == ("APPEND_ONLY", "APPEND"), (run.plan.candidates, engine.warnings)
+        assert engine.rows("mv", "id, a") == wanted(engine, "select id, amount * 2 from {schema}.src where k <> 3")
+        assert len(engine.rows() - before) == 1
+        assert engine.run().plan.strategy == "NO_OP"
+        # a key below the table's range is proven new by a look-up
+        engine.query("insert into {schema}.src values (-1, 1, 7.5, timestamp'2026-01-02')")
+        assert engine.run().plan.strategy == "APPEND_ONLY"
+        # a key that the table has already is refused, and nothing is written
+        version = engine.version()
+        engine.query("insert into {schema}.src values (7, 1, 7.5, timestamp'2026-01-02')")
+        with pytest.raises(Exception, match="share a key"):
+            engine.run()
+        assert engine.version() == version
+
+    def test_scattered_changes(self, engine: Any) -> None:
+        source(engine)
+        engine.model("select id, amount * 2 as a, k, rand() as split from {schema}.src where k <> 3")
+        engine.run()
+        drawn = {row[0]: row[3] for row in engine.rows()}
+        engine.query("update {schema}.src set amount = amount + 1 where id % 100 = 1")
+        engine.query("update {schema}.src set k = 3 where id = 50")
+        engine.query("delete from {schema}.src where id in (10, 11)")
+        engine.query("insert into {schema}.src values (10, 1, 7.5, null), (6000, 1, 1.0, null)")
+        run = engine.run()
+        assert (run.plan.strategy, run.verb) == ("ROW_BASED", "REPLACE WHERE"), (run.plan.candidates, engine.warnings)
+        counts = {name: run.counts[name] for name in ("inserted", "updated", "deleted")}
+        assert counts == {"inserted": 1, "updated": 11, "deleted": 2}
+        assert engine.rows("mv", "id, a, k") == wanted(
+            engine, "select id, amount * 2, k from {schema}.src where k <> 3"
+        )
+        now = {row[0]: row[3] for row in engine.rows()}
+        assert all(now[key] == drawn[key] for key in now if key in drawn and key != 10)
+        assert engine.run().plan.strategy == "NO_OP"
+
+    def test_an_overwrite_with_the_same_rows_changes_nothing(self, engine: Any) -> None:
+        source(engine)
+        engine.model("select id, amount, rand() as split from {schema}.src", refresh="incremental")
+        engine.run()
+        before, version = engine.rows(), engine.version()
+        engine.query("insert overwrite {schema}.src select id, k, if(id = 1, 0, amount), ts from {schema}.src")
+        run = engine.run()
+        assert run.plan.strategy == "ROW_BASED"
+        assert run.counts["changed"] == 1
+        assert engine.version() == version + 1
+        assert len(engine.rows() - before) == 1
+
+    def test_without_a_feed_snapshots_are_compared(self, engine: Any) -> None:
+        source(engine, feed=False)
+        engine.model("select id, amount, rand() as split from {schema}.src", refresh="incremental")
+        engine.run()
+        engine.query("update {schema}.src set amount = 0 where id = 7")
+        run = engine.run()
+        assert (run.plan.strategy, run.counts["changed"]) == ("ROW_BASED", 1)
+        assert engine.rows("mv", "id, amount") == wanted(engine, "select id, amount from {schema}.src")
+
+    def test_refresh_incremental_never_falls_back(self, engine: Any) -> None:
+        source(engine)
+        engine.model("select id, rank() over (order by amount) as r from {schema}.src", refresh="incremental")
+        engine.run()
+        engine.query("insert into {schema}.src values (5000, 1, 7.5, null)")
+        with pytest.raises(ValueError, match="NO_PARTITION_BY"):
+            engine.run()
+        engine.config["refresh"] = "auto"
+        assert engine.run().plan.strategy == "COMPLETE_RECOMPUTE"
+
+
+class TestShapes:
+    def test_groups(self, engine: Any) -> None:
+        source(engine)
+        sql = "select k, count(*) as n, sum(amount) as s, rand() as split from {schema}.src group by k having count(*) > 1"
+        engine.model(sql, unique_key="k")
+        engine.run()
+        engine.query("update {schema}.src set k = 4 where id = 3")
+        run = engine.run()
+        assert run.plan.strategy == "GROUP_AGGREGATE", (run.plan.candidates, engine.warnings)
+        assert run.counts["updated"] == 2
+        assert engine.rows("mv", "k, n, s") == wanted(
+            engine, "select k, count(*), sum(amount) from {schema}.src group by k having count(*) > 1"
+        )
+
+    def test_latest_row_per_key(self, engine: Any) -> None:
+        engine.query(
+            f"create or replace table {{schema}}.log using delta {FEED} as select id % 100 as id, id as seq, uuid() as v "
+            "from range(1000)"
+        )
+        sql = (
+            "with l as (select *, row_number() over (partition by id order by seq desc) as rn from {schema}.log) "
+            "select id, seq, v from l where rn = 1"
+        )
+        engine.model(sql)
+        engine.run()
+        engine.query("insert into {schema}.log values (5, 2000, 'new'), (200, 1, 'first')")
+        run = engine.run()
+        assert run.plan.strategy == "WINDOW_FUNCTION", (run.plan.candidates, engine.warnings)
+        assert (run.counts["updated"], run.counts["inserted"]) == (1, 1)
+        assert engine.rows() == wanted(engine, engine.sql)
+
+    def test_join_of_tables_that_both_change(self, engine: Any) -> None:
+        source(engine)
+        engine.query(
+            f"create or replace table {{schema}}.dim using delta {FEED} as select cast(id as int) as k, id as w from range(8)"
+        )
+        sql = "select s.id, s.amount, d.w, uuid() as u from {schema}.src s left join {schema}.dim d on d.k = s.k"
+        engine.model(sql)
+        engine.run()
+        engine.query("update {schema}.src set k = 9 where id = 3")
+        engine.query("insert into {schema}.dim values (9, 90)")
+        run = engine.run()
+        assert run.plan.strategy == "ROW_BASED", (run.plan.candidates, engine.warnings)
+        assert run.counts["updated"] == 101
+        assert engine.rows("mv", "id, amount, w") == wanted(engine, engine.sql.replace(", uuid() as u", ""))
+
+    def test_window_move(self, engine: Any) -> None:
+        source(engine)
+        where = "where ts >= current_timestamp() - interval 10 minutes and ts <= current_timestamp()"
+        engine.model(f"select id, amount, rand() as split from {{schema}}.src {where}")
+        engine.run("2026-01-01 00:30:00")
+        kept = {row[0]: row[2] for row in engine.rows()}
+        run = engine.run("2026-01-01 00:31:00")
+        assert run.plan.strategy == "ROW_BASED", (run.plan.candidates, engine.warnings)
+        assert (run.counts["inserted"], run.counts["deleted"]) == (1, 1)
+        assert run.counts["evicted"] == 1
+        now = {row[0]: row[2] for row in engine.rows()}
+        assert len(now) == 11 and all(kept[k] == v for k, v in now.items() if k in kept)
+        engine.query("insert into {schema}.src values (7000, 1, 1.0, timestamp'2026-01-01 00:25:00')")
+        run = engine.run("2026-01-01 00:31:00")
+        assert run.plan.strategy == "APPEND_ONLY"
+        assert run.next_change_at == "2026-01-01 00:31:00.000001" or run.next_change_at is not None
+        assert engine.run("2026-01-01 00:31:00").plan.strategy == "NO_OP"

@@ -1,0 +1,14 @@
+{#- Rows staged as new whose key the table has already: the query gives two rows of one key. -#}
+{% macro mv_check_new(args) -%}
+  {{ return(adapter.dispatch('mv_check_new', 'dbt')(args)) }}
+{%- endmacro %}
+
+{% macro default__mv_check_new(args) -%}
+select
+  count(*) as duplicate_keys,
+  min(to_json(named_struct({% for key in args['keys'] %}'{{ key }}', s.{{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}))) as duplicate_example
+from {{ args['stage'] }} s
+left semi join {{ args['target'] }} t
+on {% for key in args['keys'] %}s.{{ adapter.quote(key) }} = t.{{ adapter.quote(key) }}{{ ' and ' if not loop.last }}{% endfor %}
+where s.__mv_op = 'I'
+{%- endmacro %}

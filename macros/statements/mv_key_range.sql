@@ -1,0 +1,9 @@
+{#- Whether all staged keys lie above the table's: two aggregates that Delta answers from its metadata. -#}
+{% macro mv_key_range(args) -%}
+  {{ return(adapter.dispatch('mv_key_range', 'dbt')(args)) }}
+{%- endmacro %}
+
+{% macro default__mv_key_range(args) -%}
+  {%- set key = adapter.quote(args['keys'][0]) -%}
+select (select min({{ key }}) from {{ args['stage'] }}) > (select max({{ key }}) from {{ args['target'] }}) as above
+{%- endmacro %}

@@ -1,0 +1,37 @@
+{#- Write down what changed in one source between two versions: each row that came or went with the number of its copies
+    (`__mv_count`, negative for rows that went). Netted by content, because an overwrite reports every row as deleted and
+    inserted again, and a row that stayed the same must not be drawn or paid anew. -#}
+{% macro mv_stage_source_changes(args) -%}
+  {{ return(adapter.dispatch('mv_stage_source_changes', 'dbt')(args)) }}
+{%- endmacro %}
+
+{% macro default__mv_stage_source_changes(args) -%}
+create table {{ args['into'] }} using parquet as
+{%- if args['how'] == 'feed' and args['append_only'] %}
+select {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}, {% endfor %}cast(1 as bigint) as __mv_count
+from table_changes('{{ args['source'] }}', {{ args['low'] + 1 }}, {{ args['high'] }})
+{%- else %}
+select
+  {%- for column in args['columns'] %}
+  {% if column['atomic'] %}{{ adapter.quote(column['name']) }}{% else %}any_value({{ adapter.quote(column['name']) }}) as {{ adapter.quote(column['name']) }}{% endif %},
+  {%- endfor %}
+  sum(__mv_sign) as __mv_count
+from (
+  {%- if args['how'] == 'feed' %}
+  select *, case when _change_type in ('insert', 'update_postimage') then 1 else -1 end as __mv_sign
+  from table_changes('{{ args['source'] }}', {{ args['low'] + 1 }}, {{ args['high'] }})
+  {%- else %}
+  {%- for version, sign in [(args['high'], 1), (args['low'], -1)] %}
+  select {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}, {% endfor %}{{ sign }} as __mv_sign
+  from {{ args['source'] }} version as of {{ version }}
+  {{ 'union all' if not loop.last }}
+  {%- endfor %}
+  {%- endif %}
+)
+group by
+  {%- for column in args['columns'] %}
+  {% if column['atomic'] %}{{ adapter.quote(column['name']) }}{% else %}to_json(named_struct('v', {{ adapter.quote(column['name']) }})){% endif %}{{ ',' if not loop.last }}
+  {%- endfor %}
+having sum(__mv_sign) <> 0
+{%- endif %}
+{%- endmacro %}
