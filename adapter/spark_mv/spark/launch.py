@@ -40,11 +40,12 @@ class LaunchError(Exception):
 
 
 def java_command(java: str, spark_home: Path, settings: Mapping[str, str]) -> list[str]:
-    """The command line of Spark's JVM for these settings, from the cache or from Spark's launcher."""
+    """The command line of Spark's JVM for these settings, from the cache or from Spark's launcher. Raises LaunchError."""
     arguments = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
     conf = Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf")
     stamps = [file.stat().st_mtime_ns for file in (conf / "spark-defaults.conf", Path(java)) if file.exists()]
-    about = [java, str(spark_home), arguments, stamps, {name: os.environ.get(name) for name in _VARIABLES}]
+    jars = sorted(file.name for file in (spark_home / "jars").glob("spark-launcher*.jar"))
+    about = [java, str(spark_home), jars, arguments, stamps, {name: os.environ.get(name) for name in _VARIABLES}]
     kept = cache_folder() / "launch" / (hashlib.sha256(json.dumps(about).encode()).hexdigest()[:32] + ".json")
     try:
         return [str(part) for part in json.loads(kept.read_text(encoding="utf-8"))]
@@ -68,9 +69,8 @@ def _ask_launcher(java: str, spark_home: Path, arguments: list[str]) -> list[str
     binary = ".".join(scala.stem.removeprefix("scala-library-").split(".")[:2])
     environment = {**os.environ, "SPARK_HOME": str(spark_home), "SPARK_SCALA_VERSION": binary}
     answer = subprocess.run(command, capture_output=True, env=environment, check=False, timeout=120)
-    parts = [part.decode() for part in answer.stdout.split(b"\0")]
-    # an empty line leads; settings of the environment stand in front of the program
-    found = [part for part in parts if part.strip()]
+    # a NUL and a line end come first, then the command's parts, each with a NUL behind it
+    found = [part.decode() for part in answer.stdout.partition(b"\0\n")[2].split(b"\0") if part]
     if answer.returncode != 0 or not found or "org.apache.spark.deploy.SparkSubmit" not in found:
         raise LaunchError(answer.stderr.decode(errors="replace").strip() or "Spark's launcher gave no command")
     return found
