@@ -49,19 +49,19 @@ def pins_of(session: Any, zone: str) -> Pins:
         "SELECT unix_micros(now()), user(), session_user(), current_catalog(), current_schema(), version()"
     ).first()
     instant = datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=values[0])
-    return Pins(instant, zone, *values[1:])
+    return Pins(instant, zone, *values[1:], columns=frozenset())
 
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_types_and_names_stay(session: Any, zone: str) -> None:
     pins = pins_of(session, zone)
     sql = f"SELECT {', '.join(CALLS + TIMES[1:2])}"
-    pinned = pin(sql, pins, columns=[])
+    pinned = pin(sql, pins)
     assert not pinned.unnamed and not pinned.ambiguous
     before, after = session.sql(sql).schema, session.sql(pinned.sql).schema
     assert [(f.name, f.dataType) for f in before] == [(f.name, f.dataType) for f in after]
     more = "SELECT " + ", ".join(f"typeof({c}) AS c{i}" for i, c in enumerate(CALLS + TIMES + SPECIAL))
-    assert session.sql(more).first() == session.sql(pin(more, pins, columns=[]).sql).first()
+    assert session.sql(more).first() == session.sql(pin(more, pins).sql).first()
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -70,7 +70,7 @@ def test_values_are_those_of_the_instant(session: Any, zone: str) -> None:
     pins = pins_of(session, zone)
     same = ["current_timezone()", "current_user()", "user()", "session_user()", "current_catalog()", "version()"]
     sql = "SELECT " + ", ".join(f"{c} AS c{i}" for i, c in enumerate(same))
-    assert session.sql(sql).first() == session.sql(pin(sql, pins, columns=[]).sql).first()
+    assert session.sql(sql).first() == session.sql(pin(sql, pins).sql).first()
     exact = pin(
         "SELECT unix_micros(now()) AS a, unix_timestamp() * 1000000L AS b, current_date() AS c, date'today' AS d", pins
     )
@@ -90,4 +90,4 @@ def test_values_are_those_of_the_instant(session: Any, zone: str) -> None:
 def test_columns_win_over_bare_functions(session: Any) -> None:
     pins = pins_of(session, "UTC")
     for sql in ("SELECT user FROM (SELECT 1 AS user)", "SELECT t.user, `user` FROM (SELECT 1 AS user) t"):
-        assert session.sql(pin(sql, pins, columns=[]).sql).first() == session.sql(sql).first()
+        assert session.sql(pin(sql, pins).sql).first() == session.sql(sql).first()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -67,10 +68,10 @@ def test_names_and_texts_are_left_alone(sql: str) -> None:
 
 def test_bare_user_is_a_column_when_a_table_has_one() -> None:
     assert pin("select user from t", PINS).ambiguous == ("user",)
-    assert pin("select user as u from t", PINS, columns=["User"]).sql == "select user as u from t"
-    assert pin("select user as u from t", PINS, columns=["id"]).sql == "select 'ann' as u from t"
+    assert pin("select user as u from t", replace(PINS, columns=frozenset({"User"}))).sql == "select user as u from t"
+    assert pin("select user as u from t", replace(PINS, columns=frozenset({"id"}))).sql == "select 'ann' as u from t"
     inner = "select user from (select 1 as user)"
-    assert pin(inner, PINS, columns=["id"]).sql == inner
+    assert pin(inner, replace(PINS, columns=frozenset({"id"}))).sql == inner
 
 
 @pytest.mark.parametrize(

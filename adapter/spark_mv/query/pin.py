@@ -22,7 +22,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Pins:
-    """The values of one run. `as_of` must be aware; `time_zone` is spark.sql.session.timeZone."""
+    """The values of one run. `as_of` must be aware; `time_zone` is spark.sql.session.timeZone. `columns` are the names of
+    all columns of the source tables, where they are known: they tell `user` the column from `user` the function."""
 
     as_of: datetime
     time_zone: str = "UTC"
@@ -31,6 +32,7 @@ class Pins:
     catalog: str = "spark_catalog"
     schema: str = "default"
     version: str = ""
+    columns: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         if self.as_of.tzinfo is None or self.as_of.utcoffset() is None:
@@ -135,14 +137,13 @@ _SPECIAL_TYPES = {
 }
 
 
-def pin(sql: str, pins: Pins, columns: Collection[str] | None = None, names: Collection[str] | None = None) -> Pinned:
+def pin(sql: str, pins: Pins, names: Collection[str] | None = None) -> Pinned:
     """The query with every clock, user and session function as a literal; the rest of the text stays as written.
 
-    `columns` are the names of all columns of the source tables: they tell `user` the column from `user` the function.
     `names` are the output columns of the query as Spark names them (DESCRIBE QUERY), used to alias entries that would
     otherwise change their name. Raises SourceTextError for text that cannot be read, ValueError for an unknown zone.
     """
-    found, ambiguous = _uses(sql, pins, columns)
+    found, ambiguous = _uses(sql, pins)
     edits = [Edit(use.span.start, use.span.end, use.literal) for use in found]
     used = {use.name: use.literal for use in found}
     aliases, unnamed = output_names(sql, edits, list(names) if names is not None else None)
@@ -158,7 +159,7 @@ class _Use:
 
 def clock_spans(sql: str, columns: Collection[str] | None = None) -> tuple[Span, ...]:
     """Where the clock is read: calls, keyword forms, 'today' and the like as datetime literals."""
-    found, _ = _uses(sql, Pins(_EPOCH), columns)
+    found, _ = _uses(sql, Pins(_EPOCH, columns=None if columns is None else frozenset(columns)))
     return tuple(use.span for use in found if use.name not in _NOT_CLOCK)
 
 
@@ -176,9 +177,9 @@ _NOT_CLOCK = frozenset(
 )
 
 
-def _uses(sql: str, pins: Pins, columns: Collection[str] | None) -> tuple[list[_Use], tuple[str, ...]]:
+def _uses(sql: str, pins: Pins) -> tuple[list[_Use], tuple[str, ...]]:
     tokens = tokenize(sql)
-    known = None if columns is None else {column.lower() for column in columns}
+    known = None if pins.columns is None else {column.lower() for column in pins.columns}
     uses: list[_Use] = []
     ambiguous: list[str] = []
     index = 0

@@ -103,11 +103,14 @@ class MvMixin(metaclass=AdapterMeta):
         return f"with {', '.join(ctes)}, {sql[match.end() :]}" if match else f"with {', '.join(ctes)}\n{sql}"
 
     def _mv_profile(self) -> Mapping[str, Any]:
+        from spark_mv.spark.session import is_remote
+
         credentials = self.config.credentials  # type: ignore[attr-defined]
         return {
             "ai": getattr(credentials, "ai", None) or {},
             "functions": getattr(credentials, "functions", None) or {},
-            "embedded": str(getattr(credentials, "method", "")) == "session",
+            "embedded": str(getattr(credentials, "method", "")) == "session"
+            and not is_remote(credentials.server_side_parameters),
         }
 
     def mv_spark(self) -> Any:

@@ -140,7 +140,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
     }
     session = session_facts(query)
     as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone)
-    analysis, sources = _analyze(query, invocation, config, functions)
+    analysis, sources = _analyze(query, invocation, config, functions, session.time_zone)
     facts = RunFacts(
         model=invocation.name,
         as_of=utc_text(as_of),
@@ -169,7 +169,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
             profile.get("ai") or {},
             config.ai,
         )
-    pins = run_pins(as_of, session)
+    pins = run_pins(as_of, session, schemas)
     draws = None
     if _draws_in_filter(analysis):
         from spark_mv.spark.mv_draws import kept_draws
@@ -186,7 +186,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
         runner.context if runner else None,
     )
     if result.errors:
-        raise RefusedError("\n".join(error.message for error in result.errors))
+        raise RefusedError("\n".join(f"model {invocation.name}: {error.message}" for error in result.errors))
     if runner:
         runner.plan = result.ai
     rewritten = result.rewritten
@@ -252,6 +252,7 @@ def _analyze(
     invocation: Invocation,
     config: ModelConfig,
     functions: Mapping[str, Mapping[str, Any]],
+    time_zone: str,
 ) -> tuple[Analysis, dict[str, SourceFacts]]:
     """The verdict with the columns of all sources known and views looked through. Views may stand on views."""
     sources: dict[str, SourceFacts] = {}
@@ -264,6 +265,7 @@ def _analyze(
             freeze=config.freeze,
             views={name: source.view_text for name, source in sources.items() if source.view_text},
             model=invocation.name,
+            time_zone=time_zone,
         )
         new = source_facts(query, [table.name for table in analysis.tables], sources)
         if not new:

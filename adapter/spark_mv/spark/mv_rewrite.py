@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.rewritten import Rewritten
-from spark_mv.query.pin import Pins, pin
+from spark_mv.query.pin import Pinned, Pins, pin
 from spark_mv.query.verdict import Analysis, Level, QueryError
 from spark_mv.spark.as_of import timestamp_literal
 from spark_mv.spark.facts import SessionFacts
@@ -39,8 +39,8 @@ class RewriteResult:
     errors: tuple[QueryError, ...] = ()
 
 
-def run_pins(as_of: datetime, session: SessionFacts) -> Pins:
-    """What the functions of level command, user and session answer in this run."""
+def run_pins(as_of: datetime, session: SessionFacts, schemas: Mapping[str, Mapping[str, str]]) -> Pins:
+    """What the functions of level command, user and session answer in this run. `schemas`: all that the query reads."""
     return Pins(
         as_of=as_of,
         time_zone=session.time_zone,
@@ -49,6 +49,7 @@ def run_pins(as_of: datetime, session: SessionFacts) -> Pins:
         catalog=session.catalog,
         schema=session.schema,
         version=session.version,
+        columns=frozenset(column for columns in schemas.values() for column in columns),
     )
 
 
@@ -62,7 +63,10 @@ def rewrite(
 ) -> RewriteResult:
     """Everything a run evaluates, as text. `columns_of` asks Spark for the columns of a SELECT."""
     pinned = pin(sql, pins)
+    if pinned.unnamed and ai is None:
+        pinned = pin(sql, pins, [column.name for column in columns_of(sql)])
     evaluated, ai_plan, errors = _with_answers(pinned.sql, schemas, ai)
+    errors = (*_unclear(pinned, analysis), *errors)
     if errors:
         return RewriteResult(Rewritten(sql, (), timestamp_literal(pins.as_of)), ai_plan, errors)
     literal = timestamp_literal(pins.as_of)
@@ -76,6 +80,26 @@ def rewrite(
     if Level.COMMAND in analysis.levels:
         rewritten = _with_window(rewritten, sql, pins, schemas, ai)
     return RewriteResult(rewritten, ai_plan)
+
+
+def _unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
+    called = {name.lower() for name, *_ in analysis.functions}
+    return [
+        QueryError(
+            "UNNAMED_COLUMN",
+            f"`{item}` has no alias, and its name would change with the value of the clock, user or session function "
+            f"in it. Name it: {item} AS …",
+        )
+        for item in pinned.unnamed
+    ] + [
+        QueryError(
+            "AMBIGUOUS_WORD",
+            f"`{word}` may be a column or Spark's function. Write {word}() for the function, or put the table's name in "
+            "front of the column",
+        )
+        for word in dict.fromkeys(pinned.ambiguous)
+        if word.lower() in called  # else a column: the analysis knows what is in scope
+    ]
 
 
 def _with_window(
