@@ -18,7 +18,7 @@
   {%- elif step.kind == 'append' -%}{{ return(mv.mv_append(step.args)) }}
   {%- elif step.kind == 'replace_where' -%}{{ return(mv.mv_replace_where(step.args)) }}
   {%- elif step.kind == 'next_change' -%}{{ return(step.args['query']) }}
-  {%- elif step.kind == 'ai_round' -%}{{ return(none) }}
+  {%- elif step.kind in ('ai_round', 'confirm_sources') -%}{{ return(none) }}
   {%- else -%}{%- do exceptions.raise_compiler_error("nondeterministic_mv: no statement for step " ~ step.kind) -%}
   {%- endif -%}
 {%- endmacro %}

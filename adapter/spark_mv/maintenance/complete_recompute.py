@@ -14,6 +14,7 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.rewritten import BOUNDS, VALID_FROM, VALID_TO, Rewritten
+from spark_mv.maintenance.versions import rewritten_at_versions
 from spark_mv.query.verdict import Analysis
 
 
@@ -30,6 +31,7 @@ def steps(
     keep = config.on_source_delete == "keep"
     remembers = keep and rewritten.clock
     replaces = columns.replace or facts.full_refresh or not facts.target.exists
+    rewritten, confirm = rewritten_at_versions(rewritten, facts.sources)
     query, staged = rewritten.sql, columns.columns
     steps: list[Step] = []
     if rewritten.draw_sql:
@@ -75,6 +77,7 @@ def steps(
         steps.append(
             Step("next_change", {"query": _next_remembered(rewritten) if remembers else rewritten.next_change_sql})
         )
+    steps += confirm
     if replaces:
         steps.append(Step("replace_table", {"relation": "target", "stage": "stage", "columns": staged}))
     else:

@@ -41,6 +41,8 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
         parts = [part.name for part in table.parts]
         if len(parts) == 1 and parts[0].lower() in ctes:
             continue
+        if table.args.get("version") is not None or table.args.get("when") is not None:
+            raise NotIncremental("TIME_TRAVEL", f"{'.'.join(parts)} is read at a version that the query names")
         starts = [part.meta["start"] for part in table.parts if part.meta.get("start") is not None]
         ends = [part.meta["end"] for part in table.parts if part.meta.get("end") is not None]
         if len(starts) < len(parts) or len(ends) < len(parts):

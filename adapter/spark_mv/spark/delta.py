@@ -84,3 +84,8 @@ def _history(rows: Rows) -> History:
         if row["operation"] not in KEEPS_ROWS:
             foreign = str(row["operation"])
     return History(int(rows[0]["version"]), None, foreign)
+
+
+def quoted(table: str) -> str:
+    """The name of a table (parts joined by dots) for a statement."""
+    return ".".join(f"`{part}`" for part in table.split("."))

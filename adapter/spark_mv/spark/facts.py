@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts
 from spark_mv.maintenance.forget import PROPERTY, from_property
-from spark_mv.spark.delta import Query, latest_version, read_history
+from spark_mv.spark.delta import Query, latest_version, quoted, read_history
 from spark_mv.spark.describe import Description, read_description
 
 OWNER_PROPERTY = "spark_mv.model"
@@ -55,10 +55,10 @@ def source_facts(query: Query, tables: Iterable[str], found: Mapping[str, Source
     for table in tables:
         if table in found or table in facts:
             continue
-        description = describe(query, _quoted(table))
+        description = describe(query, quoted(table))
         if description is None:
             continue
-        version = latest_version(query, _quoted(table)) if description.provider == "delta" else None
+        version = latest_version(query, quoted(table)) if description.provider == "delta" else None
         facts[table] = SourceFacts(
             name=table,
             columns=description.columns,
@@ -96,7 +96,3 @@ def target_facts(query: Query, table: str, exists: bool) -> TargetFacts:
 def query_columns(query: Query, sql: str) -> tuple[Column, ...]:
     """The columns of a SELECT, without running it."""
     return tuple(Column(row["col_name"], row["data_type"]) for row in query(f"describe query {sql}"))
-
-
-def _quoted(table: str) -> str:
-    return ".".join(f"`{part}`" for part in table.split("."))

@@ -9,7 +9,8 @@ from spark_mv.maintenance.changes import Changes, SourceChange
 from spark_mv.maintenance.facts import RunFacts, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
-from spark_mv.spark.delta import KEEPS_ROWS, Query
+from spark_mv.maintenance.versions import MOVED
+from spark_mv.spark.delta import KEEPS_ROWS, Query, quoted
 
 FEED_PROPERTY = "delta.enableChangeDataFeed"
 SCHEMA_CHANGES = frozenset({"RENAME COLUMN", "DROP COLUMNS", "REPLACE COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS"})
@@ -47,6 +48,8 @@ def _source_change(
     query: Query, source: SourceFacts, before: SourceVersion, now: SourceVersion, count: int
 ) -> SourceChange | Reason | None:
     name = source.name
+    if before.version == MOVED:
+        return Reason("SOURCE_MOVED", f"{name} was written to while the last run read it through a view")
     if now.version <= before.version:
         return Reason(
             "SOURCE_RECREATED", f"{name} is at version {now.version} and was at {before.version}: it was made anew"
@@ -110,7 +113,3 @@ def _has_feed(query: Query, table: str) -> bool:
 def _count(query: Query, table: str) -> int:
     """Answered from Delta's statistics, without a job, unless deletion vectors or missing statistics forbid it."""
     return int(query(f"select count(*) as n from {table}")[0]["n"])
-
-
-def quoted(table: str) -> str:
-    return ".".join(f"`{part}`" for part in table.split("."))

@@ -14,6 +14,7 @@ from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.versions import at_versions
 from spark_mv.query import analyze
 from spark_mv.query.inline_views import View, inline_views
 from spark_mv.query.verdict import Analysis, Level
@@ -24,6 +25,7 @@ from spark_mv.spark.mv_rewrite import rewrite, run_pins
 from spark_mv.spark.mv_run import MvRun
 
 if TYPE_CHECKING:
+    from spark_mv.query.ai_calls import AiPlan
     from spark_mv.spark.mv_ai import AiRunner
 
 LEFTOVER_AGE = 24 * 3600
@@ -188,7 +190,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
     if result.errors:
         raise RefusedError("\n".join(f"model {invocation.name}: {error.message}" for error in result.errors))
     if runner:
-        runner.plan = result.ai
+        runner.plan = result.ai and _asked_at_versions(result.ai, tuple(sources.values()))
     rewritten = result.rewritten
     if draws:
         rewritten = replace(
@@ -214,6 +216,15 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
         ),
     )
     return Prepared(invocation, analysis, config, facts, rewritten, plan, as_of, runner)
+
+
+def _asked_at_versions(plan: AiPlan, sources: tuple[SourceFacts, ...]) -> AiPlan:
+    """The requests for answers read the sources as the query does."""
+    rounds = (
+        tuple(replace(call, request_sql=at_versions(call.request_sql, sources) or call.request_sql) for call in calls)
+        for calls in plan.rounds
+    )
+    return replace(plan, rounds=tuple(rounds))
 
 
 def _declared_ai_functions(*blocks: Mapping[str, Any]) -> dict[str, dict[str, str]]:

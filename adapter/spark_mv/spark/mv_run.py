@@ -15,8 +15,10 @@ from spark_mv.maintenance.changes import filled
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.maintenance.plan import Plan, Step
+from spark_mv.maintenance.record import SourceVersion
+from spark_mv.maintenance.versions import MOVED
 from spark_mv.spark.as_of import utc_text
-from spark_mv.spark.delta import USER_METADATA, latest_version
+from spark_mv.spark.delta import USER_METADATA, latest_version, quoted
 from spark_mv.spark.mv_publish import PREDICATE, in_list, published_by
 from spark_mv.spark.mv_response import VERBS, MvResponse, message
 
@@ -61,6 +63,7 @@ class MvRun:
     next_change_at: str | None = None
     ai: dict[str, int] = field(default_factory=dict)
     broken: str = ""
+    moved: set[str] = field(default_factory=set)  # sources written to while this run read them
     predicate: str = ""
 
     @property
@@ -224,13 +227,21 @@ class MvRun:
         instant = None if micros is None else datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=micros)
         self.next_change_at = utc_text(instant) if instant else None
 
+    def _do_confirm_sources(self, step: StepView, sql: str | None) -> None:
+        for name, version in step.args["versions"].items():
+            latest = latest_version(self._statement, quoted(name))
+            if latest is None or latest.version != version:
+                self.moved.add(name)
+
     # --- publishing
 
     def _publish(self, step: StepView, sql: str) -> None:
         assert self.plan.record is not None
         base = self.plan.record.base_version
+        sources = self.plan.record.sources
         record = replace(
             self.plan.record,
+            sources={n: SourceVersion(MOVED, "") if n in self.moved else v for n, v in sources.items()},
             next_change_at=self.next_change_at,
             ai_pending=sum(self.ai.get(name, 0) for name in ("errors", "blocked", "left_for_later")),
         )
