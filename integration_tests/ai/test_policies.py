@@ -136,7 +136,9 @@ def test_the_driver_can_do_it_over_plain_sql(bench: Bench, tmp_path: Path, monke
     rows = dict(bench.rows(plan.sql))
     good = {n: k for n, k in rows.items() if k}
     assert len(good) == outcome.ok
-    assert all(k == f'ai_gen: it\'s \\ "{n}"' for n, k in good.items())
+    texts = dict(bench.rows("SELECT id, t FROM {s}.src"))
+    assert texts[3] == 'it\'s \\\\ "3"'
+    assert good == {n: f"ai_gen: {texts[n]}" for n in good}
     assert len((tmp_path / "asked").read_text().splitlines()) == 12
     assert run_ai_round_on_driver(execute, plan.rounds[0], **more).calls == 0
 

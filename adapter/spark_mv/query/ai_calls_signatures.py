@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from spark_mv.query.ai_calls_text import Call, Span, Text
+from spark_mv.query.source_text import SourceTextError, quotes_escaped
 
 BUILT_IN = (
     "ai_query",
@@ -133,8 +134,8 @@ _NOT_LITERAL = object()
 def literal(text: Text, span: Span) -> Any:
     """The Python value of a literal SQL expression, or the marker _NOT_LITERAL."""
     try:
-        tree = sqlglot.parse_one(text.text(span), read="spark")
-    except SqlglotError:
+        tree = sqlglot.parse_one(quotes_escaped(text.text(span)), read="spark")
+    except (SqlglotError, SourceTextError):
         return _NOT_LITERAL
     return _value(tree)
 
