@@ -66,6 +66,8 @@ _LEVELS = [
     "type",
     "at_time_zone",
     "column",
+    "column_reference",
+    "primary",
     "lambda",
     "interval",
 ]
@@ -147,7 +149,10 @@ def is_stable(node: exp.Expr) -> bool:
         if isinstance(part, (exp.Query, exp.Window, exp.Star, exp.Placeholder, exp.Parameter)):
             return False
         name = call_name(part)
-        if isinstance(part, exp.Anonymous) and (level_of(name) or Level.NONDETERMINISTIC) > Level.USER:
+        level = level_of(name) or Level.NONDETERMINISTIC
+        if name == "unix_timestamp" and part.expressions:
+            level = Level.DETERMINISTIC
+        if isinstance(part, exp.Anonymous) and level > Level.USER:
             return False
         if isinstance(part, exp.Dot):
             return False

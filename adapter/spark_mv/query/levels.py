@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from sqlglot import exp
+from sqlglot.tokens import TokenType
 
 from . import orders
 from .facts import CLEAN, Field, Taint, Value, digest, union
@@ -380,7 +381,9 @@ def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     """CAST and typed literals. Spark turns the strings now, today, yesterday and tomorrow into the clock."""
     inner = value(walk, node.this, scope)
     to = node.args.get("to")
-    kind = sql_text(to).lower() if isinstance(to, exp.Expr) else ""
+    # sqlglot writes the type TIME as TIMESTAMP
+    time = isinstance(to, exp.DataType) and to.this == exp.DType.TIME
+    kind = "time" if time else sql_text(to).lower() if isinstance(to, exp.Expr) else ""
     fingerprint = digest(node.key, inner.fingerprint, kind, node.args.get("format") and sql_text(node.args["format"]))
     literal = node.this
     if isinstance(literal, exp.Literal) and literal.is_string and _is_clock_text(literal, kind):
@@ -391,7 +394,7 @@ def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
 
 def _is_clock_text(literal: exp.Expr, kind: str) -> bool:
     text = literal.name.strip().lower()
-    if not (kind.startswith("date") or kind.startswith("timestamp") or kind in ("to_date", "to_timestamp")):
+    if not kind.removeprefix("to_").startswith(("date", "timestamp")):
         return False
     # a time without a date gets today's date
     return text in _CLOCK_WORDS or (not kind.endswith("date") and bool(_TIME_ONLY.match(literal.name)))
@@ -447,9 +450,20 @@ def _placeholder(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     walk.error(
         "UNSUPPORTED_SYNTAX",
         f"parameter marker {sql_text(node)} has no value here. Write the value, or a dbt variable",
-        walk.place(node),
+        _marker_place(walk, node),
     )
     return _plain(walk, node, scope)
+
+
+def _marker_place(walk: Walk, node: exp.Expr) -> tuple[int, int]:
+    """The place of `:name` or `?`, of which the tree remembers none: the first one written that way."""
+    tokens = walk.text.parsed.tokens
+    for token, following in zip(tokens, [*tokens[1:], None], strict=False):
+        name = node.args.get("this")
+        named = following is not None and following.text == name and token.token_type == TokenType.COLON
+        if token.token_type == TokenType.PLACEHOLDER if name is None else named:
+            return walk.at(token.start)
+    return walk.place(node)
 
 
 def _subquery(walk: Walk, node: exp.Expr, scope: Scope) -> Value:

@@ -26,6 +26,8 @@ def output_name(node: exp.Expr) -> str:
         return "1"
     call = node.meta.get("call")
     if isinstance(call, Call):
+        if call.name == "identifier" and (text := node.find(exp.Literal)) is not None:
+            return str(text.name).replace("`", "").rsplit(".", 1)[-1]
         if call.keyword and call.name in _KEYWORDS:
             return f"{call.name}()"
         return _call_name(node, call)

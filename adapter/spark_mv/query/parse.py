@@ -65,6 +65,8 @@ def _stamp(node: Any, token: Token, follower: Token | None, third: Token | None)
     empty = not keyword and third is not None and third.token_type == TokenType.R_PAREN
     while isinstance(node, _WRAPPERS) and "call" not in node.meta:
         node = node.this
+    if isinstance(node, exp.Any | exp.All) and isinstance(node.this, exp.Tuple | exp.Paren):
+        return  # LIKE ANY (…), which is no call
     if isinstance(node, exp.Expr) and "call" not in node.meta:
         if isinstance(node, exp.Anonymous) and isinstance(node.this, str):
             node.set("this", token.text)
@@ -112,6 +114,13 @@ def _as_written(node: Any, args: list[Any] | None) -> Any:
     return node
 
 
+def _sampled(node: Any, sample: exp.Expr | None) -> Any:
+    """`(query) TABLESAMPLE (…) AS s`: Spark writes the sample before the alias, sqlglot looks for it behind."""
+    if node is not None and sample is not None:
+        node.set("sample", sample)
+    return node
+
+
 # functions of which sqlglot drops arguments that Spark has
 _PLAIN = frozenset({"PERCENTILE"})
 
@@ -129,6 +138,10 @@ class _SparkParser(SparkParser):
     def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
         return super().validate_expression(_as_written(expression, args), None if args is None else [])
 
+    def _parse_subquery(self, this: exp.Expr | None, *args: Any, **kwargs: Any) -> exp.Subquery | None:
+        sample = self._parse_table_sample() if this is not None else None
+        return _sampled(super()._parse_subquery(this, *args, **kwargs), sample)  # type: ignore[no-any-return]
+
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         token, follower, third = self._curr, self._next, _after(self)
         node = super()._parse_function_call(*args, **kwargs)
@@ -145,6 +158,10 @@ class _DatabricksParser(DatabricksParser):
 
     def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
         return super().validate_expression(_as_written(expression, args), None if args is None else [])
+
+    def _parse_subquery(self, this: exp.Expr | None, *args: Any, **kwargs: Any) -> exp.Subquery | None:
+        sample = self._parse_table_sample() if this is not None else None
+        return _sampled(super()._parse_subquery(this, *args, **kwargs), sample)  # type: ignore[no-any-return]
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         token, follower, third = self._curr, self._next, _after(self)

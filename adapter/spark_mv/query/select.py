@@ -17,7 +17,7 @@ from .predicates import conjuncts
 from .rules import forbid_per_row, rows_key
 from .scopes import Scope
 from .sources import add_join, add_lateral, add_source
-from .verdict import ClauseVerdict
+from .verdict import ClauseVerdict, Level
 from .walk import Env, Walk
 
 _UNSUPPORTED = ("kind", "into", "match", "connect", "prewhere", "for_", "settings", "format", "locks", "options")
@@ -80,7 +80,10 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
     if aggregated:
         scope.row_unique = (frozenset(k.fingerprint for k in keys),) if not _several_sets(group) else ()
     for projection in node.expressions:
-        items += _project(walk, projection, scope, outputs)
+        made = _project(walk, projection, scope, outputs)
+        items += made
+        if _makes_rows(projection):
+            rows += [item.taint for item in made]
 
     scope.aliases_first = True
     scope.ordinals = [Value(item.taint, item.fingerprint) for item in items]
@@ -289,6 +292,8 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
 
         struct = name_value(walk, node, qualifier, scope)
         return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
+    if isinstance(node, exp.QueryTransform):
+        return _script(walk, node, scope)
     if isinstance(node, exp.Aliases):
         facts = value(walk, node.this, scope)
         _note_generator(walk, node.this)
@@ -311,15 +316,37 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
         if names is None:
             return [OpenPart(digest("generated", facts.fingerprint), facts.taint)]
         return [Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)]
+    column = isinstance(call, Call) and call.keyword and facts.fingerprint != digest("call", call.name)
     return [
         Field(
-            output_name(inner),
+            call.name if column and isinstance(call, Call) else output_name(inner),
             facts.taint,
             facts.fingerprint,
             node=inner,
             derive=deriving(inner, scope),
         )
     ]
+
+
+def _makes_rows(node: exp.Expr) -> bool:
+    """Whether an item of the select list is a generator, which decides how many rows there are."""
+    inner = node.this if isinstance(node, exp.Alias | exp.Aliases) else node
+    call = inner.meta.get("call")
+    return isinstance(inner, exp.QueryTransform) or (isinstance(call, Call) and call.name in GENERATORS)
+
+
+def _script(walk: Walk, node: exp.Expr, scope: Scope) -> list[Field | OpenPart]:
+    """`TRANSFORM (…) USING 'script' AS (…)`: any program, so its rows are drawn like an undeclared function's values."""
+    inputs = [value(walk, item, scope) for item in node.expressions]
+    walk.seen.add(id(node))
+    walk.flag("opaque", "generator")
+    call = node.meta.get("call")
+    place = walk.at(call.start) if isinstance(call, Call) else walk.place(node)
+    taint = union([walk.origin("TRANSFORM", Level.NONDETERMINISTIC, place), *(v.taint for v in inputs)])
+    schema = node.args.get("schema")
+    names = [item.name for item in schema.expressions] if isinstance(schema, exp.Expr) else ["key", "value"]
+    text = digest("script", sql_text(node))
+    return [Field(name, taint, digest(text, i)) for i, name in enumerate(names)]
 
 
 def _note_generator(walk: Walk, node: exp.Expr) -> None:

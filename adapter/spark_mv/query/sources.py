@@ -123,7 +123,7 @@ def _table_name(node: exp.Expr) -> list[str] | None:
 
 
 def _table(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Relation]:
-    parts = _table_name(node)
+    parts = _table_name(node) or _streamed(walk, node)
     if parts is None:
         return node.alias, _table_function(walk, node.this, scope)
     walk.seen.add(id(node.this))
@@ -145,6 +145,23 @@ def _table(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Rel
     schema = (walk.schemas or {})[key]
     items = tuple(Field(c, CLEAN, digest("column", c.lower(), base), str(t)) for c, t in schema.items())
     return alias, Relation(items, base, taint, reads=reads, kind="table", names=tuple(parts))
+
+
+def _streamed(walk: Walk, node: exp.Expr) -> list[str] | None:
+    """The name in STREAM(t), which is an error: a model is a batch query."""
+    call = node.this.meta.get("call")
+    arguments = node.this.expressions
+    if not isinstance(call, Call) or call.name != "stream" or [type(a) for a in arguments] != [exp.Column]:
+        return None
+    name = [part.name for part in arguments[0].parts]
+    walk.seen.add(id(node.this))
+    walk.error(
+        "UNSUPPORTED_SYNTAX",
+        f"STREAM {'.'.join(name)} is a streaming read, and a model is a batch query. Remove the word STREAM: changes "
+        "of the table are found without it",
+        walk.at(call.start),
+    )
+    return name
 
 
 def _matching(names: object, name: str) -> str | None:

@@ -12,7 +12,8 @@ _TEMPORAL = {"SYSTEM_VERSION": "VERSION", "SYSTEM_TIME": "TIMESTAMP", "VERSION":
 
 
 def mended(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with `TABLE t`, `MAX RECURSION LEVEL n`, `FOR SYSTEM_VERSION AS OF` and window(…) made readable."""
+    """The tokens with `TABLE t`, `MAX RECURSION LEVEL n`, `FOR SYSTEM_VERSION AS OF` and window(…) made readable, and
+    `STREAM t`."""
     found = list(tokens)
     if found and found[0].text.upper() == "TABLE" and len(found) > 1:
         found[0:1] = [_like(found[0], TokenType.SELECT, "SELECT"), _like(found[0], TokenType.STAR, "*"),
@@ -34,12 +35,25 @@ def mended(tokens: Sequence[Token]) -> list[Token]:
             result.append(_like(found[temporal], TokenType.VAR, _TEMPORAL[words[temporal]]))
             i = temporal + 1
             continue
+        if words[i] == "STREAM" and i and words[i - 1] in ("FROM", "JOIN", ",") and _names(found, i + 1):
+            # read as STREAM(t), which Spark allows too
+            end = i + 2
+            while end + 1 < len(found) and words[end] == "." and _names(found, end + 1):
+                end += 2
+            result += [token, _like(token, TokenType.L_PAREN, "("), *found[i + 1 : end]]
+            result.append(_like(found[end - 1], TokenType.R_PAREN, ")"))
+            i = end
+            continue
         following = found[i + 1] if i + 1 < len(found) else None
         if token.token_type == TokenType.WINDOW and following is not None and following.token_type == TokenType.L_PAREN:
             token = _like(token, TokenType.VAR, token.text)
         result.append(token)
         i += 1
     return result
+
+
+def _names(tokens: Sequence[Token], at: int) -> bool:
+    return at < len(tokens) and tokens[at].token_type in (TokenType.VAR, TokenType.IDENTIFIER)
 
 
 def with_unsigned_shift(tokens: Sequence[Token]) -> list[Token] | None:
