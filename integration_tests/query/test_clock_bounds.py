@@ -93,14 +93,29 @@ def at_column(predicate: str) -> str:
     }
     edits = []
     for span in clock_spans(predicate, list(TYPES)):
-        name = span.of(predicate).split("(")[0].strip().lower()
-        edits.append(Edit(span.start, span.end, forms[name]))
+        text = span.of(predicate)
+        edits.append(Edit(span.start, span.end, special(text) or forms[text.split("(")[0].strip().lower()]))
     return apply_edits(predicate, edits)
+
+
+def special(text: str) -> str:
+    """DATE'yesterday' and the like, read from `__t`."""
+    found = re.search(r"'(now|today|yesterday|tomorrow)'", text, re.IGNORECASE)
+    if not found:
+        return ""
+    word, date = found[1].lower(), re.search(r"timestamp", text, re.IGNORECASE) is None
+    if word == "now":
+        return "CAST(__t AS DATE)" if date else "__t"
+    day = f"date_add(CAST(__t AS DATE), {['yesterday', 'today', 'tomorrow'].index(word) - 1})"
+    return day if date else f"CAST({day} AS TIMESTAMP)"
 
 
 def check_query(number: int, predicate: str, bounds: Bounds) -> str:
     fixed = ", ".join(f"TIMESTAMP'{instant}Z'" for instant in INSTANTS)
     near = ", ".join(f"{b} - INTERVAL '0.000001' SECOND, {b}, {b} + INTERVAL '0.000001' SECOND" for b in ("vf", "vt"))
+    # the next days at midnight and a while later: where what is not monotone turns around again
+    near += "".join(f", date_trunc('DAY', {b}) + INTERVAL {days} DAY" for b in ("vf", "vt") for days in (1, 2, 3))
+    near += ", vf - INTERVAL 20 HOUR, vt + INTERVAL 20 HOUR"
     lower = bounds.valid_from or "CAST(NULL AS TIMESTAMP)"
     upper = bounds.valid_to or "CAST(NULL AS TIMESTAMP)"
     return f"""SELECT {number} AS number, id, __t, true_value

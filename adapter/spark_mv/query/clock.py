@@ -12,7 +12,9 @@ from sqlglot import exp
 
 from spark_mv.query.clock_bounds import Bounds, both, either
 from spark_mv.query.clock_chain import unwrap
-from spark_mv.query.clock_parse import PredicateText, is_stable
+from spark_mv.query.clock_conditions import choice, condition
+from spark_mv.query.clock_numbers import days_from_today, whole_threshold
+from spark_mv.query.clock_parse import PredicateText, call_name, is_stable, special_word
 from spark_mv.query.clock_scene import AT_LEAST, BELOW, Form, Scene, Unsolvable, chain_kind
 from spark_mv.query.clock_types import interval_steps, literal_int, type_of
 from spark_mv.query.clock_value import DAY, Value
@@ -46,10 +48,24 @@ def solve_or_reason(
         return "the predicate could not be read"
     lowered = {name.lower().replace("`", ""): kind for name, kind in (types or {}).items()}
     try:
+        _typed_words(text.tree, lowered)
         scene = Scene(text, lowered, zone_facts(time_zone) if time_zone else None)
         return _boolean(text.tree, False, scene)
     except (Unsolvable, SourceTextError, ValueError) as error:
         return str(error)
+
+
+def _typed_words(tree: exp.Expr, types: Mapping[str, str]) -> None:
+    """Writes `d = 'today'` as `d = CAST('today' AS DATE)`, which is how Spark reads it beside a date or timestamp."""
+    for node in list(tree.find_all(exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)):
+        operands = list(node.iter_expressions())
+        kinds = {type_of(operand, types) for operand in operands} & {"date", "timestamp", "timestamp_ntz"}
+        literals = [operand for operand in operands if isinstance(operand, exp.Literal)] if len(kinds) == 1 else []
+        for literal in literals:
+            cast = exp.cast(literal.copy(), str(next(iter(kinds))))
+            if special_word(cast) is not None:
+                cast.meta.update(literal.meta)
+                literal.replace(cast)
 
 
 _FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LTE, exp.GTE: exp.LT, exp.LT: exp.GTE, exp.LTE: exp.GT}
@@ -74,14 +90,22 @@ def _boolean(node: exp.Expr, negated: bool, scene: Scene) -> Bounds:
             _boolean(node.left, negated, scene),
             _boolean(node.right, negated, scene),
         )
+    found = condition(node, negated, scene, _boolean)
+    if found is not None:
+        return found
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
         low = _comparison(exp.LT if negated else exp.GTE, node.this, node.args["low"], scene)
         high = _comparison(exp.GT if negated else exp.LTE, node.this, node.args["high"], scene)
         return _combine(not negated, low, high)
     if isinstance(node, exp.In) and len(node.expressions) == 1 and not node.args.get("query"):
         return _equal(node.this, node.expressions[0], negated, scene)
-    if isinstance(node, exp.EQ):
+    if isinstance(node, exp.In) and not negated and not node.args.get("query"):
+        return _one_of(node, scene)
+    if isinstance(node, exp.EQ) or (isinstance(node, exp.NullSafeEQ) and not negated):
+        # the clock is never NULL: <=> is = where it has to hold
         return _equal(node.left, node.right, negated, scene)
+    if call_name(node) == "equal_null" and len(node.expressions) == 2 and not negated:
+        return _equal(node.expressions[0], node.expressions[1], negated, scene)
     for kind, flipped in _FLIPPED.items():
         if type(node) is kind:
             return _comparison(flipped if negated else kind, node.this, node.expression, scene)
@@ -109,6 +133,17 @@ def _combine(conjunction: bool, left: Bounds, right: Bounds) -> Bounds:
     return found
 
 
+def _one_of(node: exp.In, scene: Scene) -> Bounds:
+    """`d IN (current_date(), current_date() - 1)`: a run of consecutive days, which is a BETWEEN."""
+    days = {offset: item for item in node.expressions if (offset := days_from_today(item)) is not None}
+    if len(days) != len(node.expressions) or max(days) - min(days) + 1 != len(days):
+        raise Unsolvable("the values of an IN on the clock are not consecutive days")
+    if type_of(node.this, scene.types) != "date":
+        raise Unsolvable("IN with several values on the clock")
+    low = _comparison(exp.GTE, node.this, days[min(days)], scene)
+    return both(low, _comparison(exp.LTE, node.this, days[max(days)], scene))
+
+
 def _equal(left: exp.Expr, right: exp.Expr, negated: bool, scene: Scene) -> Bounds:
     if negated:
         raise Unsolvable("<> on the clock does not give one interval")
@@ -116,6 +151,9 @@ def _equal(left: exp.Expr, right: exp.Expr, negated: bool, scene: Scene) -> Boun
 
 
 def _comparison(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr, scene: Scene) -> Bounds:
+    for this, other, seen in ((left, right, operator), (right, left, _SWAPPED[operator])):
+        if (pair := _clock_default(this, scene)) is not None:
+            return _defaulted(seen, pair, other, scene)
     if not scene.clocked(left):
         left, right, operator = right, left, _SWAPPED[operator]
     if not scene.clocked(left):
@@ -124,6 +162,11 @@ def _comparison(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr, scene
         sign = _SIGNS[_SWAPPED[operator]]
         return Bounds(guard=f"({scene.text.of(right)}) {sign} ({scene.text.of(left)})")
     strict = operator in (exp.GT, exp.LTE)
+    threshold = whole_threshold(left, right, strict)
+    if threshold is not None:
+        left, value = threshold
+        sense, bound = unwrap(Form(left, AT_LEAST if operator in (exp.GT, exp.GTE) else BELOW, value), scene)
+        return _bounds(sense, bound, f"{_plain_or_bound(right, bound, left, scene)} IS NOT NULL")
     sense = AT_LEAST if operator in (exp.GT, exp.GTE) else BELOW
     value = _value(left, right, strict, scene)
     # a date compared with a timestamp is compared as its midnight
@@ -134,7 +177,32 @@ def _comparison(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr, scene
         value = Value(f"CAST({value.shifted(-1).render()} AS DATE)", "date", 1)
     sense, bound = unwrap(Form(left, sense, value), scene)
     guard = f"{_plain_or_bound(right, bound, left, scene)} IS NOT NULL"
+    return _bounds(sense, bound, guard)
+
+
+def _bounds(sense: str, bound: str, guard: str) -> Bounds:
     return Bounds(valid_from=bound, guard=guard) if sense == AT_LEAST else Bounds(valid_to=bound, guard=guard)
+
+
+def _clock_default(node: exp.Expr, scene: Scene) -> tuple[exp.Expr, exp.Expr] | None:
+    """`coalesce(x, clock)` as (x, clock)."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    pair = node.expressions if call_name(node) in ("coalesce", "nvl", "ifnull") else []
+    if len(pair) == 2 and not scene.clocked(pair[0]) and scene.clocked(pair[1]) and is_stable(pair[0]):
+        return pair[0], pair[1]
+    return None
+
+
+def _defaulted(operator: type[exp.Expr], pair: tuple[exp.Expr, exp.Expr], other: exp.Expr, scene: Scene) -> Bounds:
+    """`coalesce(x, clock) >= y`: one comparison where x is NULL, another where it is not."""
+    row, clock = pair
+    there = _comparison(operator, row, other, scene)
+    if scene.clocked(other) and scene.text.of(other).lower() == scene.text.of(clock).lower():
+        missing = Bounds(guard="true" if operator in (exp.GTE, exp.LTE) else "false")
+    else:
+        missing = _comparison(operator, clock, other, scene)
+    return choice([f"({scene.text.of(row)}) IS NULL"], [missing, there])
 
 
 def _plain_or_bound(row: exp.Expr, bound: str, clock: exp.Expr, scene: Scene) -> str:
@@ -168,7 +236,8 @@ def _value(clock: exp.Expr, row: exp.Expr, strict: bool, scene: Scene) -> Value:
         return _interval_value(kind, row, step)
     text = scene.row(row)
     if kind == "timestamp":
-        return Value(text if other == "timestamp" else f"CAST({text} AS TIMESTAMP)", "timestamp", step)
+        cast = text if other == "timestamp" else f"CAST({text} AS TIMESTAMP)"
+        return Value(cast, "timestamp", step, midnight=other == "date")
     if kind == "date":
         if other in ("timestamp", "timestamp_ntz"):
             return Value(text, other, step)
@@ -190,6 +259,8 @@ def _value(clock: exp.Expr, row: exp.Expr, strict: bool, scene: Scene) -> Value:
         return Value(str(literal), "int", step)
     if other == "int":
         return Value(text, "int", step)
+    if other == "double":
+        return Value(f"floor({text})", "int", 1) if strict else Value(f"ceil({text})", "int")
     raise Unsolvable("a number of unknown type")
 
 

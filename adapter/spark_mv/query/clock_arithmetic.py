@@ -8,7 +8,6 @@ from spark_mv.query.clock_dates import (
     DATE_UNITS,
     midnight_of,
     minus_months,
-    minus_months_timestamp,
     plus_days,
     to_date_value,
     unit_of,
@@ -78,11 +77,23 @@ def _add_interval(form: Form, clock: exp.Expr, what: str, n: int, scene: Scene) 
         return moved_to(form, clock, to_date_value(value.shifted(-n), scene))
     if kind == "date":
         return moved_to(form, clock, value.shifted(-n) if what == "days" else minus_months(value, n, scene))
+    if kind == "timestamp_ntz":
+        # local time knows no gaps: a day is 24 hours there
+        if what == "months":
+            raise Unsolvable(_UNEVEN_MONTHS)
+        return moved_to(form, clock, value.shifted(-n * (DAY if what == "days" else 1)))
     if kind != "timestamp":
-        raise Unsolvable("calendar arithmetic on a timestamp without time zone")
+        raise Unsolvable("an interval added to something other than a date or timestamp")
     if what == "micros" and abs(n) < DAY:
         return moved_to(form, clock, value.shifted(-n))
     return _calendar(form, clock, what, n, scene)
+
+
+# March 28, 23:00 and March 29, 01:00 minus a month are February 28, 23:00 and 01:00: the later instant is the earlier one
+_UNEVEN_MONTHS = (
+    "a month before an instant jumps back at month ends, where the days that the shorter month lacks become its last day "
+    "at an earlier time; count months from current_date()"
+)
 
 
 def _calendar(form: Form, clock: exp.Expr, what: str, n: int, scene: Scene) -> Form:
@@ -98,7 +109,10 @@ def _calendar(form: Form, clock: exp.Expr, what: str, n: int, scene: Scene) -> F
         return moved_to(form, clock, midnight_of(moved, scene))
     scene.need_fixed()
     if what == "months":
-        return moved_to(form, clock, minus_months_timestamp(form.value, n))
+        # a midnight is reached with its day, whatever the time of day
+        if not (form.value.midnight and form.value.plus == 0):
+            raise Unsolvable(_UNEVEN_MONTHS)
+        return moved_to(form, clock, midnight_of(minus_months(to_date_value(form.value, scene), n, scene), scene))
     return moved_to(form, clock, form.value.shifted(-n * (DAY if what == "days" else 1)))
 
 

@@ -20,12 +20,24 @@ from spark_mv.query.clock_dates import (
     minus_months,
     on_date,
     plus_days,
+    shifted_zone,
     to_date_value,
     unit_of,
 )
 from spark_mv.query.clock_differences import date_difference, unit_difference
-from spark_mv.query.clock_parse import call_name, clock_leaf
-from spark_mv.query.clock_scene import LEAF_KINDS, Form, Scene, Unsolvable, amount_of, chain_kind, moved_to
+from spark_mv.query.clock_parse import call_name, clock_leaf, special_word
+from spark_mv.query.clock_scene import (
+    LEAF_KINDS,
+    Form,
+    Scene,
+    Unsolvable,
+    amount_of,
+    chain_kind,
+    moved_to,
+    period_start,
+    tried,
+    year_of,
+)
 from spark_mv.query.clock_types import TIME_UNITS, normal_type
 from spark_mv.query.clock_value import Value
 
@@ -37,6 +49,8 @@ def unwrap(form: Form, scene: Scene) -> tuple[str, str]:
         if isinstance(node, exp.Paren):
             form = Form(node.this, form.sense, form.value)
             continue
+        if (word := special_word(node)) is not None:
+            return form.sense, _special_bound(word, form.value, scene)
         leaf = clock_leaf(node, scene.columns)
         if leaf:
             return form.sense, _leaf_bound(leaf, form.value, scene)
@@ -57,6 +71,18 @@ def _leaf_bound(leaf: str, value: Value, scene: Scene) -> str:
     return value.render()
 
 
+_SPECIAL_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+
+
+def _special_bound(word: tuple[str, str], value: Value, scene: Scene) -> str:
+    """DATE'tomorrow' is the day after the clock's, TIMESTAMP'tomorrow' its midnight, DATE'now' the clock's day."""
+    if value.kind == "date":
+        return _leaf_bound("current_date", value.shifted(-_SPECIAL_DAYS.get(word[0], 0)), scene)
+    if word[0] == "now":
+        return _leaf_bound("now" if value.kind == "timestamp" else "localtimestamp", value, scene)
+    return _leaf_bound("current_date", to_date_value(value, scene).shifted(-_SPECIAL_DAYS[word[0]]), scene)
+
+
 def _from_seconds(value: Value) -> str:
     return f"timestamp_seconds({clamped(value, FIRST_SECOND, LAST_SECOND)})"
 
@@ -67,8 +93,12 @@ def _step(form: Form, scene: Scene) -> Form:
         return _cast(form, node.this, normal_type(node.to.sql("spark")), scene)
     if isinstance(node, (exp.Add, exp.Sub)):
         return add(form, node, scene)
-    if isinstance(node, exp.Extract):
-        return _year(form, node.expression, scene)
+    if (clock := year_of(node)) is not None:
+        return _year(form, clock, scene)
+    if (sum_ := tried(node)) is not None:
+        return add(form, sum_, scene)
+    if (period := period_start(node)) is not None:
+        return on_date(form, period[0], ceil_date(form.value, period[1]), scene)
     name, args = call_name(node), node.expressions
     if name in ("date", "to_date") and len(args) == 1:
         return _cast(form, args[0], "date", scene)
@@ -91,8 +121,16 @@ def _step(form: Form, scene: Scene) -> Form:
         return on_date(form, args[0], ceil_date(form.value, unit_of(args[1])), scene)
     if name == "last_day" and len(args) == 1:
         return on_date(form, args[0], Value(f"trunc({form.value.render()}, 'MONTH')", "date"), scene)
-    if name == "year" and len(args) == 1:
-        return _year(form, args[0], scene)
+    if name == "next_day" and len(args) == 2 and isinstance(args[1], exp.Literal):
+        # the first such weekday from the value on comes a week after the one that must have been reached
+        found = f"next_day({form.value.shifted(-1).render()}, {scene.text.of(args[1])})"
+        return on_date(form, args[0], Value(found, "date", -7), scene)
+    if name in ("from_utc_timestamp", "to_utc_timestamp") and len(args) == 2:
+        return shifted_zone(form, name, args[0], args[1], scene)
+    if name in _EPOCH_MAKERS and len(args) == 1:
+        return moved_to(form, args[0], _at_least_units(_EPOCH_MAKERS[name], form.value))
+    if name == "date_from_unix_date" and len(args) == 1:
+        return moved_to(form, args[0], Value(f"unix_date({form.value.render()})", "int"))
     if name in _EPOCH and len(args) == 1:
         return _epoch(form, name, args[0], scene)
     if name == "unix_date" and len(args) == 1:
@@ -110,6 +148,10 @@ def _cast(form: Form, inner: exp.Expr, kind: str | None, scene: Scene) -> Form:
         return on_date(form, inner, value, scene)
     if kind in ("timestamp", "timestamp_ntz") and inner_kind == "date":
         return moved_to(form, inner, to_date_value(value, scene))
+    if kind == "timestamp" and inner_kind == "int":
+        return moved_to(form, inner, _at_least_units("unix_seconds", value))
+    if kind == "int" and inner_kind == "timestamp":
+        return _epoch(form, "unix_seconds", inner, scene)
     if {kind, inner_kind} == {"timestamp", "timestamp_ntz"}:
         scene.need_fixed()
         target = str(inner_kind)
@@ -141,6 +183,16 @@ def _year(form: Form, clock: exp.Expr, scene: Scene) -> Form:
 
 
 _EPOCH = {"unix_timestamp": 1, "to_unix_timestamp": 1, "unix_seconds": 1, "unix_millis": 1000, "unix_micros": 1_000_000}
+
+
+_EPOCH_MAKERS = {
+    "timestamp_seconds": "unix_seconds", "timestamp_millis": "unix_millis", "timestamp_micros": "unix_micros"
+}  # fmt: skip
+
+
+def _at_least_units(function: str, value: Value) -> Value:
+    """The least whole number of units since 1970 whose instant is at least the value."""
+    return Value(f"{function}({value.shifted(-1).render()})", "int", 1)
 
 
 _MAKERS = {1: "timestamp_seconds", 1000: "timestamp_millis", 1_000_000: "timestamp_micros"}

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from spark_mv.query.clock_scene import Form, Scene, Unsolvable, chain_kind, moved_to
 from spark_mv.query.clock_value import Value, operand
+from spark_mv.query.clock_zone import zone_facts
 
 # spark_mv keeps T between these; outside them timestamp_seconds would overflow
 FIRST_SECOND, LAST_SECOND = -62135596800, 253402300800
@@ -28,7 +29,7 @@ def to_date_value(value: Value, scene: Scene) -> Value:
 def midnight_of(value: Value, scene: Scene) -> Value:
     """The first instant of a date."""
     scene.need_dates()
-    return Value(f"CAST({value.render()} AS TIMESTAMP)", "timestamp")
+    return Value(f"CAST({value.render()} AS TIMESTAMP)", "timestamp", midnight=True)
 
 
 def on_date(form: Form, inner: exp.Expr, value: Value, scene: Scene) -> Form:
@@ -41,6 +42,25 @@ def on_date(form: Form, inner: exp.Expr, value: Value, scene: Scene) -> Form:
     if kind == "timestamp_ntz":
         return moved_to(form, inner, Value(f"CAST({value.render()} AS TIMESTAMP_NTZ)", "timestamp_ntz"))
     raise Unsolvable("a date function on something else")
+
+
+def shifted_zone(form: Form, name: str, clock: exp.Expr, zone: exp.Expr, scene: Scene) -> Form:
+    """from_utc_timestamp and to_utc_timestamp: the clock moved by another zone's offset.
+
+    That offset jumps with summer time, so only midnights are turned around then: with the session on UTC they are the
+    other zone's midnights, and its local date never goes back.
+    """
+    if not isinstance(zone, exp.Literal) or not zone.is_string:
+        raise Unsolvable("a time zone that is not a literal")
+    if chain_kind(clock, scene) not in ("timestamp", "date"):
+        raise Unsolvable(f"{name} of something other than a timestamp")
+    facts, value = zone_facts(zone.name), form.value
+    midnight = value.midnight and value.plus == 0 and name == "from_utc_timestamp" and scene.zone and scene.zone.utc
+    if not (facts.fixed or (midnight and facts.monotone_dates and facts.clear_midnights)):
+        raise Unsolvable(f"the local time of {zone.name} does not run evenly")
+    back = "to_utc_timestamp" if name == "from_utc_timestamp" else "from_utc_timestamp"
+    moved = Value(f"{back}({value.render()}, {scene.text.of(zone)})", "timestamp")
+    return moved_to(form, clock, to_date_value(moved, scene) if chain_kind(clock, scene) == "date" else moved)
 
 
 def plus_days(value: Value, amount: int | str, sign: int) -> Value:
@@ -57,16 +77,6 @@ def minus_months(value: Value, amount: int | str, scene: Scene) -> Value:
     back = str(-amount) if isinstance(amount, int) else f"-{operand(amount)}"
     moved = f"add_months({v}, {back})"
     return Value(f"date_add({moved}, IF(day({moved}) < day({v}), 1, 0))", "date")
-
-
-def minus_months_timestamp(value: Value, months: int) -> Value:
-    """The least timestamp t with t + months >= value, in a zone of fixed offset."""
-    if months == 0:
-        return value
-    v = value.render()
-    moved = f"timestampadd(MONTH, {-months}, {v})"
-    following = f"CAST(date_add(CAST({moved} AS DATE), 1) AS TIMESTAMP)"
-    return Value(f"IF(day({moved}) < day({v}), {following}, {moved})", "timestamp")
 
 
 DATE_UNITS = {

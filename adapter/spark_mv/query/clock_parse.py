@@ -34,6 +34,10 @@ CLOCK_CALLS = frozenset(
 )
 CLOCK_WORDS = frozenset({"current_date", "current_timestamp", "current_time"})
 _SPECIAL = frozenset({"now", "today", "yesterday", "tomorrow"})
+_SPECIAL_CALLS = {
+    "date": "date", "to_date": "date", "timestamp": "timestamp", "to_timestamp": "timestamp",
+    "to_timestamp_ltz": "timestamp", "to_timestamp_ntz": "timestamp_ntz",
+}  # fmt: skip
 
 
 def _spanned(name: str) -> Callable[..., Any]:
@@ -130,9 +134,19 @@ def clock_leaf(node: exp.Expr, columns: frozenset[str] = frozenset()) -> str:
     if isinstance(node, exp.Column) and not node.table and not cast(exp.Identifier, node.this).quoted:
         word = node.name.lower()
         return word if word in CLOCK_WORDS and word not in columns else ""
-    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.name.strip().lower() in _SPECIAL:
-        return "special"
-    return ""
+    return "special" if special_word(node) else ""
+
+
+def special_word(node: exp.Expr) -> tuple[str, str] | None:
+    """(word, type) of DATE'today', CAST('now' AS TIMESTAMP), to_date('tomorrow') and their like."""
+    if isinstance(node, exp.Cast):
+        literal, kind = node.this, node.to.sql("spark").lower()
+    elif call_name(node) in _SPECIAL_CALLS and len(node.expressions) == 1:
+        literal, kind = node.expressions[0], _SPECIAL_CALLS[call_name(node)]
+    else:
+        return None
+    word = literal.name.strip().lower() if isinstance(literal, exp.Literal) and literal.is_string else ""
+    return (word, kind) if word in _SPECIAL else None
 
 
 def has_clock(node: exp.Expr, columns: frozenset[str] = frozenset()) -> bool:

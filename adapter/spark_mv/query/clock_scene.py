@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_mv.query.clock_parse import PredicateText, call_name, clock_leaf, has_clock, is_stable
+from spark_mv.query.clock_parse import PredicateText, call_name, clock_leaf, has_clock, is_stable, special_word
 from spark_mv.query.clock_types import interval_steps, literal_int, normal_type, type_of
 from spark_mv.query.clock_value import Value
 from spark_mv.query.clock_zone import ZoneFacts
@@ -82,27 +82,82 @@ def chain_kind(node: exp.Expr, scene: Scene) -> str:
         return chain_kind(node.this, scene)
     leaf = clock_leaf(node, scene.columns)
     if leaf:
-        kind = LEAF_KINDS.get(leaf)
-        if kind is None:
-            what = "a literal such as DATE'today'" if leaf == "special" else leaf
-            raise Unsolvable(f"{what} cannot be solved for the clock; write current_date() or current_timestamp()")
-        return kind
+        return leaf_kind(leaf, node)
     if isinstance(node, exp.Cast):
         kind = normal_type(node.to.sql("spark"))
         if kind in ("date", "timestamp", "timestamp_ntz"):
+            return kind
+        if kind == "int" and node.to.this == exp.DType.BIGINT and chain_kind(node.this, scene) in ("timestamp", "int"):
             return kind
         raise Unsolvable("a cast of the clock to another type")
     if isinstance(node, (exp.Add, exp.Sub)):
         return _arithmetic_kind(node, scene)
     name = call_name(node)
+    if (sum_ := tried(node)) is not None:
+        return _arithmetic_kind(sum_, scene)
+    if period_start(node) is not None:
+        return "date"
+    if name in ("from_utc_timestamp", "to_utc_timestamp") and len(node.expressions) == 2:
+        return "timestamp"
+    if is_year(node):
+        return "int"
     if name in ("dateadd", "date_add", "timestampadd") and len(node.expressions) == 3:
         return "timestamp"
-    if isinstance(node, exp.Extract) and str(node.this.name).upper() in ("YEAR", "YEARS"):
-        return "int"
     kind = _CALL_KINDS.get(name)
     if kind is None:
         raise Unsolvable(f"{name or type(node).__name__.lower()} of the clock cannot be turned around")
     return kind
+
+
+def leaf_kind(leaf: str, node: exp.Expr) -> str:
+    """Kind of a clock function or of a literal such as DATE'today'."""
+    word = special_word(node)
+    kind = normal_type(word[1]) if word is not None else LEAF_KINDS.get(leaf)
+    if kind is None:
+        raise Unsolvable(f"{leaf} cannot be solved for the clock; write current_date() or current_timestamp()")
+    return kind
+
+
+def tried(node: exp.Expr) -> exp.Add | exp.Sub | None:
+    """try_add(a, b) as a + b, try_subtract(a, b) as a - b: the clock is far from where they would overflow."""
+    name = call_name(node)
+    if name not in ("try_add", "try_subtract") or len(node.expressions) != 2:
+        return None
+    left, right = (part.copy() for part in node.expressions)
+    return exp.Add(this=left, expression=right) if name == "try_add" else exp.Sub(this=left, expression=right)
+
+
+def year_of(node: exp.Expr) -> exp.Expr | None:
+    """What year(…), extract(YEAR FROM …) and date_part('year', …) are asked about."""
+    if isinstance(node, exp.Extract):
+        return node.expression if str(node.this.name).upper() in _YEARS else None
+    name, arguments = call_name(node), node.expressions
+    if name == "year" and len(arguments) == 1:
+        return arguments[0]  # type: ignore[no-any-return]
+    if name in ("date_part", "datepart") and len(arguments) == 2 and isinstance(arguments[0], exp.Literal):
+        return arguments[1] if arguments[0].name.upper() in _YEARS else None
+    return None
+
+
+def is_year(node: exp.Expr) -> bool:
+    return year_of(node) is not None
+
+
+_YEARS = ("YEAR", "YEARS", "Y", "YR", "YRS")
+
+
+def period_start(node: exp.Expr) -> tuple[exp.Expr, str] | None:
+    """make_date(year(c), 1, 1) and make_date(year(c), month(c), 1) as (c, unit)."""
+    if call_name(node) != "make_date" or len(node.expressions) != 3:
+        return None
+    first, second, third = node.expressions
+    clock = year_of(first)
+    if clock is None or literal_int(third) != 1:
+        return None
+    if literal_int(second) == 1:
+        return clock, "YEAR"
+    same = call_name(second) == "month" and second.expressions and second.expressions[0].sql() == clock.sql()
+    return (clock, "MONTH") if same else None
 
 
 LEAF_KINDS = {
@@ -118,8 +173,10 @@ LEAF_KINDS = {
 
 _CALL_KINDS = {
     **dict.fromkeys(["date", "to_date", "date_add", "date_sub", "dateadd", "add_months", "last_day", "trunc"], "date"),
+    **dict.fromkeys(["next_day", "date_from_unix_date"], "date"),
     **dict.fromkeys(["timestamp", "to_timestamp", "date_trunc"], "timestamp"),
-    **dict.fromkeys(["datediff", "date_diff", "timestampdiff", "year"], "int"),
+    **dict.fromkeys(["timestamp_seconds", "timestamp_millis", "timestamp_micros"], "timestamp"),
+    **dict.fromkeys(["datediff", "date_diff", "timestampdiff"], "int"),
     **dict.fromkeys(
         ["unix_timestamp", "to_unix_timestamp", "unix_seconds", "unix_millis", "unix_micros", "unix_date"], "int"
     ),

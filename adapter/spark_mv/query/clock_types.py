@@ -1,6 +1,7 @@
 """Spark types of expressions, as far as the solver needs them: dates, timestamps, whole numbers, strings.
 
-None means "not known"; the solver then solves only what holds for every type.
+None means "not known"; the solver then solves only what holds for every type. "double" is a whole number divided by
+one.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from spark_mv.query.clock_intervals import DAY_UNITS, MONTH_UNITS, TIME_UNITS, interval_steps, literal_int
 from spark_mv.query.clock_parse import call_name
 
 _INTS = {"tinyint", "smallint", "int", "integer", "byte", "short", "bigint", "long"}
@@ -85,16 +87,6 @@ _BY_CALL = {
         ["upper", "lower", "trim", "concat", "date_format", "substring", "substr", "from_unixtime", "string"], "string"
     ),
 }
-DAY_UNITS = {"DAY": 1, "DAYS": 1, "WEEK": 7, "WEEKS": 7}
-MONTH_UNITS = {"MONTH": 1, "MONTHS": 1, "YEAR": 12, "YEARS": 12, "QUARTER": 3}
-_TIME_UNITS = {
-    "HOUR": 3_600_000_000,
-    "MINUTE": 60_000_000,
-    "SECOND": 1_000_000,
-    "MILLISECOND": 1000,
-    "MICROSECOND": 1,
-}
-TIME_UNITS = _TIME_UNITS | {unit + "S": size for unit, size in _TIME_UNITS.items()}
 
 
 def normal_type(name: str) -> str | None:
@@ -108,46 +100,6 @@ def normal_type(name: str) -> str | None:
         return text
     if text.split("(")[0].split()[0:1] and text.split("(")[0].split()[0] in ("string", "varchar", "char"):
         return "string"
-    return None
-
-
-def literal_int(node: exp.Expr) -> int | None:
-    """The value of a whole-number literal, sign and parentheses included."""
-    if isinstance(node, exp.Paren):
-        return literal_int(node.this)
-    if isinstance(node, exp.Neg):
-        inner = literal_int(node.this)
-        return None if inner is None else -inner
-    if isinstance(node, exp.Mul):
-        left, right = literal_int(node.left), literal_int(node.right)
-        return None if left is None or right is None else left * right
-    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
-        return int(node.name)
-    return None
-
-
-def interval_steps(node: exp.Expr) -> tuple[str, int] | None:
-    """('months' | 'days' | 'micros', n) of an interval literal with one unit, sign included; None for any other."""
-    if isinstance(node, exp.Paren):
-        return interval_steps(node.this)
-    if isinstance(node, exp.Neg):
-        inner = interval_steps(node.this)
-        return None if inner is None else (inner[0], -inner[1])
-    if not isinstance(node, exp.Interval) or not isinstance(node.args.get("unit"), exp.Var):
-        return None
-    unit = str(node.args["unit"].this).upper()
-    amount = node.this
-    while isinstance(amount, exp.Paren):
-        amount = amount.this
-    text = amount.name.strip() if isinstance(amount, exp.Literal) else ""
-    if isinstance(amount, exp.Neg) and isinstance(amount.this, exp.Literal):
-        text = "-" + amount.this.name
-    if not text.lstrip("+-").isdigit() or len(text) - len(text.lstrip("+-")) > 1:
-        return None
-    n = int(text)
-    for units, what in ((MONTH_UNITS, "months"), (DAY_UNITS, "days"), (TIME_UNITS, "micros")):
-        if unit in units:
-            return what, n * units[unit]
     return None
 
 
@@ -171,6 +123,11 @@ def type_of(node: exp.Expr, types: Mapping[str, str]) -> str | None:
         return _BY_DTYPE.get(node.to.this)
     if isinstance(node, (exp.Add, exp.Sub)):
         return _arithmetic(node, types)
+    if isinstance(node, exp.Div):
+        whole = type_of(node.left, types) == "int" and (literal_int(node.right) or 0) != 0
+        return "double" if whole else None
+    if isinstance(node, exp.Extract):
+        return None if str(node.this.name).upper().startswith("S") else "int"
     if isinstance(node, exp.Mul):
         kinds = {type_of(node.left, types), type_of(node.right, types)}
         return "int" if kinds == {"int"} else None
@@ -179,6 +136,18 @@ def type_of(node: exp.Expr, types: Mapping[str, str]) -> str | None:
     if isinstance(node, exp.Case):
         return _common([*(branch.args.get("true") for branch in node.args["ifs"]), node.args.get("default")], types)
     name = call_name(node)
+    if name in ("date_part", "datepart") and len(node.expressions) == 2:
+        unit = node.expressions[0]
+        return "int" if isinstance(unit, exp.Literal) and not unit.name.upper().startswith("S") else None
+    if name in ("try_add", "try_subtract") and len(node.expressions) == 2:
+        made = exp.Add if name == "try_add" else exp.Sub
+        return _arithmetic(made(this=node.expressions[0].copy(), expression=node.expressions[1].copy()), types)
+    if name in ("max", "min") and len(node.expressions) == 1:
+        return type_of(node.expressions[0], types)
+    if name == "count":
+        return "int"
+    if name in ("from_utc_timestamp", "to_utc_timestamp"):
+        return "timestamp"
     if name in ("coalesce", "nvl", "ifnull", "greatest", "least"):
         return _common(node.expressions, types)
     if name in ("dateadd", "date_add") and len(node.expressions) == 3:
@@ -200,8 +169,8 @@ def _added(node: exp.Expr, types: Mapping[str, str]) -> str | None:
 def _arithmetic(node: exp.Add | exp.Sub, types: Mapping[str, str]) -> str | None:
     left, right = node.left, node.right
     kinds = type_of(left, types), type_of(right, types)
-    if kinds == ("int", "int"):
-        return "int"
+    if set(kinds) <= {"int", "double"} and kinds[0] and kinds[1]:
+        return "int" if set(kinds) == {"int"} else "double"
     if isinstance(node, exp.Add) and interval_steps(left):
         left, right, kinds = right, left, (kinds[1], kinds[0])
     steps = interval_steps(right)
@@ -217,3 +186,6 @@ def _arithmetic(node: exp.Add | exp.Sub, types: Mapping[str, str]) -> str | None
 def _common(nodes: list[exp.Expr | None], types: Mapping[str, str]) -> str | None:
     kinds = {type_of(node, types) for node in nodes if node is not None and not isinstance(node, exp.Null)}
     return kinds.pop() if len(kinds) == 1 else None
+
+
+__all__ = ["DAY_UNITS", "MONTH_UNITS", "TIME_UNITS", "interval_steps", "literal_int", "normal_type", "type_of"]

@@ -22,6 +22,7 @@ class Value:
     sql: str
     kind: str
     plus: int = 0
+    midnight: bool = False  # of a timestamp without offset: always a local midnight
 
     def next(self) -> Value:
         """The next greater value."""

@@ -41,13 +41,15 @@ class ZoneFacts:
     """How local time runs, from 1970 to 2100.
 
     `fixed`: one offset all the time. `monotone_dates`: the local date never goes back. `whole_hours`: every offset is
-    a whole number of hours. `clear_midnights`: every local midnight occurs exactly once.
+    a whole number of hours. `clear_midnights`: every local midnight occurs exactly once. `utc`: the
+    offset is always zero.
     """
 
     fixed: bool
     monotone_dates: bool
     whole_hours: bool
     clear_midnights: bool
+    utc: bool = False
 
 
 @lru_cache(maxsize=64)
@@ -75,6 +77,7 @@ def zone_facts(name: str) -> ZoneFacts:
         monotone_dates=monotone,
         whole_hours=all(offset % _HOUR == timedelta(0) for offset in offsets),
         clear_midnights=clear,
+        utc=set(offsets) == {timedelta(0)},
     )
 
 

@@ -26,7 +26,7 @@ def with_bounds(walk: Walk, time_zone: str | None) -> dict[tuple[object, ...], P
         text = written(parsed, node)
         found[key] = verdict = replace(verdict, text=text)
         bounds = solve(text, known_types(node, scope), time_zone) if lone else None
-        if bounds is not None:
+        if bounds is not None and not bounds.unbounded:
             found[key] = replace(
                 verdict, solved=True, valid_from=bounds.valid_from, valid_to=bounds.valid_to, guard=bounds.guard
             )
