@@ -3,11 +3,15 @@
     dbt run-operation explain_mv --args '{model: tickets}'           (add format: json for JSON) -#}
 {% macro explain_mv(model, format='text') -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {%- set node = mv.mv_node(model) -%}
+  {%- do log(adapter.mv_explain(mv.mv_invocation_of(mv.mv_node(model)), format), info=true) -%}
+{%- endmacro %}
+
+{#- What a run of the model would hand to the engine. -#}
+{% macro mv_invocation_of(node) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias, type='table') -%}
   {%- set existing = adapter.get_relation(node.database, node.schema, node.alias) -%}
-  {%- set sql = mv.mv_compiled(node) -%}
-  {%- do log(adapter.mv_explain(mv.mv_invocation(node, relation, existing, sql), format), info=true) -%}
+  {{ return(mv.mv_invocation(node, relation, existing, mv.mv_compiled(node))) }}
 {%- endmacro %}
 
 {#- The model's SQL with refs resolved. Ephemeral models become CTEs, as dbt's compiler makes them. -#}

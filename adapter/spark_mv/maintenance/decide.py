@@ -77,6 +77,7 @@ def decide(
         invocation_id=facts.invocation_id,
         partial=facts.partial,
         forgotten=tuple(request.id for request in target.forget),
+        ask_again=target.ask_again,
     )
     if candidates[0].applies:
         return Plan(facts.model, "NO_OP", tuple(candidates), columns=columns.columns, record=record)

@@ -49,6 +49,7 @@ class TargetFacts:
     partition_by: tuple[str, ...] = ()
     cluster_by: tuple[str, ...] = ()
     forget: tuple[ForgetRequest, ...] = ()  # requests that no run has honoured yet
+    ask_again: str = ""  # the newest request for new AI answers, see record.RunRecord.ask_again
 
     def has(self, column: str) -> bool:
         return any(c.name.lower() == column.lower() for c in self.columns)

@@ -44,6 +44,8 @@ def _changes(facts: RunFacts, record: RunRecord, query: str, config: str, clock_
         reasons.append(Reason("AI_PENDING", f"{record.ai_pending:,} AI answers are still to come or to be retried"))
     if facts.target.forget:
         reasons.append(Reason("FORGET_REQUESTED", "forget_values asked for new values"))
+    if facts.target.ask_again and facts.target.ask_again != record.ask_again:
+        reasons.append(Reason("ASK_AGAIN", "recompute_ai asked for new AI answers"))
     reasons += _source_changes(facts, record)
     reasons += _pin_changes(facts, record, clock_elsewhere)
     return reasons

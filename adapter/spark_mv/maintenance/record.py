@@ -26,6 +26,7 @@ class RunRecord:
     of each kept column's own expression, `pins` the literals that stood for the clock, the user and the session.
     `next_change_at` is the first instant after `as_of` at which a row enters or leaves by its window alone (None: never);
     it means nothing when `clock_solved` is false. `base_version` is the target's version that the run started from.
+    `ask_again` names the newest request for new AI answers that the run has seen.
     """
 
     query: str
@@ -42,6 +43,7 @@ class RunRecord:
     ai_pending: int = 0
     partial: bool = False
     forgotten: tuple[str, ...] = ()
+    ask_again: str = ""
     strategy: str = "COMPLETE_RECOMPUTE"
 
     def to_json(self) -> str:

@@ -6,14 +6,18 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.verdict import Analysis, Cause, ColumnVerdict, Level, PredicateVerdict
 
 
-def explain_text(facts: RunFacts, analysis: Analysis, rewritten: Rewritten, plan: Plan) -> str:
-    """Several lines: strategy with reasons, a verdict per column and per predicate, the sources, the steps."""
+def explain_text(
+    facts: RunFacts, analysis: Analysis, rewritten: Rewritten, plan: Plan, calls: AiOutcome | None = None
+) -> str:
+    """Several lines: strategy with reasons, a verdict per column and per predicate, the sources, the steps. `calls`: what
+    the run would ask of AI functions."""
     lines = [f"{facts.model}: {plan.strategy}, as of {facts.as_of} UTC"]
     for candidate in plan.candidates:
         mark = "chosen" if candidate.strategy == plan.strategy else ("possible" if candidate.applies else "rejected")
@@ -39,6 +43,8 @@ def explain_text(facts: RunFacts, analysis: Analysis, rewritten: Rewritten, plan
             for source in facts.sources
         ]
     )
+    if calls is not None:
+        lines += ["", _calls(calls)]
     if plan.steps:
         lines += ["", "steps: " + " → ".join(step.kind for step in plan.steps)]
     notes = [*plan.notes, *_notes(analysis)]
@@ -47,7 +53,9 @@ def explain_text(facts: RunFacts, analysis: Analysis, rewritten: Rewritten, plan
     return "\n".join(lines)
 
 
-def explain_json(facts: RunFacts, analysis: Analysis, rewritten: Rewritten, plan: Plan) -> str:
+def explain_json(
+    facts: RunFacts, analysis: Analysis, rewritten: Rewritten, plan: Plan, calls: AiOutcome | None = None
+) -> str:
     """The same as one JSON object."""
     data: dict[str, Any] = {
         "model": facts.model,
@@ -82,10 +90,31 @@ def explain_json(facts: RunFacts, analysis: Analysis, rewritten: Rewritten, plan
             {"name": s.name, "format": s.provider, "version": s.version.version if s.version else None}
             for s in facts.sources
         ],
+        "ai_calls": None
+        if calls is None
+        else {
+            "calls": calls.calls,
+            "reused": calls.reused,
+            "blocked": calls.blocked,
+            "left_for_later": calls.left_for_later,
+            "input_tokens": calls.input_tokens,
+            "cost": calls.cost,
+        },
         "steps": [step.kind for step in plan.steps],
         "notes": [*plan.notes, *_notes(analysis)],
     }
     return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def _calls(calls: AiOutcome) -> str:
+    """Tokens are estimated at four bytes each, input only."""
+    cost = f", {calls.cost:,.4f} of cost" if calls.cost else ""
+    line = f"AI calls: {calls.calls:,} to make now (about {calls.input_tokens:,} input tokens{cost}), {calls.reused:,} answered"
+    if calls.left_for_later:
+        line += f", {calls.left_for_later:,} over the budget"
+    if calls.blocked:
+        line += f", {calls.blocked:,} failed and not to be repeated yet"
+    return line
 
 
 def _column(column: ColumnVerdict, plan: Plan) -> tuple[str, str, str, str]:

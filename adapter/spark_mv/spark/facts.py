@@ -10,6 +10,8 @@ from spark_mv.maintenance.forget import PROPERTY, from_property
 from spark_mv.spark.delta import Query, latest_version, quoted, read_history
 from spark_mv.spark.describe import Description, read_description
 
+ASK_AGAIN_PROPERTY = "spark_mv.ask_again"
+"""Table property with which recompute_ai asks the next run for new AI answers."""
 OWNER_PROPERTY = "spark_mv.model"
 """Table property that marks a table as made by this materialization."""
 
@@ -89,6 +91,7 @@ def target_facts(query: Query, table: str, exists: bool) -> TargetFacts:
         foreign_operation=history.foreign_operation if history else None,
         partition_by=description.partition_by,
         cluster_by=description.cluster_by,
+        ask_again=description.properties.get(ASK_AGAIN_PROPERTY, ""),
         forget=tuple(r for r in from_property(description.properties.get(PROPERTY)) if r.id not in done),
     )
 

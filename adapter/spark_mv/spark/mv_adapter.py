@@ -75,7 +75,20 @@ class MvMixin(metaclass=AdapterMeta):
         except (ConfigError, RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
         explain = explain_json if form == "json" else explain_text
-        return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan)
+        calls = seen.runner.count(seen.rewritten.ai_rounds) if seen.runner and seen.plan.steps else None
+        return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan, calls)
+
+    @available
+    def mv_ai_upkeep(self, what: str, invocations: Sequence[Mapping[str, Any]], **options: Any) -> str:
+        """recompute, prune or views over the AI answers of these models; returns what to tell the user."""
+        from spark_mv.spark import mv_ai_upkeep
+        from spark_mv.spark.mv_prepare import Invocation, look
+
+        try:
+            seen = [look(self, Invocation.from_macro(values), self._mv_profile()) for values in invocations]
+            return str(getattr(mv_ai_upkeep, what)(self.query, seen, **options))
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
 
     @available
     def mv_forget(self, relation: str, model: str, columns: Sequence[str], where: str | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from spark_mv.ai.job import run_ai_round
+from spark_mv.ai.job import count_ai_round, run_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import create_sql, table_name
 from spark_mv.ai.settings import AiSettings
@@ -47,6 +47,17 @@ class AiRunner:
             as_of=self.as_of,
             on_progress=lambda progress: self.adapter.say(f"model {self.model}: {progress}"),
         )
+
+    def count(self, rounds: int) -> AiOutcome:
+        """What the first `rounds` rounds would ask now, without asking. Later rounds count only what the answers that
+        are there already let them ask."""
+        assert self.plan is not None
+        outcome = AiOutcome()
+        for calls in self.plan.rounds[:rounds]:
+            outcome += count_ai_round(
+                self.adapter.mv_spark(), calls, settings=self.settings, results_table=self.context.results_table
+            )
+        return outcome
 
 
 def ai_runner(

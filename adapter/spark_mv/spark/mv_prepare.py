@@ -86,7 +86,8 @@ class Invocation:
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that is known of a run before it starts; `explain_mv` prints it, `prepare` executes it."""
+    """All that is known of a run before it starts; `explain_mv` prints it, `prepare` executes it. `ai`: the model's calls,
+    over the sources as they are whenever one looks."""
 
     invocation: Invocation
     analysis: Analysis
@@ -96,6 +97,7 @@ class Prepared:
     plan: Plan
     as_of: datetime
     runner: AiRunner | None
+    ai: AiPlan | None = None
 
 
 def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> MvRun:
@@ -215,7 +217,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
             runner,
         ),
     )
-    return Prepared(invocation, analysis, config, facts, rewritten, plan, as_of, runner)
+    return Prepared(invocation, analysis, config, facts, rewritten, plan, as_of, runner, result.ai)
 
 
 def _asked_at_versions(plan: AiPlan, sources: tuple[SourceFacts, ...]) -> AiPlan:

@@ -1,0 +1,45 @@
+{#- Ask again for the AI answers of a model (of all models without one); what the next runs ask, budgets and all, is up to
+    them, and the old answers stay visible until then.
+
+    dbt run-operation recompute_ai --args '{model: tickets, errors_only: true}'
+    dbt run-operation recompute_ai --args '{model: tickets, where: "model = ''small-1''"}'     conditions on ai_results -#}
+{% macro recompute_ai(model=none, errors_only=false, where=none) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- set asking = mv.mv_asking(model) -%}
+  {%- do log(adapter.mv_ai_upkeep('recompute', asking, errors_only=errors_only, where=where), info=true) -%}
+{%- endmacro %}
+
+{#- Remove answers that no row of the project's models refers to and that are older than so many days. Never automatic.
+    Give each project that shares an ai_results a result_schema of its own first: answers of other projects are not known.
+
+    dbt run-operation prune_ai_results --args '{older_than_days: 90, dry_run: true}' -#}
+{% macro prune_ai_results(older_than_days=30, dry_run=false) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do log(adapter.mv_ai_upkeep('prune', mv.mv_asking(none), older_than_days=older_than_days, dry_run=dry_run), info=true) -%}
+{%- endmacro %}
+
+{#- Views of who answered what: ai_errors, ai_costs, and <model>__ai_answers for each model with AI functions.
+
+    dbt run-operation ai_views -#}
+{% macro ai_views() -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do log(adapter.mv_ai_upkeep('views', mv.mv_asking(none)), info=true) -%}
+{%- endmacro %}
+
+{#- The invocations of one model, or of all whose SQL mentions an AI function. -#}
+{% macro mv_asking(model) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- set nodes = [] -%}
+  {%- if model is not none -%}
+    {%- do nodes.append(mv.mv_node(model)) -%}
+  {%- else -%}
+    {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.config.materialized == 'nondeterministic_mv' -%}
+      {%- do nodes.append(node) -%}
+    {%- endfor -%}
+  {%- endif -%}
+  {%- set found = [] -%}
+  {%- for node in nodes -%}
+    {%- do found.append(mv.mv_invocation_of(node)) -%}
+  {%- endfor -%}
+  {{ return(found) }}
+{%- endmacro %}
