@@ -287,7 +287,8 @@ def test_golden_pairs_agree_with_the_predicate(session: Any) -> None:
     """Every solved predicate of the fixture whose columns exist here, in zones with and without summer time."""
     lines = FIXTURE.read_text(encoding="utf-8").splitlines()
     predicates = [line for line in lines if line.strip() and not line.startswith((" ", "#", "zone:"))]
-    known = [p for p in predicates if not re.search(r"\bx\b|payload", p)]
+    # the clock in a plain 'today' is found by its neighbour's type, which at_column does not know
+    known = [p for p in predicates if not re.search(r"\bx\b|payload|= 'today'", p)]
     for zone in ("UTC", "America/New_York"):
         checked = check(session, zone, known)
         assert checked.wrong == [] and checked.solved > 20

@@ -160,7 +160,7 @@ def is_stable(node: exp.Expr) -> bool:
     A bound repeats the row's expressions; one that differs between evaluations would make it lie.
     """
     for part in node.walk():
-        if isinstance(part, (exp.Query, exp.Window, exp.Star, exp.Placeholder, exp.Parameter)):
+        if isinstance(part, (exp.Query, exp.Star, exp.Placeholder, exp.Parameter)):
             return False
         name = call_name(part)
         level = level_of(name) or Level.NONDETERMINISTIC

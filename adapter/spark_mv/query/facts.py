@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import Any
 
 from sqlglot import exp
 
@@ -101,6 +102,7 @@ class Field:
     type: str | None = None
     node: exp.Expr | None = field(default=None, compare=False, repr=False)  # its expression, for people
     derive: Callable[[], str | None] | None = field(default=None, compare=False, repr=False)  # finds the type
+    scope: Any = field(default=None, compare=False, repr=False)  # the Scope in which `node` was written
 
 
 @dataclass(frozen=True)

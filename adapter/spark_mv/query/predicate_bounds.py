@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlglot import exp
+
 from .clock import solve
-from .field_types import known_types
+from .clock_columns import alias_types, opened
+from .field_types import known_types, visible_types
+from .scopes import Scope
 from .verdict import PredicateVerdict
 from .walk import Walk
 from .written import written
@@ -14,20 +18,26 @@ from .written import written
 def with_bounds(walk: Walk, time_zone: str | None) -> dict[tuple[object, ...], PredicateVerdict]:
     """All predicates of the walk; those on the clock with their text as written, and solved where that is exact.
 
-    Like clock_split: HAVING, QUALIFY and the ON of an outer join do not decide alone when a row is there, so they are
-    not solved; nor are predicates inside a subquery of an expression.
+    In every clause: the bounds of a HAVING are over the aggregates of the group, those in a subquery of an expression
+    over the columns of that subquery. Whether a row leaves at its bound by itself is the strategies' question
+    (clock_split), which asks more: HAVING, QUALIFY and the ON of an outer join do not decide alone.
     """
     found: dict[tuple[object, ...], PredicateVerdict] = {}
     for key, verdict in walk.predicates.items():
-        node, scope, parsed, lone = walk.nodes[key]
-        if not verdict.clock:
-            found[key] = verdict
-            continue
-        text = written(parsed, node)
-        found[key] = verdict = replace(verdict, text=text)
-        bounds = solve(text, known_types(node, scope), time_zone) if lone else None
-        if bounds is not None and not bounds.unbounded:
-            found[key] = replace(
-                verdict, solved=True, valid_from=bounds.valid_from, valid_to=bounds.valid_to, guard=bounds.guard
-            )
+        node, scope, parsed = walk.nodes[key]
+        if verdict.clock:
+            verdict = replace(verdict, text=written(parsed, node))
+            verdict = _solved(verdict, node, scope, time_zone)
+        found[key] = verdict
     return found
+
+
+def _solved(verdict: PredicateVerdict, node: exp.Expr, scope: Scope, time_zone: str | None) -> PredicateVerdict:
+    text = opened(verdict.text, node, scope)
+    if text is None:
+        return verdict
+    types = known_types(node, scope) if text == verdict.text else visible_types(scope)
+    bounds = solve(text, {**alias_types(node, scope), **types}, time_zone)
+    if bounds is None or bounds.unbounded:
+        return verdict
+    return replace(verdict, solved=True, valid_from=bounds.valid_from, valid_to=bounds.valid_to, guard=bounds.guard)

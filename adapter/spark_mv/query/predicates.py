@@ -27,11 +27,8 @@ def split(node: exp.Expr) -> list[exp.Expr]:
     return found
 
 
-def conjuncts(walk: Walk, node: exp.Expr, scope: Scope, clause: str, lone: bool = True) -> Value:
-    """Record a verdict for each conjunct of `node`; the value of all of them together.
-
-    `lone`: a conjunct that is false removes the row, whatever the rest says (WHERE, inner JOIN ON).
-    """
+def conjuncts(walk: Walk, node: exp.Expr, scope: Scope, clause: str) -> Value:
+    """Record a verdict for each conjunct of `node`; the value of all of them together."""
     values = []
     for item in split(node):
         facts = value(walk, item, scope)
@@ -50,5 +47,5 @@ def conjuncts(walk: Walk, node: exp.Expr, scope: Scope, clause: str, lone: bool 
         )
         key = (clause, scope.label, line, column, verdict.text, walk.text.via)
         walk.predicates[key] = verdict
-        walk.nodes[key] = (item, scope, walk.text.parsed, lone and scope.parent is None)
+        walk.nodes[key] = (item, scope, walk.text.parsed)
     return Value(union(v.taint for v in values), digest("and", *(v.fingerprint for v in values)))

@@ -90,7 +90,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
     having, qualify = node.args.get("having"), node.args.get("qualify")
     for clause, condition in (("HAVING", having), ("QUALIFY", qualify)):
         if condition is not None:
-            facts = conjuncts(walk, condition.this, scope, clause, lone=False)
+            facts = conjuncts(walk, condition.this, scope, clause)
             rows.append(facts.taint)
             prints.append(digest(clause, facts.fingerprint))
     unique = scope.row_unique
@@ -308,7 +308,9 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
     _note_generator(walk, inner)
     if isinstance(node, exp.Alias):
         outputs[node.alias.lower()] = facts
-        return [Field(node.alias, facts.taint, facts.fingerprint, node=inner, derive=deriving(inner, scope))]
+        return [
+            Field(node.alias, facts.taint, facts.fingerprint, node=inner, derive=deriving(inner, scope), scope=scope)
+        ]
     call = inner.meta.get("call")
     if isinstance(call, Call) and call.name in GENERATORS:
         names = {"explode": ["col"], "explode_outer": ["col"], "posexplode": ["pos", "col"],
@@ -324,6 +326,7 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
             facts.fingerprint,
             node=inner,
             derive=deriving(inner, scope),
+            scope=scope,
         )
     ]
 

@@ -259,7 +259,7 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
     taints: list[Taint] = []
     prints: list[str] = [kind, side, method]
     if on is not None and not (isinstance(on, exp.Boolean) and on.this):
-        facts = conjuncts(walk, on, scope, "JOIN ON", lone=not side and not kind.startswith("ANTI"))
+        facts = conjuncts(walk, on, scope, "JOIN ON")
         forbid_per_row(walk, "JOIN", facts.taint, "JOIN ON", rows_key(scope, walk))
         taints.append(facts.taint)
         prints.append(facts.fingerprint)
