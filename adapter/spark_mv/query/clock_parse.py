@@ -77,8 +77,28 @@ _LEVELS = [
 ]
 
 
+# plain calls for which sqlglot has a parser of its own
+_RENAMED = frozenset(
+    {
+        "DECODE",
+        "LISTAGG",
+        "STRING_AGG",
+        "GROUP_CONCAT",
+        "MAX_BY",
+        "MIN_BY",
+        "ARG_MAX",
+        "ARG_MIN",
+        "PERCENTILE",
+        "TRANSFORM",
+    }
+)
+
+
 class _VerbatimParser(SparkParser):
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name not in _RENAMED
+    }
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -114,6 +114,15 @@ def _as_written(node: Any, args: list[Any] | None) -> Any:
     return node
 
 
+def _placed(parser: Any, parse_one: Callable[[], exp.Expr | None]) -> exp.Expr | None:
+    """An expression with its place in the text, in `meta["span"]`: its columns are named after what was written."""
+    first = parser._index
+    node = parse_one()
+    if isinstance(node, exp.Expr) and parser._index > first:
+        node.meta["span"] = (parser._tokens[first].start, parser._tokens[parser._index - 1].end + 1)
+    return node
+
+
 def _sampled(node: Any, sample: exp.Expr | None) -> Any:
     """`(query) TABLESAMPLE (…) AS s`: Spark writes the sample before the alias, sqlglot looks for it behind."""
     if node is not None and sample is not None:
@@ -138,6 +147,9 @@ class _SparkParser(SparkParser):
     def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
         return super().validate_expression(_as_written(expression, args), None if args is None else [])
 
+    def _parse_expression(self) -> exp.Expr | None:
+        return _placed(self, super()._parse_expression)
+
     def _parse_subquery(self, this: exp.Expr | None, *args: Any, **kwargs: Any) -> exp.Subquery | None:
         sample = self._parse_table_sample() if this is not None else None
         return _sampled(super()._parse_subquery(this, *args, **kwargs), sample)  # type: ignore[no-any-return]
@@ -158,6 +170,9 @@ class _DatabricksParser(DatabricksParser):
 
     def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
         return super().validate_expression(_as_written(expression, args), None if args is None else [])
+
+    def _parse_expression(self) -> exp.Expr | None:
+        return _placed(self, super()._parse_expression)
 
     def _parse_subquery(self, this: exp.Expr | None, *args: Any, **kwargs: Any) -> exp.Subquery | None:
         sample = self._parse_table_sample() if this is not None else None

@@ -7,8 +7,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from .facts import Field, OpenPart, Relation, Taint, Value, digest, union
-from .field_types import deriving
-from .levels import GENERATORS, value
+from .field_types import column_type, deriving
+from .generators import generated_names, struct_fields
+from .levels import GENERATORS, KEYWORD_FUNCTIONS, value
 from .limits import limit_taint
 from .modifiers import is_one, modifier_prints
 from .output_names import output_name
@@ -291,6 +292,12 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
         from .levels import name_value
 
         struct = name_value(walk, node, qualifier, scope)
+        found = _struct_type(qualifier, scope)
+        if found:
+            return [
+                Field(name, struct.taint, digest("field", struct.fingerprint, name.lower()), kind)
+                for name, kind in struct_fields(found)
+            ]
         return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
     if isinstance(node, exp.QueryTransform):
         return _script(walk, node, scope)
@@ -313,15 +320,21 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
         ]
     call = inner.meta.get("call")
     if isinstance(call, Call) and call.name in GENERATORS:
-        names = {"explode": ["col"], "explode_outer": ["col"], "posexplode": ["pos", "col"],
-                 "posexplode_outer": ["pos", "col"]}.get(call.name)  # fmt: skip
+        names = generated_names(inner, scope) or {"explode": ["col"], "posexplode": ["pos", "col"]}.get(
+            call.name.removesuffix("_outer")
+        )
         if names is None:
             return [OpenPart(digest("generated", facts.fingerprint), facts.taint)]
         return [Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)]
-    column = isinstance(call, Call) and call.keyword and facts.fingerprint != digest("call", call.name)
+    column = (
+        isinstance(call, Call)
+        and call.keyword
+        and call.name in KEYWORD_FUNCTIONS
+        and facts.fingerprint != digest("call", call.name)
+    )
     return [
         Field(
-            call.name if column and isinstance(call, Call) else output_name(inner),
+            call.name if column and isinstance(call, Call) else output_name(inner, _text(walk, node)),
             facts.taint,
             facts.fingerprint,
             node=inner,
@@ -329,6 +342,27 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
             scope=scope,
         )
     ]
+
+
+def _text(walk: Walk, node: exp.Expr) -> str:
+    """The expression as written, '' where its place is not known."""
+    start, end = node.meta.get("span") or (0, 0)
+    return walk.text.parsed.sql[start:end]
+
+
+def _struct_type(path: list[str], scope: Scope) -> str:
+    """The type of a struct column, or of a struct in one, that `path.*` takes apart; '' if it is not known."""
+    for split in (2, 1):
+        if len(path) < split:
+            continue
+        parts = [exp.to_identifier(part) for part in path[:split]]
+        column = exp.Column(this=parts[-1], table=parts[0] if split == 2 else None)
+        kind = column_type(column, scope) or ""
+        for part in path[split:]:
+            kind = next((k for name, k in struct_fields(kind) if name.lower() == part.lower()), "")
+        if kind.lower().startswith("struct<"):
+            return kind
+    return ""
 
 
 def _makes_rows(node: exp.Expr) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from .facts import CLEAN, Field, OpenPart, Relation, Taint, digest, union
+from .generators import generated_names
 from .levels import GENERATORS, value
 from .limits import sample_taint
 from .parse import Call, parse, sql_text
@@ -209,7 +210,7 @@ def _table_function(walk: Walk, node: exp.Expr, scope: Scope) -> Relation:
     walk.flag("generator")
     if walk.level(name) is None:
         walk.flag("opaque")
-    columns = _TABLE_FUNCTION_COLUMNS.get(name)
+    columns = _TABLE_FUNCTION_COLUMNS.get(name) or generated_names(node, scope)
     taint = facts.taint
     if columns is None:
         # a map gives key and value instead of col
@@ -231,6 +232,7 @@ def _lateral(walk: Walk, node: exp.Lateral, scope: Scope, env: Env) -> tuple[str
     walk.flag("generator")
     if name not in GENERATORS and walk.level(name) is None:
         walk.flag("opaque")
+    names = names or generated_names(node.this, scope) or []
     if names:
         items: tuple[Field | OpenPart, ...] = tuple(
             Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)

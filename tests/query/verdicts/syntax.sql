@@ -126,3 +126,14 @@ SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.id = t.k AND u.ts > now()
 -- rows command
 -- predicate WHERE command clock
 SELECT id FROM t WHERE ts > now() - INTERVAL 1 MONTH
+
+-- Names of columns without an alias are Spark's: they are referred to, and two different ones do not clash.
+
+-- column rand() nondeterministic rand
+SELECT id, CASE WHEN a > 1 THEN 'x' END, CASE WHEN a > 2 THEN 'y' END, rand(), count(*) OVER (PARTITION BY a) FROM t
+
+-- column c nondeterministic rand
+SELECT id, `CASE WHEN (a > 1) THEN x ELSE rand() END` AS c FROM (SELECT id, CASE WHEN a > 1 THEN 'x' ELSE rand() END FROM t)
+
+-- table t id bigint, m map<string:string>
+SELECT id, k FROM (SELECT id, key AS k, value FROM t LATERAL VIEW explode(m) e)
