@@ -26,11 +26,11 @@ class _Hidden(Exception):
     """The column's expression cannot be written where the predicate stands."""
 
 
-def opened(text: str, node: exp.Expr, scope: Scope) -> str | None:
+def opened(text: str, node: exp.Expr, scope: Scope, clause: str) -> str | None:
     """The predicate `text` (parsed as `node` in `scope`) without columns that depend on the clock: the text itself if it
     has none, None if one cannot be replaced by its expression."""
     hidden = {}
-    aliases = _aliases(node) if scope.aliases_first else {}
+    aliases = _aliases(node, clause)
     for column in node.find_all(exp.Column):
         if isinstance(column.meta.get("call"), Call) or isinstance(column.this, exp.Star):
             continue
@@ -87,16 +87,21 @@ def _is_one_row(node: exp.Expr | None, scope: Scope) -> bool:
     return cte is not None and cte.node.this is not node and _is_one_row(cte.node.this, Scope(ctes=cte.env.ctes))
 
 
-def alias_types(node: exp.Expr, scope: Scope) -> dict[str, str]:
-    """The types of the select aliases that a HAVING or QUALIFY may name."""
-    if not scope.aliases_first:
-        return {}
-    found = {name: expression_type(item, scope) for name, item in _aliases(node).items()}
-    return {name: kind for name, kind in found.items() if kind}
+def alias_types(node: exp.Expr, scope: Scope, clause: str) -> dict[str, str]:
+    """The types of the select aliases that `node` names, as only HAVING and QUALIFY may."""
+    found: dict[str, str] = {}
+    for name, item in _aliases(node, clause).items():
+        if any(column.name.lower() == name and not column.table for column in node.find_all(exp.Column)):
+            kind = expression_type(item, scope)
+            if kind:
+                found[name] = kind
+    return found
 
 
-def _aliases(node: exp.Expr) -> dict[str, exp.Expr]:
+def _aliases(node: exp.Expr, clause: str) -> dict[str, exp.Expr]:
     """The select list around a HAVING or QUALIFY, by alias."""
+    if clause not in ("HAVING", "QUALIFY"):
+        return {}
     select = node.find_ancestor(exp.Select)
     items = select.expressions if select is not None else []
     return {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}

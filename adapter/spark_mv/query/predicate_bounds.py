@@ -33,11 +33,11 @@ def with_bounds(walk: Walk, time_zone: str | None) -> dict[tuple[object, ...], P
 
 
 def _solved(verdict: PredicateVerdict, node: exp.Expr, scope: Scope, time_zone: str | None) -> PredicateVerdict:
-    text = opened(verdict.text, node, scope)
+    text = opened(verdict.text, node, scope, verdict.clause)
     if text is None:
         return verdict
     types = known_types(node, scope) if text == verdict.text else visible_types(scope)
-    bounds = solve(text, {**alias_types(node, scope), **types}, time_zone)
+    bounds = solve(text, {**alias_types(node, scope, verdict.clause), **types}, time_zone)
     if bounds is None or bounds.unbounded:
         return verdict
     return replace(verdict, solved=True, valid_from=bounds.valid_from, valid_to=bounds.valid_to, guard=bounds.guard)

@@ -137,3 +137,9 @@ SELECT id, `CASE WHEN (a > 1) THEN x ELSE rand() END` AS c FROM (SELECT id, CASE
 
 -- table t id bigint, m map<string:string>
 SELECT id, k FROM (SELECT id, key AS k, value FROM t LATERAL VIEW explode(m) e)
+
+-- table t id bigint, ts timestamp
+-- column ts command now
+-- rows command
+-- predicate WHERE command clock solved
+SELECT id, now() AS ts FROM t WHERE ts > now() - INTERVAL 1 DAY
