@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
-.PHONY: help install test test-unit test-all lint format demo build clean
+.PHONY: help install test test-unit test-all lint format demo bench build clean
 
 help:
 	@echo "make test       install into $(VENV) and run every test but the slow ones"
@@ -12,6 +13,7 @@ help:
 	@echo "make test-all   the slow ones too"
 	@echo "make lint       ruff and mypy --strict"
 	@echo "make demo       the quickstart"
+	@echo "make bench      incremental runs against rebuilds and merges (BENCH_ARGS='--rows 1000000')"
 	@echo "make build      wheel and sdist into dist/"
 
 $(VENV)/installed: pyproject.toml hatch_build.py
@@ -49,6 +51,9 @@ $(VENV)/installed-demo: pyproject.toml hatch_build.py
 
 demo: $(if $(wildcard $(VENV)/installed),install,$(VENV)/installed-demo)
 	$(BIN)/python examples/quickstart/run.py
+
+bench: install
+	$(BIN)/python benchmarks/incremental.py $(BENCH_ARGS)
 
 build: install
 	$(BIN)/python -m build --outdir dist .

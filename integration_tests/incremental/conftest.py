@@ -18,7 +18,7 @@ from spark_mv.spark.mv_run import MvRun
 class Config(dict[str, Any]):
     """What the macros ask of `config`."""
 
-    def get(self, key: str, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, key: str, default: Any = None, validator: Any = None) -> Any:  # type: ignore[override]
         return SimpleNamespace(enforced=False) if key == "contract" else super().get(key, default)
 
 
@@ -95,6 +95,18 @@ class Engine:
             sql = self.adapter.execute_macro("mv_statement", kwargs={"step": step}, context_override=context)
             run.execute(step, None if sql is None else str(sql))
         return run
+
+    @property
+    def published(self) -> str:
+        """How the latest run wrote to the table: APPEND, REPLACE WHERE, MERGE, RECORD or, without a commit, nothing."""
+        for text in reversed(self.statements):
+            flat = " ".join(text.lower().split())
+            if flat.startswith(f"insert into {self.table} replace where"):
+                return "REPLACE WHERE"
+            for start, word in (("insert into", "APPEND"), ("merge into", "MERGE"), ("alter table", "RECORD")):
+                if flat.startswith(f"{start} {self.table}"):
+                    return word
+        return ""
 
     def rows(self, table: str | None = None, columns: str = "*") -> Counter[tuple[Any, ...]]:
         found = self.adapter.query(f"select {columns} from {self.schema}.`{table or self.name}`")

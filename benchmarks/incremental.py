@@ -1,0 +1,218 @@
+"""What a run costs against a rebuild, against dbt's incremental merge and against a MERGE written by hand.
+
+`make bench` or `python benchmarks/incremental.py [--rows 10_000_000] [--rounds 5] [--memory 6g]`. One process, one warm
+session, one set of data: only the ratios of one run mean something. Each figure is the median of all rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "integration_tests" / "incremental"))
+from direct import Direct, Model
+
+from spark_mv.spark.session import open_session
+
+PROPERTIES = "'delta.enableChangeDataFeed' = 'true', 'delta.enableDeletionVectors' = 'true'"
+DAY0 = "2026-01-01 00:00:00"
+#: narrow rows: the hard case, because little is saved per row that is not written
+SELECT = "select id, customer, amount * 1.2 as gross, ts{draw} from bench.{source} where ts >= current_timestamp() - interval 365 days"
+GROUPED = (
+    "select customer, count(*) as orders, sum(amount) as amount, max(amount) as largest from bench.src "
+    "where ts >= current_timestamp() - interval 30 days and ts <= current_timestamp() group by customer"
+)
+
+
+class Bench:
+    """`times[scenario][method]` are seconds."""
+
+    def __init__(self, spark: Any, rows: int, rounds: int) -> None:
+        self.session, self.rows, self.rounds = Direct(spark), rows, rounds
+        self.times: dict[str, dict[str, list[float]]] = {}
+        self.said: dict[tuple[str, str], str] = {}
+
+    def timed(self, scenario: str, method: str, work: Callable[[], Any]) -> Any:
+        started = time.perf_counter()
+        result = work()
+        self.times.setdefault(scenario, {}).setdefault(method, []).append(time.perf_counter() - started)
+        if result is not None and hasattr(result, "plan"):
+            publishing = {"insert into": "INSERT", "merge into": "MERGE", "alter table": "record only"}
+            sent = [word for s in self.session.statements for start, word in publishing.items() if s.startswith(start)]
+            how = "REPLACE WHERE" if any("\nreplace where" in s for s in self.session.statements) else "".join(sent)
+            self.said[scenario, method] = f"{result.plan.strategy} {how}".strip()
+        return result
+
+    def make_source(self, name: str, rows: int) -> None:
+        """One row a minute going back from 2026-01-01, so that a day is 1440 rows or, with more rows, a fixed share."""
+        self.session.query(
+            f"create or replace table bench.{name} using delta tblproperties ({PROPERTIES}) as "
+            f"select id, cast(id % 1000 as int) as customer, cast((id * 7919) % 100000 as double) / 4 as amount, "
+            f"timestamp'{DAY0}' - make_dt_interval(0, 0, 0, ({rows} - id) * 300.0 * 86400 / {rows}) as ts "
+            f"from range(0, {rows}, 1, 8)"
+        )
+
+    def plain(self, as_of: str, source: str = "src") -> str:
+        """The query at an instant, without draws."""
+        return SELECT.format(draw="", source=source).replace("current_timestamp()", f"timestamp'{as_of}'")
+
+    def grouped(self, as_of: str) -> str:
+        return GROUPED.replace("current_timestamp()", f"timestamp'{as_of}'")
+
+    # --- the other ways
+
+    def table(self, name: str, sql: str) -> None:
+        self.session.query(f"create or replace table bench.{name} using delta tblproperties ({PROPERTIES}) as {sql}")
+
+    def merge(self, name: str, sql: str) -> None:
+        """What dbt-spark's `incremental` with the merge strategy sends."""
+        self.session.query(f"create or replace temporary view {name}__dbt_tmp as {sql}")
+        self.session.query(
+            f"merge into bench.{name} t using {name}__dbt_tmp s on t.id = s.id "
+            "when matched then update set * when not matched then insert *"
+        )
+
+    def expert(self, low: int) -> None:
+        """The change feed, staged; then only what changes is set."""
+        self.session.query(
+            f"create or replace table bench.expert_stage using parquet as "
+            f"select id, customer, amount * 1.2 as gross, ts, _change_type from table_changes('bench.src', {low + 1}) "
+            "where _change_type <> 'update_preimage'"
+        )
+        self.session.query(
+            "merge into bench.expert t using bench.expert_stage s on t.id = s.id "
+            "when matched and s._change_type = 'delete' then delete "
+            "when matched then update set t.gross = s.gross, t.customer = s.customer "
+            "when not matched then insert (id, customer, gross, ts) values (s.id, s.customer, s.gross, s.ts)"
+        )
+
+    def key_pass(self, low: int) -> None:
+        """The floor: look the keys up in the table once, and write the changed rows somewhere."""
+        self.session.query("select count(*) from bench.expert t join bench.expert_stage s on t.id = s.id")
+        self.session.query("insert into bench.floor select id, customer, gross, ts from bench.expert_stage")
+
+    def version(self) -> int:
+        return int(self.session.query("describe history bench.src limit 1")[0]["version"])
+
+    # --- what is measured
+
+    def prepare(self) -> None:
+        self.session.query("drop schema if exists bench cascade")
+        self.session.query("create schema bench")
+        self.make_source("src", self.rows)
+        self.model = Model("bench", "ours", SELECT.format(draw=", rand() as split", source="src"), {"unique_key": "id"})
+        self.moving = Model("bench", "moving", GROUPED, {"unique_key": "customer"})
+        self.model.run(self.session, DAY0)
+        self.moving.run(self.session, DAY0)
+        for name in ("merged", "expert"):
+            self.table(name, self.plain(DAY0))
+        self.session.query("create table bench.floor using delta as select * from bench.expert limit 0")
+
+    def changes(self, scenario: str, statement: str, with_merge: bool) -> None:
+        for number in range(self.rounds + 1):  # the first round warms up
+            low = self.version()
+            self.session.query(
+                statement.format(n=number, rows=self.rows, new=10 * self.rows + number * self.rows // 1000)
+            )
+            if number == 1:
+                self.times.pop(scenario, None)
+            self.timed(scenario, "ours", lambda: self.model.run(self.session, DAY0))
+            self.timed(scenario, "table", lambda: self.table("rebuilt", self.plain(DAY0)))
+            self.timed(scenario, "expert's MERGE", lambda low=low: self.expert(low))
+            self.timed(scenario, "key pass + insert", lambda low=low: self.key_pass(low))
+            if with_merge and number:
+                self.timed(scenario, "dbt incremental", lambda: self.merge("merged", self.plain(DAY0)))
+        self.check(self.model, self.plain(DAY0))
+
+    def run(self) -> None:
+        self.prepare()
+        share = self.rows // 1000
+        self.changes(f"{share:,} new rows", "insert into bench.src select {new} + id, 1, 2.5, timestamp'2025-12-31' "
+                     f"from range({share})", True)  # fmt: skip
+        self.changes(
+            f"{share:,} scattered updates", "update bench.src set amount = amount + 1 where id % 1000 = {n}", True
+        )
+        self.changes(f"{share:,} clustered updates", "update bench.src set amount = amount + 1 where id between "
+                     f"{{n}} * {share} * 3 and {{n}} * {share} * 3 + {share - 1}", False)  # fmt: skip
+        for _ in range(self.rounds):
+            self.timed("nothing changed", "ours", lambda: self.model.run(self.session, DAY0))
+            self.timed("nothing changed", "table", lambda: self.table("rebuilt", self.plain(DAY0)))
+        # 300 days of data in a window of 365: 66 days on, rows begin to leave, about 0.1 % in 7 hours
+        at = "2026-03-07 06:00:00"
+        self.model.run(self.session, at)
+        self.session.query("analyze table bench.ours compute statistics")
+        for number in range(self.rounds):
+            at = f"2026-03-07 {13 + 2 * number}:00:00"
+            self.timed("rows leave the window", "ours", lambda at=at: self.model.run(self.session, at))
+            self.timed("rows leave the window", "table", lambda at=at: self.table("rebuilt", self.plain(at)))
+        self.check(self.model, self.plain(at))
+        for number in range(1, self.rounds + 1):
+            at = f"2026-01-{1 + number:02} 00:00:00"
+            self.timed("30-day aggregate, one day on", "ours", lambda at=at: self.moving.run(self.session, at))
+            self.timed("30-day aggregate, one day on", "table", lambda at=at: self.table("regrouped", self.grouped(at)))
+        self.check(self.moving, self.grouped(at))
+        self.smaller(share)
+
+    def smaller(self, share: int) -> None:
+        """The same number of new rows on a table of a tenth of the size."""
+        self.make_source("tenth", self.rows // 10)
+        model = Model("bench", "small", SELECT.format(draw=", rand() as split", source="tenth"), {"unique_key": "id"})
+        model.run(self.session, DAY0)
+        for number in range(self.rounds + 1):
+            self.session.query(
+                f"insert into bench.tenth select {10 * self.rows + number * share} + id, 1, 2.5, timestamp'2025-12-31' "
+                f"from range({share})"
+            )
+            if number == 1:
+                self.times.pop(f"{share:,} new rows, a tenth of the table", None)
+            self.timed(f"{share:,} new rows, a tenth of the table", "ours", lambda: model.run(self.session, DAY0))
+
+    def check(self, model: Model, sql: str) -> None:
+        columns = ", ".join(c for c in self.session.spark.sql(sql).columns)
+        for left, right in (
+            (f"select {columns} from {model.table}", sql),
+            (sql, f"select {columns} from {model.table}"),
+        ):
+            found = self.session.query(f"select count(*) as n from ({left} except all {right})")[0]["n"]
+            if found:
+                raise SystemExit(f"{model.name} is wrong: {found} rows differ")
+
+    def report(self) -> None:
+        for scenario, methods in self.times.items():
+            ours = median(methods["ours"])
+            print(f"\n{scenario}  ({self.said.get((scenario, 'ours'), '')})")
+            for method, seconds in sorted(methods.items(), key=lambda item: median(item[1])):
+                low, high = min(seconds), max(seconds)
+                print(
+                    f"  {method:20} {median(seconds):8.2f} s  ({low:.2f} to {high:.2f})  {median(seconds) / ours:6.1f} x"
+                )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--memory", default="6g")
+    words = parser.parse_args()
+    home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-bench-"))
+    try:
+        spark = open_session({"spark.driver.memory": words.memory}, home / "warehouse", home / "spark.log")
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        print(f"{words.rows:,} rows, {words.rounds} rounds, Spark {spark.version}, {platform.machine()}")
+        bench = Bench(spark, words.rows, words.rounds)
+        bench.run()
+        bench.report()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

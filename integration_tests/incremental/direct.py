@@ -1,0 +1,128 @@
+"""Models run straight on a Spark session: the engine below the macros, with nothing of dbt around it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from queue import Queue
+from typing import Any
+
+from macros import statement
+
+from spark_mv.maintenance.errors import RefusedError
+from spark_mv.spark.mv_prepare import Invocation, prepare
+from spark_mv.spark.mv_run import MvRun
+
+Bag = Counter[tuple[Any, ...]]
+
+
+@dataclass
+class Direct:
+    """A session as the engine wants it. `statements` are those sent since they were last cleared."""
+
+    spark: Any
+    statements: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def query(self, sql: str) -> list[dict[str, Any]]:
+        self.statements.append(sql)
+        return [row.asDict() for row in self.spark.sql(sql).collect()]
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+    def say(self, text: str) -> None: ...
+
+    def mv_spark(self) -> Any:
+        return self.spark
+
+    def bag(self, sql: str) -> Bag:
+        return Counter(tuple(_plain(value) for value in row) for row in self.spark.sql(sql).collect())
+
+
+def _plain(value: Any) -> Any:
+    return repr(value) if isinstance(value, float | list | dict) else value
+
+
+class Pool:
+    """Sessions of one Spark that work at the same time."""
+
+    def __init__(self, spark: Any, size: int = 2) -> None:
+        self.sessions: Queue[Direct] = Queue()
+        for _ in range(size):
+            session = spark.newSession()
+            session.conf.set("spark.sql.shuffle.partitions", "1")
+            session.conf.set("spark.sql.session.timeZone", "UTC")
+            self.sessions.put(Direct(session))
+        self.first: Direct = self.sessions.queue[0]
+
+    def each(self, work: Callable[[Direct, Any], None], items: Sequence[Any]) -> None:
+        """`work` on all items, in as many threads as there are sessions."""
+
+        def one(item: Any) -> None:
+            session = self.sessions.get()
+            try:
+                work(session, item)
+            finally:
+                self.sessions.put(session)
+
+        with ThreadPoolExecutor(self.sessions.qsize()) as pool:
+            list(pool.map(one, items))
+
+
+@dataclass
+class Model:
+    """One model. `config` is what a user would put into its config block, without `refresh`."""
+
+    schema: str
+    name: str
+    sql: str
+    config: dict[str, Any]
+    runs: int = 0
+
+    @property
+    def table(self) -> str:
+        return f"{self.schema}.`{self.name}`"
+
+    def run(self, session: Direct, as_of: str, refresh: str = "auto", full_refresh: bool = False) -> MvRun:
+        self.runs += 1
+        session.statements.clear()
+        session.warnings.clear()
+        names = [row["tableName"] for row in session.query(f"show tables in {self.schema} like '{self.name}*'")]
+        config = {**self.config, "refresh": refresh}
+        run = prepare(
+            session,
+            Invocation(
+                unique_id=f"model.test.{self.name}",
+                name=self.name,
+                sql=self.sql,
+                config=config,
+                explicit=frozenset(config),
+                target=self.table,
+                schema=self.schema,
+                identifier=self.name,
+                target_exists=self.name in names,
+                state_exists=f"{self.name}__state" in names,
+                relation_names=tuple(names),
+                started_at=datetime.now(timezone.utc),
+                as_of=as_of,
+                invocation_id=f"{self.runs:08x}-{self.name}",
+                full_refresh=full_refresh,
+            ),
+            {"embedded": True},
+        )
+        for step in run.steps():
+            run.execute(step, statement(step))
+        return run
+
+    def run_incrementally(self, session: Direct, as_of: str) -> MvRun:
+        """By an incremental strategy where one applies, whatever it would cost on so few rows; else completely."""
+        try:
+            return self.run(session, as_of, "incremental")
+        except RefusedError as error:
+            if "no incremental strategy applies" not in str(error):
+                raise
+            return self.run(session, as_of)
