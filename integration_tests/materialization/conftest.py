@@ -56,7 +56,8 @@ def operation(project: Any) -> Callable[..., str]:
 
     def run(name: str, args: dict[str, Any], expect_pass: bool = True, **variables: Any) -> str:
         command = ["run-operation", name, "--args", json.dumps(args), "--vars", json.dumps(variables)]
-        _, output = run_dbt_and_capture(command, expect_pass=expect_pass)
+        _, output = run_dbt_and_capture(command, expect_pass=None)
+        assert ("Encountered an error" not in output) == expect_pass, output
         return str(output)
 
     return run

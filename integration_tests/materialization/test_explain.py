@@ -70,7 +70,7 @@ class TestExplain:
 
     def test_what_it_refuses(self, operation: Any) -> None:
         text = operation("explain_mv", {"model": "refused"}, expect_pass=False)
-        assert "rand" in text and "line 3" in text
+        assert "rand" in text and "line 2" in text
         text = operation("explain_mv", {"model": "nothing"}, expect_pass=False)
         assert "no nondeterministic_mv named 'nothing'; this project has: mv, refused" in text
 

@@ -11,16 +11,5 @@
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias, type='table') -%}
   {%- set existing = adapter.get_relation(node.database, node.schema, node.alias) -%}
-  {{ return(mv.mv_invocation(node, relation, existing, mv.mv_compiled(node))) }}
-{%- endmacro %}
-
-{#- The model's SQL with refs resolved. Ephemeral models become CTEs, as dbt's compiler makes them. -#}
-{% macro mv_compiled(node) -%}
-  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {%- set sql = render(node.raw_code) -%}
-  {%- set ctes = [] -%}
-  {%- for parent in node.depends_on.nodes if graph.nodes.get(parent) and graph.nodes[parent].config.materialized == 'ephemeral' -%}
-    {%- do ctes.append('__dbt__cte__' ~ graph.nodes[parent].name ~ ' as (\n' ~ mv.mv_compiled(graph.nodes[parent]) ~ '\n)') -%}
-  {%- endfor -%}
-  {{ return(adapter.mv_with_ctes(sql, ctes)) }}
+  {{ return(mv.mv_invocation(node, relation, existing, adapter.mv_compile(node.unique_id))) }}
 {%- endmacro %}

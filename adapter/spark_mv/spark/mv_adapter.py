@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import copy
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -108,12 +108,13 @@ class MvMixin(metaclass=AdapterMeta):
         return to_property([*target.forget, new_request(columns, where, at)])
 
     @available
-    def mv_with_ctes(self, sql: str, ctes: Sequence[str]) -> str:
-        """The SELECT with the CTEs of ephemeral models in front, as dbt's compiler writes them."""
-        if not ctes:
-            return sql
-        match = re.match(r"(?is)\s*with\s", sql)
-        return f"with {', '.join(ctes)}, {sql[match.end() :]}" if match else f"with {', '.join(ctes)}\n{sql}"
+    def mv_compile(self, unique_id: str) -> str:
+        """A model's SELECT as a run would compile it, ephemeral models included. Operations have no compiled code."""
+        from dbt.compilation import Compiler
+
+        manifest = self.get_macro_resolver()  # type: ignore[attr-defined]
+        node = copy.deepcopy(manifest.nodes[unique_id])
+        return str(Compiler(self.config).compile_node(node, manifest, write=False).compiled_code)  # type: ignore[attr-defined]
 
     def _mv_profile(self) -> Mapping[str, Any]:
         from spark_mv.spark.session import is_remote
