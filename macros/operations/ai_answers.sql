@@ -2,7 +2,7 @@
     them, and the old answers stay visible until then.
 
     dbt run-operation recompute_ai --args '{model: tickets, errors_only: true}'
-    dbt run-operation recompute_ai --args '{model: tickets, where: "model = ''small-1''"}'     conditions on ai_results -#}
+    dbt run-operation recompute_ai --args "{model: tickets, where: \"model = 'old'\"}"     where: a condition on ai_results -#}
 {% macro recompute_ai(model=none, errors_only=false, where=none) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set asking = mv.mv_asking(model) -%}

@@ -1,5 +1,6 @@
 {#- Publish the staged rows: inserts, updates, deletes and evictions in one commit. The source is the staging table
-    itself, never a view or the model's SQL. -#}
+    itself, never a view or the model's SQL. Without new rows there is no INSERT clause: with it the merge is an outer
+    join, for which Spark shuffles the table instead of broadcasting the staged rows. -#}
 {% macro mv_merge_into(args) -%}
   {{ return(adapter.dispatch('mv_merge_into', 'dbt')(args)) }}
 {%- endmacro %}
@@ -16,9 +17,11 @@ when matched and s.__mv_op <> 'D' then update set
   {%- for column in args['columns'] %}
   {{ adapter.quote(column['name']) }} = s.{{ adapter.quote(column['name']) }}{{ ',' if not loop.last }}
   {%- endfor %}
+{%- if args.get('inserts', true) %}
 when not matched and s.__mv_op <> 'D' then insert (
   {%- for column in args['columns'] %}{{ adapter.quote(column['name']) }}{{ ', ' if not loop.last }}{% endfor -%}
 ) values (
   {%- for column in args['columns'] %}s.{{ adapter.quote(column['name']) }}{{ ', ' if not loop.last }}{% endfor -%}
 )
+{%- endif %}
 {%- endmacro %}

@@ -83,7 +83,6 @@ def _project(folder: Path, kind: str, package: bool) -> Path:
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind,package", [("spark_mv", False), ("spark", True), ("spark_mv", True)])
 def test_fresh_environment_parses(wheel: Path, fresh: Path, tmp_path: Path, kind: str, package: bool) -> None:
     """The adapter alone, its macros as a package of `dbt deps` on plain dbt-spark, and both at once."""

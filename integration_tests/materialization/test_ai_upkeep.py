@@ -1,0 +1,71 @@
+"""Operations on AI answers: counting calls ahead, asking again, looking at who answered, removing what nobody uses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+MODEL = """
+{{ config(materialized='nondeterministic_mv', unique_key='id') }}
+select id, ai_gen(body) as answer from {{ target.schema }}.src
+"""
+PLAIN = "{{ config(materialized='nondeterministic_mv', unique_key='id') }} select id, rand() as d from {{ target.schema }}.src"
+
+
+class TestUpkeep:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"mv.sql": MODEL, "plain.sql": PLAIN}
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "ai": {"provider": "scripted", "price_per_1k_input_tokens": 1.0}}
+
+    def test_the_life_of_an_answer(self, mv: Any, sql: Any, operation: Any) -> None:
+        sql("create table {schema}.src using delta as select id, concat('text ', id) as body from range(10)")
+        assert mv.run()["ai_calls"] == 10
+
+        # what a run would ask, without asking
+        sql("insert into {schema}.src values (10, 'new'), (11, 'newer'), (12, 'new')")
+        output = operation("explain_mv", {"model": "mv", "format": "json"})
+        counted = json.JSONDecoder().raw_decode(output[output.index("{\n") :])[0]["ai_calls"]
+        assert (counted["calls"], counted["reused"]) == (2, 10)
+        assert counted["input_tokens"] > 0 and counted["cost"] > 0
+        assert "AI calls: 2 to make now" in operation("explain_mv", {"model": "mv"})
+        assert mv.run()["ai_calls"] == 2
+        assert mv.run()["strategy"] == "NO_OP"
+
+        # asked again: once, by the next run, within its budget; until then the old answers stay
+        answers = mv.by_id("answer")
+        said = operation("recompute_ai", {"model": "mv", "where": "value = 'ai_gen: new'"})
+        assert "mv: the next run asks again" in said
+        assert mv.by_id("answer") == answers
+        assert mv.run()["ai_calls"] == 1
+        assert mv.run()["strategy"] == "NO_OP"
+        operation("recompute_ai", {})
+        assert mv.run()["ai_calls"] == 12
+        operation("recompute_ai", {"errors_only": True})
+        assert mv.run()["ai_calls"] == 0
+        assert mv.by_id("answer") == answers
+
+        # who answered what
+        operation("ai_views", {})
+        assert sql("select state, count(*) from {schema}.mv__ai_answers group by state") == [("current", 12)]
+        assert sql("select sum(calls), sum(errors) from {schema}.ai_costs") == [(25, 0)]
+        assert sql("select count(*) from {schema}.ai_errors") == [(0,)]
+
+        # what no row refers to, and nothing else
+        sql("delete from {schema}.src where id < 4")
+        assert "0 rows would be removed" in operation("prune_ai_results", {"older_than_days": 1, "dry_run": True})
+        would = operation("prune_ai_results", {"older_than_days": -1, "dry_run": True})
+        before = sql("select count(*) from {schema}.ai_results")[0][0]
+        operation("prune_ai_results", {"older_than_days": -1})
+        gone = before - sql("select count(*) from {schema}.ai_results")[0][0]
+        assert gone > 0 and f" {gone} rows would be removed" in would
+        pruned = mv.run()
+        assert (pruned["rows_deleted"], pruned["ai_calls"]) == (4, 0)
+
+    def test_a_model_without_ai_is_refused(self, operation: Any) -> None:
+        assert "there is no AI function in plain" in operation("recompute_ai", {"model": "plain"}, expect_pass=False)
