@@ -24,7 +24,7 @@ from .walk import Env, Walk
 KEYWORD_FUNCTIONS = frozenset(
     {
         "current_date", "current_timestamp", "current_time", "localtimestamp", "localtime", "current_user", "user",
-        "session_user", "current_catalog", "current_database", "current_schema", "current_timezone", "curdate",
+        "session_user", "current_catalog", "grouping__id", "current_database", "current_schema", "current_timezone", "curdate",
     }
 )  # fmt: skip
 _CLOCK_WORDS = frozenset({"now", "today", "yesterday", "tomorrow"})

@@ -20,6 +20,7 @@ from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import Token, TokenType
 
+from . import pipes
 from .catalogue import level_of
 from .tokens import UNSIGNED_SHIFT, mended, with_unsigned_shift
 from .verdict import Level, QueryError
@@ -70,7 +71,15 @@ def _stamp(node: Any, token: Token, follower: Token | None, third: Token | None)
     if isinstance(node, exp.Expr) and "call" not in node.meta:
         if isinstance(node, exp.Anonymous) and isinstance(node.this, str):
             node.set("this", token.text)
+            _with_unit(node)
         node.meta["call"] = Call(token.text.lower(), token.start, keyword, empty)
+
+
+def _with_unit(node: exp.Anonymous) -> None:
+    """timediff(SECOND, a, b): the unit is a word, no column. (sqlglot knows the other functions of that kind.)"""
+    first = node.expressions[0] if len(node.expressions) == 3 else None
+    if str(node.this).lower() == "timediff" and isinstance(first, exp.Column):
+        node.set("expressions", [exp.Var(this=first.name.upper()), *node.expressions[1:]])
 
 
 def _after(parser: Any) -> Token | None:
@@ -82,28 +91,6 @@ def _shift(this: exp.Expr, expression: exp.Expr) -> exp.Expr:
     node = exp.Anonymous(this="shiftrightunsigned", expressions=[this, expression])
     node.meta["call"] = Call("shiftrightunsigned", first_offset(this) or 0)
     return node
-
-
-def _pipe_drop(parser: Any, query: exp.Select) -> exp.Select:
-    """`|> DROP a, b`"""
-    parser._advance()
-    names = parser._parse_csv(parser._parse_column)
-    query.select(exp.Star(except_=names), append=False, copy=False)
-    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])  # type: ignore[no-any-return]
-
-
-def _pipe_set(parser: Any, query: exp.Select) -> exp.Select:
-    """`|> SET a = expression, …`"""
-    parser._advance()
-    pairs = parser._parse_csv(parser._parse_assignment)
-    if not all(isinstance(pair, exp.EQ) for pair in pairs):
-        parser.raise_error("Expected column = expression after SET")
-    replaced = [exp.alias_(pair.expression, pair.this.name, copy=False) for pair in pairs]
-    query.select(exp.Star(replace=replaced), append=False, copy=False)
-    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])  # type: ignore[no-any-return]
-
-
-_PIPES = {"DROP": _pipe_drop, "SET": _pipe_set}
 
 
 def _as_written(node: Any, args: list[Any] | None) -> Any:
@@ -142,13 +129,29 @@ class _SparkParser(SparkParser):
     FUNCTIONS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTIONS)
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTION_PARSERS)
     BITWISE: ClassVar[dict[TokenType, Any]] = {**SparkParser.BITWISE, UNSIGNED_SHIFT: _shift}
-    PIPE_SYNTAX_TRANSFORM_PARSERS = {**SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS, **_PIPES}
+    PIPE_SYNTAX_TRANSFORM_PARSERS = pipes.with_spark(SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS)
+    _right_of_pipe = False  # at the FROM item of a `|> JOIN`
 
     def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
         return super().validate_expression(_as_written(expression, args), None if args is None else [])
 
     def _parse_expression(self) -> exp.Expr | None:
         return _placed(self, super()._parse_expression)
+
+    def _parse_pipe_syntax_join(self, query: exp.Query) -> exp.Query | None:
+        query = pipes.settled(self, query)
+        self._right_of_pipe = True
+        try:
+            return super()._parse_pipe_syntax_join(query)
+        finally:
+            self._right_of_pipe = False
+
+    def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        if self._right_of_pipe:
+            # what follows the joined query belongs to the pipe, what is inside its parentheses does not
+            self._right_of_pipe = False
+            kwargs["consume_pipe"] = False
+        return super()._parse_select(*args, **kwargs)
 
     def _parse_subquery(self, this: exp.Expr | None, *args: Any, **kwargs: Any) -> exp.Subquery | None:
         sample = self._parse_table_sample() if this is not None else None
@@ -166,13 +169,29 @@ class _DatabricksParser(DatabricksParser):
     FUNCTIONS: ClassVar[dict[str, Any]] = _but_plain(DatabricksParser.FUNCTIONS)
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _but_plain(DatabricksParser.FUNCTION_PARSERS)
     BITWISE: ClassVar[dict[TokenType, Any]] = {**DatabricksParser.BITWISE, UNSIGNED_SHIFT: _shift}
-    PIPE_SYNTAX_TRANSFORM_PARSERS = {**DatabricksParser.PIPE_SYNTAX_TRANSFORM_PARSERS, **_PIPES}
+    PIPE_SYNTAX_TRANSFORM_PARSERS = pipes.with_spark(DatabricksParser.PIPE_SYNTAX_TRANSFORM_PARSERS)
+    _right_of_pipe = False  # at the FROM item of a `|> JOIN`
 
     def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
         return super().validate_expression(_as_written(expression, args), None if args is None else [])
 
     def _parse_expression(self) -> exp.Expr | None:
         return _placed(self, super()._parse_expression)
+
+    def _parse_pipe_syntax_join(self, query: exp.Query) -> exp.Query | None:
+        query = pipes.settled(self, query)
+        self._right_of_pipe = True
+        try:
+            return super()._parse_pipe_syntax_join(query)
+        finally:
+            self._right_of_pipe = False
+
+    def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        if self._right_of_pipe:
+            # what follows the joined query belongs to the pipe, what is inside its parentheses does not
+            self._right_of_pipe = False
+            kwargs["consume_pipe"] = False
+        return super()._parse_select(*args, **kwargs)
 
     def _parse_subquery(self, this: exp.Expr | None, *args: Any, **kwargs: Any) -> exp.Subquery | None:
         sample = self._parse_table_sample() if this is not None else None

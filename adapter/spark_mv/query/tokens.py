@@ -13,11 +13,22 @@ _TEMPORAL = {"SYSTEM_VERSION": "VERSION", "SYSTEM_TIME": "TIMESTAMP", "VERSION":
 
 def mended(tokens: Sequence[Token]) -> list[Token]:
     """The tokens with `TABLE t`, `MAX RECURSION LEVEL n`, `FOR SYSTEM_VERSION AS OF` and window(…) made readable, and
-    `STREAM t`."""
+    `STREAM t`, windows in Hive's words, `!>`."""
     found = list(tokens)
-    if found and found[0].text.upper() == "TABLE" and len(found) > 1:
-        found[0:1] = [_like(found[0], TokenType.SELECT, "SELECT"), _like(found[0], TokenType.STAR, "*"),
-                      _like(found[0], TokenType.FROM, "FROM")]  # fmt: skip
+    for i in reversed(range(len(found))):
+        if found[i].text.upper() != "TABLE" or not _names(found, i + 1):
+            continue
+        end = i + 2
+        while end + 1 < len(found) and found[end].text == "." and _names(found, end + 1):
+            end += 2
+        name = found[i + 1 : end]
+        if _starts_query(found, i):
+            words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
+            made = [*(_like(found[i], *word) for word in words), *name]
+            found[i:end] = made if i == 0 or found[i - 1].text in "()" else _wrapped(made)
+        elif found[i - 1].text in ("(", ",") and end < len(found) and found[end].text in (")", ","):
+            found[i + 1 : end] = _wrapped(name)  # my_function(TABLE t)
+    found = _with_windows(found)
     words = [token.text.upper() for token in found]
     result: list[Token] = []
     i = 0
@@ -49,6 +60,48 @@ def mended(tokens: Sequence[Token]) -> list[Token]:
             token = _like(token, TokenType.VAR, token.text)
         result.append(token)
         i += 1
+    return result
+
+
+def _wrapped(tokens: list[Token]) -> list[Token]:
+    return [_like(tokens[0], TokenType.L_PAREN, "("), *tokens, _like(tokens[-1], TokenType.R_PAREN, ")")]
+
+
+_BEFORE_QUERY = frozenset({")", "UNION", "ALL", "DISTINCT", "EXCEPT", "INTERSECT", "MINUS"})
+
+
+def _starts_query(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the TABLE at `at` is short for SELECT * FROM, and no argument of a function."""
+    if at == 0 or tokens[at - 1].text.upper() in _BEFORE_QUERY:
+        return True
+    named = at > 1 and tokens[at - 2].token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+    return tokens[at - 1].token_type == TokenType.L_PAREN and not named
+
+
+_WINDOW_WORDS = {
+    TokenType.CLUSTER_BY: (TokenType.PARTITION_BY, "PARTITION BY"),
+    TokenType.DISTRIBUTE_BY: (TokenType.PARTITION_BY, "PARTITION BY"),
+    TokenType.SORT_BY: (TokenType.ORDER_BY, "ORDER BY"),
+}
+
+
+def _with_windows(tokens: list[Token]) -> list[Token]:
+    """`OVER (DISTRIBUTE BY a SORT BY b)` and `OVER (CLUSTER BY a)` with the usual words, and `!>`, `!<` as one operator."""
+    result: list[Token] = []
+    depth = 0
+    for i, token in enumerate(tokens):
+        before = tokens[i - 1] if i else None
+        if token.token_type == TokenType.L_PAREN:
+            depth = depth + 1 if depth or (before is not None and before.text.upper() == "OVER") else 0
+        elif token.token_type == TokenType.R_PAREN:
+            depth = max(0, depth - 1)
+        elif depth == 1 and token.token_type in _WINDOW_WORDS:
+            token = _like(token, *_WINDOW_WORDS[token.token_type])
+        elif before is not None and before.text == "!" and token.text in (">", "<") and token.start == before.start + 1:
+            opposite = (TokenType.LTE, "<=") if token.text == ">" else (TokenType.GTE, ">=")
+            result[-1] = _like(token, *opposite)
+            continue
+        result.append(token)
     return result
 
 

@@ -143,3 +143,46 @@ SELECT id, k FROM (SELECT id, key AS k, value FROM t LATERAL VIEW explode(m) e)
 -- rows command
 -- predicate WHERE command clock solved
 SELECT id, now() AS ts FROM t WHERE ts > now() - INTERVAL 1 DAY
+
+-- Pipes, TABLE, Hive's words for windows, operators of the lexer.
+
+-- column d command current_date
+FROM t |> CROSS JOIN LATERAL (SELECT current_date() AS d) x |> SELECT id, d
+
+-- column r nondeterministic rand
+FROM t |> JOIN (FROM u |> WHERE p > 3 |> SELECT id AS k, rand() AS r) x ON t.id = x.k |> SELECT id, r
+
+-- column r nondeterministic rand
+-- rows nondeterministic
+-- error PER_ROW_IN_DISTINCT 1:31
+FROM t |> SELECT DISTINCT id, rand() AS r
+
+-- column s order-dependent first_value
+FROM t |> SELECT id, first_value(a) OVER w AS s WINDOW w AS (PARTITION BY k ORDER BY a)
+
+-- rows order-dependent
+FROM t |> LIMIT 5 |> WHERE a > 1 |> SELECT id
+
+FROM t |> DISTRIBUTE BY a |> SORT BY b |> SELECT id
+
+-- table t id bigint
+-- table u id bigint
+FROM t |> INTERSECT TABLE u |> SELECT id
+
+-- table db.t id bigint
+SELECT id FROM db.t UNION ALL TABLE db.t
+
+WITH a(id) AS (VALUES (1), (2)) TABLE a
+
+-- error PER_ROW_IN_UNIQUE_KEY
+-- column id nondeterministic f
+-- rows nondeterministic
+SELECT id FROM f(TABLE db.t, 3)
+
+-- column f order-dependent first_value
+SELECT id, row_number() OVER (DISTRIBUTE BY k SORT BY id) AS m, max(a) OVER (CLUSTER BY k) AS n, first_value(a) OVER (DISTRIBUTE BY k SORT BY a) AS f FROM t
+
+-- column c command now
+SELECT id, timediff(SECOND, ts, now()) AS c, a !> 1 AS x, a !< 2 AS y FROM t
+
+SELECT id, grouping__id AS g FROM t GROUP BY id WITH CUBE

@@ -1,0 +1,84 @@
+"""Operators of the pipe syntax (`FROM t |> WHERE …`) that sqlglot does not know, or reads otherwise than Spark does.
+
+sqlglot keeps a pipe as one SELECT to which operators are added, with a CTE where one SELECT is not enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+Operator = Callable[[Any, Any], Any]
+
+
+def with_spark(known: Mapping[str, Operator]) -> dict[str, Operator]:
+    """sqlglot's operators, with Spark's."""
+    found = {name: known[name] if name in _LAST else _after_limit(known[name]) for name in known}
+    return {**found, "SELECT": _select, "DROP": _drop, "SET": _set, **dict.fromkeys(_ORDERS, _partitioned)}
+
+
+# these may be added to a SELECT that has a LIMIT
+_LAST = frozenset({"AS", "LIMIT", "ORDER BY"})
+_ORDERS = ("DISTRIBUTE BY", "SORT BY", "CLUSTER BY")
+_ENDS = ("limit", "offset", "distinct", "sample", "sort", "cluster", "distribute")
+
+
+def settled(parser: Any, query: Any) -> Any:
+    """The query as a CTE of its own where what comes next must see the rows it keeps, not those before its LIMIT."""
+    if isinstance(query, exp.Select) and not any(query.args.get(key) for key in _ENDS):
+        return query
+    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])
+
+
+def _after_limit(operator: Operator) -> Operator:
+    return lambda parser, query: operator(parser, settled(parser, query))
+
+
+def _select(parser: Any, query: Any) -> Any:
+    """`|> SELECT [DISTINCT] … [WINDOW …]`"""
+    query = settled(parser, query)
+    select = parser._parse_select(consume_pipe=False)
+    if not isinstance(select, exp.Select):
+        parser.raise_error("Expected expressions after SELECT")
+    query = query.select(*select.expressions, append=False)
+    for key in ("distinct", "windows", "hint", "kind"):
+        if select.args.get(key):
+            query.set(key, select.args[key])
+    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])
+
+
+def _drop(parser: Any, query: Any) -> Any:
+    """`|> DROP a, b`"""
+    parser._advance()
+    names = parser._parse_csv(parser._parse_column)
+    query = settled(parser, query)
+    query.select(exp.Star(except_=names), append=False, copy=False)
+    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])
+
+
+def _set(parser: Any, query: Any) -> Any:
+    """`|> SET a = expression, …`"""
+    parser._advance()
+    query = settled(parser, query)
+    pairs = parser._parse_csv(parser._parse_assignment)
+    if not all(isinstance(pair, exp.EQ) for pair in pairs):
+        parser.raise_error("Expected column = expression after SET")
+    replaced = [exp.alias_(pair.expression, pair.this.name, copy=False) for pair in pairs]
+    query.select(exp.Star(replace=replaced), append=False, copy=False)
+    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])
+
+
+def _partitioned(parser: Any, query: Any) -> Any:
+    """`|> DISTRIBUTE BY …`, `|> SORT BY …`, `|> CLUSTER BY …`: the rows stay as they are."""
+    for key, kind, token in (
+        ("distribute", exp.Distribute, TokenType.DISTRIBUTE_BY),
+        ("sort", exp.Sort, TokenType.SORT_BY),
+        ("cluster", exp.Cluster, TokenType.CLUSTER_BY),
+    ):
+        if found := parser._parse_sort(kind, token):
+            query.set(key, found)
+            return query
+    return query
