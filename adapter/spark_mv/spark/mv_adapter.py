@@ -40,6 +40,12 @@ class MvMixin(metaclass=AdapterMeta):
         """A line of progress on dbt's console."""
         logger.info(text)
 
+    def note(self, model: str, text: str) -> None:
+        """Progress of the step under way: into its bar on a terminal, else a line."""
+        from spark_mv.spark.progress import note
+
+        note(model, text, self.say)
+
     @available
     def mv_begin(self, invocation: Mapping[str, Any]) -> MvRun:
         """Facts, verdict and plan of one run; nothing is written yet. `invocation` is what the macro knows."""
@@ -53,8 +59,13 @@ class MvMixin(metaclass=AdapterMeta):
     @available
     def mv_execute(self, run: MvRun, step: Any, sql: str | None) -> str:
         """Execute one step of the run with the statement that its macro rendered."""
+        from spark_mv.spark.progress import Watch, spark_tasks
+
         try:
-            run.execute(step, sql)
+            with Watch(
+                f"model {run.plan.model}: {step.kind.replace('_', ' ')}", self.say, spark_tasks(self.mv_spark())
+            ):
+                run.execute(step, sql)
         except RunFailed as error:
             raise DbtRuntimeError(str(error)) from error
         return ""

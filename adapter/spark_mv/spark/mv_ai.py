@@ -45,7 +45,7 @@ class AiRunner:
             results_table=self.context.results_table,
             invocation_id=self.invocation_id,
             as_of=self.as_of,
-            on_progress=lambda progress: self.adapter.say(f"model {self.model}: {progress}"),
+            on_progress=lambda progress: self.adapter.note(self.model, str(progress)),
         )
 
     def count(self, rounds: int) -> AiOutcome:
