@@ -279,6 +279,11 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Valu
         text = node.expressions[0]
         if isinstance(text, exp.Literal) and text.is_string:
             return name_value(walk, node, text.name.replace("`", "").split("."), scope)
+    if call.name == "table" and [type(part) for part in node.expressions] == [exp.Column]:
+        # an argument of a table function; what the function makes of it is the function's level
+        name = ".".join(part.name for part in node.expressions[0].parts)
+        walk.frames[-1].reads.append((name, walk.text.via))
+        return Value(CLEAN, digest("table", name.lower()))
     if call.keyword and call.name in KEYWORD_FUNCTIONS:
         return name_value(walk, node, [call.name], scope)
     if call.name == "count" and isinstance(node.this, exp.Star):

@@ -23,8 +23,8 @@ def mended(tokens: Sequence[Token]) -> list[Token]:
             end += 2
         name = found[i + 1 : end]
         if _starts_query(found, i):
-            words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
-            made = [*(_like(found[i], *word) for word in words), *name]
+            short = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
+            made = [*(_like(found[i], *word) for word in short), *name]
             found[i:end] = made if i == 0 or found[i - 1].text in "()" else _wrapped(made)
         elif found[i - 1].text in ("(", ",") and end < len(found) and found[end].text in (")", ","):
             found[i + 1 : end] = _wrapped(name)  # my_function(TABLE t)
