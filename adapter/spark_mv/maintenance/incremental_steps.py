@@ -72,7 +72,8 @@ def finish(known: IncrementalFacts) -> list[Step]:
                 {
                     "stage": "stage",
                     "keys": known.columns.keys,
-                    "query": rewritten.unclocked_sql,
+                    # where no source changed, nothing but the clock takes rows: no need to ask the whole query
+                    "query": rewritten.unclocked_sql if known.changes.sources or _back(known) else None,
                     "is_relation": False,
                     "as_of": rewritten.as_of_literal,
                 },
@@ -90,6 +91,12 @@ def finish(known: IncrementalFacts) -> list[Step]:
         Step("merge_into", publish, when="many_keys"),
         Step("record_only", {"relation": "target"}, when="unchanged"),
     ]
+
+
+def _back(known: IncrementalFacts) -> bool:
+    """Whether the clock went back: rows that are not valid yet have to go then."""
+    record = known.facts.target.record
+    return record is None or known.facts.as_of < record.as_of
 
 
 def _next_change(known: IncrementalFacts, sql: str) -> str:

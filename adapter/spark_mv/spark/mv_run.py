@@ -311,4 +311,6 @@ class MvRun:
             args["into"] = "state"
         if step.kind == "replace_where":
             args["predicate"] = PREDICATE
+        if step.kind == "merge_into" and step.args["relation"] == "target":
+            args["inserts"] = self.counts.get("inserted", 1) > 0
         return StepView(step.kind, args)
