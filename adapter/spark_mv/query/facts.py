@@ -180,7 +180,13 @@ class Relation:
         for item in self.items:
             if isinstance(item, Field):
                 items.append(
-                    replace(item, taint=item.taint.through(f"{alias}.{item.name}"), fingerprint=mark(item.fingerprint))
+                    replace(
+                        item,
+                        taint=item.taint.through(f"{alias}.{item.name}"),
+                        fingerprint=mark(item.fingerprint),
+                        # its expression is over the rows of the first occurrence
+                        scope=None if occurrence else item.scope,
+                    )
                 )
             else:
                 items.append(OpenPart(mark(item.fingerprint), item.taint.through(f"{alias}.*")))

@@ -238,6 +238,8 @@ def _error(starts: tuple[int, ...], error: ParseError) -> QueryError:
     what = str(detail.get("description") or error).strip().rstrip(".")
     line, column = int(detail.get("line") or 1), int(detail.get("col") or 1)
     near = str(detail.get("highlight") or "")
+    if what.startswith("Required keyword"):
+        what = "something is missing"
     if near:
         # sqlglot counts to the end of the token
         column = max(1, column - len(near) + 1)

@@ -186,3 +186,14 @@ SELECT id, row_number() OVER (DISTRIBUTE BY k SORT BY id) AS m, max(a) OVER (CLU
 SELECT id, timediff(SECOND, ts, now()) AS c, a !> 1 AS x, a !< 2 AS y FROM t
 
 SELECT id, grouping__id AS g FROM t GROUP BY id WITH CUBE
+
+-- table t id bigint, ts timestamp
+-- column other_age command now
+-- rows command
+-- predicate WHERE command clock
+WITH a AS (SELECT id, ts, datediff(now(), ts) AS age FROM t) SELECT x.id, y.age AS other_age FROM a x JOIN a y ON x.id = y.id WHERE y.age < 5
+
+-- table t id bigint, ts timestamp
+-- rows command
+-- predicate WHERE command clock solved
+WITH a AS (SELECT id, ts, datediff(now(), ts) AS age FROM t) SELECT x.id FROM a x JOIN a y ON x.id = y.id WHERE x.age < 5
