@@ -23,20 +23,17 @@ class Died(BaseException):
 
 
 class Death:
-    """Lets the run die before or after its n-th statement."""
+    """Lets the run die before its n-th statement, which is after the one before."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.at, self.after, self.seen = 0, False, 0
+        self.at, self.seen = 0, 0
         original, drop = MvRun._statement, MvRun._drop_stages
 
         def statement(run: MvRun, sql: str) -> Any:
             self.seen += 1
-            if self.seen == self.at and not self.after:
-                raise Died
-            rows = original(run, sql)
             if self.seen == self.at:
                 raise Died
-            return rows
+            return original(run, sql)
 
         def drop_stages(run: MvRun) -> None:
             if not self.at or self.seen < self.at:
@@ -45,8 +42,8 @@ class Death:
         monkeypatch.setattr(MvRun, "_statement", statement)
         monkeypatch.setattr(MvRun, "_drop_stages", drop_stages)
 
-    def before(self, number: int, after: bool = False) -> None:
-        self.at, self.after, self.seen = number, after, 0
+    def before(self, number: int) -> None:
+        self.at, self.seen = number, 0
 
     def never(self) -> None:
         self.before(0)
@@ -83,12 +80,12 @@ class TestCrash:
         drawn = mv.by_id("split")
         self.check(mv, sql, {})
 
-        number, after = 1, False
+        number = 1
         while True:
             sql(f"update {{schema}}.src set name = concat(name, '+') where id % 3 = {number % 3}")
             before = mv.rows()
             version = mv.version()
-            death.before(number, after)
+            death.before(number)
             try:
                 mv.run()
             except Died:
@@ -101,7 +98,7 @@ class TestCrash:
             answer = mv.run()
             assert published == (answer["strategy"] == "NO_OP")
             self.check(mv, sql, drawn)
-            number, after = (number, True) if not after else (number + 1, False)
+            number += 1
         assert number > 3
 
     def test_two_runs_at_once(self, mv: Any, sql: Any, monkeypatch: pytest.MonkeyPatch) -> None:
