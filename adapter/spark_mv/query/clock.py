@@ -13,6 +13,7 @@ from sqlglot import exp
 from spark_mv.query.clock_bounds import Bounds, both, either
 from spark_mv.query.clock_chain import unwrap
 from spark_mv.query.clock_conditions import choice, condition
+from spark_mv.query.clock_formats import equal_text
 from spark_mv.query.clock_numbers import days_from_today, whole_threshold
 from spark_mv.query.clock_parse import PredicateText, call_name, is_stable, special_word
 from spark_mv.query.clock_scene import AT_LEAST, BELOW, Form, Scene, Unsolvable, chain_kind
@@ -103,6 +104,8 @@ def _boolean(node: exp.Expr, negated: bool, scene: Scene) -> Bounds:
         return _one_of(node, scene)
     if isinstance(node, exp.EQ) or (isinstance(node, exp.NullSafeEQ) and not negated):
         # the clock is never NULL: <=> is = where it has to hold
+        if not negated and (bounds := equal_text(node.left, node.right, scene)) is not None:
+            return bounds
         return _equal(node.left, node.right, negated, scene)
     if call_name(node) == "equal_null" and len(node.expressions) == 2 and not negated:
         return _equal(node.expressions[0], node.expressions[1], negated, scene)

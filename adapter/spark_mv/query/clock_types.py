@@ -123,6 +123,8 @@ def type_of(node: exp.Expr, types: Mapping[str, str]) -> str | None:
         return _BY_DTYPE.get(node.to.this)
     if isinstance(node, (exp.Add, exp.Sub)):
         return _arithmetic(node, types)
+    if isinstance(node, exp.Substring | exp.Trim | exp.DPipe):
+        return "string"
     if isinstance(node, exp.Window):
         return type_of(node.this, types)
     if isinstance(node, exp.Div):

@@ -26,10 +26,12 @@ __all__ = ["AffectedQuery", "Move", "NotIncremental", "QueryTree", "Window", "re
 
 @dataclass(frozen=True)
 class AffectedQuery:
-    """`sql` gives the distinct affected values of `anchors`, as columns `__mv_a0`, `__mv_a1`, … in that order."""
+    """`sql` gives the distinct affected values of `anchors`, as columns `__mv_a0`, `__mv_a1`, … in that order. `arms`:
+    places of the query at which something changed, each of which reads the query's tables once."""
 
     sql: str
     anchors: tuple[str, ...]
+    arms: int = 1
 
     @property
     def columns(self) -> dict[str, str]:
@@ -99,7 +101,7 @@ class QueryTree:
             arms.append(f"SELECT {columns} FROM (\n{r.text}\n)")
         listed = ", ".join(anchor_column(n) for n in range(len(chosen)))
         sql = f"SELECT DISTINCT {listed} FROM (\n" + "\nUNION ALL\n".join(arms) + "\n)"
-        return AffectedQuery(sql, tuple(names[k] for k in chosen))
+        return AffectedQuery(sql, tuple(names[k] for k in chosen), len(rendered))
 
     def restricted(self, affected: str, query: AffectedQuery) -> str:
         """The rows of the query whose anchors are in the table `affected`; tables are still as the user wrote them."""
