@@ -12,8 +12,8 @@ WRITE = 4.0
 """Times that a changed row is read or written on its way."""
 LOOK_UP = 0.3
 """Reading one row of the table to see whether it is affected, against recomputing it."""
-READ = 0.5
-"""Reading one row of a source below a filter by affected anchors, against recomputing it."""
+READ = 0.25
+"""Reading one row of a source to find affected anchors, or below a filter by them, against recomputing it."""
 
 
 def complete(changes: Changes) -> float:
@@ -31,9 +31,10 @@ def linear(changes: Changes) -> float:
     return _changed(changes) + LOOK_UP * changes.target_rows
 
 
-def restricted(changes: Changes) -> float:
-    """Changed rows, and the sources read again for the anchors that they touch."""
-    return _changed(changes) + READ * changes.table_rows + LOOK_UP * changes.target_rows
+def restricted(changes: Changes, arms: int) -> float:
+    """Changed rows; the sources read once for each of `arms` places of change, to find the anchors that they touch, and
+    once more for these anchors. Where many joined tables change at once, a recompute is cheaper."""
+    return _changed(changes) + READ * (arms + 1) * changes.table_rows + LOOK_UP * changes.target_rows
 
 
 def _changed(changes: Changes) -> float:

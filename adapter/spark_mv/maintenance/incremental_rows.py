@@ -51,7 +51,7 @@ def for_affected_anchors(known: IncrementalFacts, strategy: str, why: Reason) ->
     )
     sentence = f"{why.sentence}, found again by {', '.join(found.anchors)}"
     return Proposal(
-        Candidate(strategy, True, (Reason(why.code, sentence),), cost.restricted(known.changes)),
+        Candidate(strategy, True, (Reason(why.code, sentence),), cost.restricted(known.changes, found.arms)),
         steps,
         cost.complete(known.changes),
     )
