@@ -99,6 +99,7 @@ where __mv_there is null or __mv_n is null or __mv_n > 1 or __mv_differs
 {#- Whether the query's row differs from the target's. Kept columns are read back, so they never differ, unless their own
     expression changed. Types that Spark cannot compare are compared as JSON. -#}
 {% macro mv_staged_differs(columns) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set tests = [] -%}
   {%- for column in columns if column['role'] != 'key' -%}
     {%- set name = adapter.quote(column['name']) -%}
@@ -107,7 +108,7 @@ where __mv_there is null or __mv_n is null or __mv_n > 1 or __mv_differs
       {%- do tests.append('true') -%}
     {%- elif column['role'] == 'kept' or not column['in_query'] -%}
     {%- elif column['as_json'] -%}
-      {%- do tests.append("not (to_json(named_struct('v', " ~ mv_staged_query_value(column) ~ ")) <=> to_json(named_struct('v', " ~ mv_cast_target(column) ~ ")))") -%}
+      {%- do tests.append('not (' ~ mv.mv_json(mv_staged_query_value(column)) ~ ' <=> ' ~ mv.mv_json(mv_cast_target(column)) ~ ')') -%}
     {%- else -%}
       {%- do tests.append('not (' ~ mv_staged_query_value(column) ~ ' <=> ' ~ mv_cast_target(column) ~ ')') -%}
     {%- endif -%}

@@ -13,7 +13,7 @@ from spark_mv.maintenance.forget import ForgetRequest
 from spark_mv.query.verdict import Analysis, ColumnVerdict, Level
 
 _PINNED = frozenset({Level.COMMAND, Level.USER, Level.SESSION})
-_NOT_COMPARABLE = re.compile(r"\b(map<|variant\b)", re.IGNORECASE)
+_NOT_COMPARABLE = re.compile(r"\b(map<|variant\b|collate\b)", re.IGNORECASE)
 _TEXT = re.compile(r"\b(?:var)?char\(\d+\)", re.IGNORECASE)
 
 
