@@ -102,6 +102,38 @@ class TestRowBased:
         assert engine.run().plan.strategy == "COMPLETE_RECOMPUTE"
 
 
+class TestChains:
+    def test_a_model_follows_the_changes_of_another(self, engine: Any) -> None:
+        source(engine)
+        first, second = (
+            "select id, k, amount, rand() as r from {schema}.src where k < 9",
+            "select k, sum(r) as s from {schema}.up group by k",
+        )
+        engine.name = "up"
+        engine.model(first)
+        engine.run()
+        engine.name = "mv"
+        engine.model(second, unique_key="k")
+        engine.run()
+        # a run upstream that writes nothing leaves a commit without data
+        engine.query("update {schema}.src set amount = 0 where id = 9")
+        engine.name = "up"
+        engine.sql = first.replace("{schema}", engine.schema)
+        engine.config = {"unique_key": "id"}
+        engine.run()
+        assert engine.published == "RECORD"
+        engine.query("update {schema}.src set k = 5 where id = 1")
+        assert engine.run().plan.strategy == "ROW_BASED"
+        engine.name = "mv"
+        engine.sql, engine.config = second.replace("{schema}", engine.schema), {"unique_key": "k"}
+        run = engine.run()
+        assert run.plan.strategy == "GROUP_AGGREGATE"
+        assert run.counts["updated"] == 2
+        assert any("table_changes" in text for text in engine.statements)
+        assert not any("version as of" in text and "__mv_sign" in text for text in engine.statements)
+        engine.query("drop table {schema}.up")
+
+
 class TestShapes:
     def test_groups(self, engine: Any) -> None:
         source(engine)

@@ -17,7 +17,7 @@ select
   map('a', timestamp'2026-01-01 00:00:00.000001') as m,
   named_struct('n', cast(null as int), 't', timestamp'2026-01-01 00:00:00.000001') as s,
   array(cast(1.5 as double), double('NaN')) as a,
-  parse_json('{"k": [1, null]}') as v,
+  parse_json('[1, null]') as v,
   cast('a' as string) collate UTF8_LCASE as c,
   cast(1 as decimal(38, 10)) as d,
   map('x', named_struct('y', cast(null as string))) as deep
@@ -27,7 +27,7 @@ CHANGES = [
     "m = map('a', timestamp'2026-01-01 00:00:00.000002') where id = 0",
     "s = named_struct('n', cast(null as int), 't', timestamp'2026-01-01 00:00:00.000002') where id = 1",
     "a = array(cast(1.5 as double), cast(null as double)) where id = 2",
-    "v = parse_json('{\"k\": [1]}') where id = 3",
+    "v = parse_json('[1]') where id = 3",
     "c = 'A' where id = 4",
     "d = cast('1.0000000001' as decimal(38, 10)) where id = 5",
     "deep = map('x', named_struct('y', '')) where id = 6",

@@ -22,7 +22,7 @@ from spark_mv.query.clock_value import DAY, Value
 from spark_mv.query.clock_zone import zone_facts
 from spark_mv.query.source_text import SourceTextError
 
-__all__ = ["Bounds", "Unsolvable", "solve", "solve_or_reason"]
+__all__ = ["Bounds", "Unsolvable", "outer_bounds", "solve", "solve_or_reason"]
 
 
 def solve(
@@ -40,17 +40,34 @@ def solve(
     return found if isinstance(found, Bounds) else None
 
 
+def outer_bounds(predicate: str, types: Mapping[str, str] | None = None, time_zone: str | None = None) -> Bounds | None:
+    """Bounds outside of which the predicate never holds, where `solve` has none that are exact; within them it may or may
+    not hold. None where not even these are known.
+
+    >>> solve("ts > now() - INTERVAL 1 MONTH", {"ts": "timestamp"}, "UTC") is None
+    True
+    >>> outer_bounds("ts > now() - INTERVAL 1 MONTH", {"ts": "timestamp"}, "UTC").guard
+    'ts IS NOT NULL'
+    """
+    found = solve_or_reason(predicate, types, time_zone, hull=True)
+    return found if isinstance(found, Bounds) and not found.unbounded else None
+
+
 def solve_or_reason(
-    predicate: exp.Expr | str, types: Mapping[str, str] | None = None, time_zone: str | None = None
+    predicate: exp.Expr | str,
+    types: Mapping[str, str] | None = None,
+    time_zone: str | None = None,
+    *,
+    hull: bool = False,
 ) -> Bounds | str:
-    """As `solve`, with the reason instead of None."""
+    """As `solve`, with the reason instead of None. `hull`: as `outer_bounds`."""
     text = PredicateText(predicate if isinstance(predicate, str) else predicate.sql("spark", comments=False))
     if text.tree is None:
         return "the predicate could not be read"
     lowered = {name.lower().replace("`", ""): kind for name, kind in (types or {}).items()}
     try:
         _typed_words(text.tree, lowered)
-        scene = Scene(text, lowered, zone_facts(time_zone) if time_zone else None)
+        scene = Scene(text, lowered, zone_facts(time_zone) if time_zone else None, hull)
         return _boolean(text.tree, False, scene)
     except (Unsolvable, SourceTextError, ValueError) as error:
         return str(error)

@@ -8,12 +8,13 @@ from spark_mv.query.clock_dates import (
     DATE_UNITS,
     midnight_of,
     minus_months,
+    outer_months,
     plus_days,
     to_date_value,
     unit_of,
 )
 from spark_mv.query.clock_parse import call_name
-from spark_mv.query.clock_scene import Form, Scene, Unsolvable, amount_of, chain_kind, mirrored, moved_to
+from spark_mv.query.clock_scene import AT_LEAST, Form, Scene, Unsolvable, amount_of, chain_kind, mirrored, moved_to
 from spark_mv.query.clock_types import DAY_UNITS, MONTH_UNITS, TIME_UNITS, interval_steps, literal_int, normal_type
 from spark_mv.query.clock_value import DAY, Value, operand
 
@@ -111,6 +112,8 @@ def _calendar(form: Form, clock: exp.Expr, what: str, n: int, scene: Scene) -> F
     if what == "months":
         # a midnight is reached with its day, whatever the time of day
         if not (form.value.midnight and form.value.plus == 0):
+            if scene.hull:
+                return moved_to(form, clock, outer_months(form.value, n, form.sense == AT_LEAST))
             raise Unsolvable(_UNEVEN_MONTHS)
         return moved_to(form, clock, midnight_of(minus_months(to_date_value(form.value, scene), n, scene), scene))
     return moved_to(form, clock, form.value.shifted(-n * (DAY if what == "days" else 1)))

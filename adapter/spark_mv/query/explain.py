@@ -126,9 +126,11 @@ def _because(cause: dict[str, Any] | None) -> str:
 def _bounds(predicate: dict[str, Any]) -> str:
     if not predicate["clock"]:
         return ""
-    if not predicate["solved"]:
-        return ", on the clock, not solved for it: evaluated at the last and at this run's instant"
     low, high = predicate["valid_from"], predicate["valid_to"]
+    if not predicate["solved"]:
+        within = f", never before {low}" if low else ""
+        within += f", never from {high} on" if high else ""
+        return f", on the clock, not solved for it: evaluated at the last and at this run's instant{within}"
     return f", on the clock: from {low or 'always'} until {high or 'for ever'}"
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from .clock import solve
+from .clock import outer_bounds, solve
 from .clock_columns import alias_types, opened
 from .field_types import known_types, visible_types
 from .scopes import Scope
@@ -37,7 +37,10 @@ def _solved(verdict: PredicateVerdict, node: exp.Expr, scope: Scope, time_zone: 
     if text is None:
         return verdict
     types = known_types(node, scope) if text == verdict.text else visible_types(scope)
-    bounds = solve(text, {**alias_types(node, scope, verdict.clause), **types}, time_zone)
+    types = {**alias_types(node, scope, verdict.clause), **types}
+    bounds = solve(text, types, time_zone)
+    solved = bounds is not None
+    bounds = bounds or outer_bounds(text, types, time_zone)
     if bounds is None or bounds.unbounded:
         return verdict
-    return replace(verdict, solved=True, valid_from=bounds.valid_from, valid_to=bounds.valid_to, guard=bounds.guard)
+    return replace(verdict, solved=solved, valid_from=bounds.valid_from, valid_to=bounds.valid_to, guard=bounds.guard)

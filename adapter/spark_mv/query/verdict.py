@@ -86,7 +86,8 @@ class PredicateVerdict:
 
     `valid_from` (inclusive) and `valid_to` (exclusive) are SQL expressions of type TIMESTAMP over the columns in
     scope: the conjunct holds exactly for the as-of instants T with valid_from <= T < valid_to; None is unbounded on
-    that side. Both are None with `clock` set when the predicate could not be solved for the clock (`solved` False).
+    that side. With `clock` set and `solved` False it could not be solved for the clock: bounds that are there all the same
+    say only that it never holds outside them.
     """
 
     text: str

@@ -66,7 +66,12 @@ def _source_change(
     if changed:
         return Reason("SOURCE_SCHEMA_CHANGED", f"the columns of {name} changed ({', '.join(dict.fromkeys(changed))})")
     made_anew = any(word in str(row["operation"]) for row in writes for word in NEW_TABLE)
-    switched = any(row["operation"] in ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES") for row in commits)
+    # other properties come and go: a model that found nothing to write marks its table with one
+    switched = any(
+        row["operation"] in ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES")
+        and FEED_PROPERTY in str(row["operationParameters"])
+        for row in commits
+    )
     feed = not made_anew and not switched and _has_feed(query, quoted(name))
     rows = [_rows(row, count) for row in writes]
     return SourceChange(
