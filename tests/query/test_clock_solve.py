@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlglot
 
-from spark_mv.query.clock import Bounds, solve, solve_or_reason
+from spark_mv.query.clock import Bounds, outer_bounds, solve, solve_or_reason
 from spark_mv.query.clock_bounds import both, either
 from spark_mv.query.clock_zone import zone_facts, zone_of
 
@@ -91,3 +91,19 @@ def test_zones(zone: str, fixed: bool, monotone: bool, whole: bool, clear: bool)
 def test_an_unknown_zone_is_an_error_with_its_name() -> None:
     with pytest.raises(ValueError, match="Nowhere/Land"):
         zone_of("Nowhere/Land")
+
+
+@pytest.mark.parametrize(
+    ("predicate", "sides"),
+    [
+        ("ts > now() - interval 1 month", (False, True)),
+        ("ts <= now() - interval 1 month", (True, False)),
+        ("ts between now() - interval 2 months and now() - interval 1 month", (True, True)),
+        ("not ts > timestampadd(month, -1, now())", (True, False)),
+    ],
+)
+def test_months_before_an_instant_have_outer_bounds_only(predicate: str, sides: tuple[bool, bool]) -> None:
+    assert solve(predicate, TYPES, "UTC") is None
+    found = outer_bounds(predicate, TYPES, "UTC")
+    assert found is not None and (found.valid_from is not None, found.valid_to is not None) == sides
+    assert outer_bounds(predicate, TYPES, "America/New_York") is None
