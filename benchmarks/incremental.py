@@ -131,6 +131,7 @@ class Bench:
             if with_merge and number:
                 self.timed(scenario, "dbt incremental", lambda: self.merge("merged", self.plain(DAY0)))
         self.check(self.model, self.plain(DAY0))
+        self.report(scenario)
 
     def run(self) -> None:
         self.prepare()
@@ -145,20 +146,22 @@ class Bench:
         for _ in range(self.rounds):
             self.timed("nothing changed", "ours", lambda: self.model.run(self.session, DAY0))
             self.timed("nothing changed", "table", lambda: self.table("rebuilt", self.plain(DAY0)))
+        self.report("nothing changed")
         # 300 days of data in a window of 365: 66 days on, rows begin to leave, about 0.1 % in 7 hours
         at = "2026-03-07 06:00:00"
         self.model.run(self.session, at)
-        self.session.query("analyze table bench.ours compute statistics")
         for number in range(self.rounds):
             at = f"2026-03-07 {13 + 2 * number}:00:00"
             self.timed("rows leave the window", "ours", lambda at=at: self.model.run(self.session, at))
             self.timed("rows leave the window", "table", lambda at=at: self.table("rebuilt", self.plain(at)))
         self.check(self.model, self.plain(at))
+        self.report("rows leave the window")
         for number in range(1, self.rounds + 1):
             at = f"2026-01-{1 + number:02} 00:00:00"
             self.timed("30-day aggregate, one day on", "ours", lambda at=at: self.moving.run(self.session, at))
             self.timed("30-day aggregate, one day on", "table", lambda at=at: self.table("regrouped", self.grouped(at)))
         self.check(self.moving, self.grouped(at))
+        self.report("30-day aggregate, one day on")
         self.smaller(share)
 
     def smaller(self, share: int) -> None:
@@ -174,6 +177,7 @@ class Bench:
             if number == 1:
                 self.times.pop(f"{share:,} new rows, a tenth of the table", None)
             self.timed(f"{share:,} new rows, a tenth of the table", "ours", lambda: model.run(self.session, DAY0))
+        self.report(f"{share:,} new rows, a tenth of the table")
 
     def check(self, model: Model, sql: str) -> None:
         columns = ", ".join(c for c in self.session.spark.sql(sql).columns)
@@ -185,15 +189,16 @@ class Bench:
             if found:
                 raise SystemExit(f"{model.name} is wrong: {found} rows differ")
 
-    def report(self) -> None:
-        for scenario, methods in self.times.items():
-            ours = median(methods["ours"])
-            print(f"\n{scenario}  ({self.said.get((scenario, 'ours'), '')})")
-            for method, seconds in sorted(methods.items(), key=lambda item: median(item[1])):
-                low, high = min(seconds), max(seconds)
-                print(
-                    f"  {method:20} {median(seconds):8.2f} s  ({low:.2f} to {high:.2f})  {median(seconds) / ours:6.1f} x"
-                )
+    def report(self, scenario: str) -> None:
+        methods = self.times[scenario]
+        ours = median(methods["ours"])
+        print(f"\n{scenario}  ({self.said.get((scenario, 'ours'), '')})")
+        for method, seconds in sorted(methods.items(), key=lambda item: median(item[1])):
+            low, high = min(seconds), max(seconds)
+            print(
+                f"  {method:20} {median(seconds):8.2f} s  ({low:.2f} to {high:.2f})  {median(seconds) / ours:6.1f} x",
+                flush=True,
+            )
 
 
 def main() -> None:
@@ -209,7 +214,6 @@ def main() -> None:
         print(f"{words.rows:,} rows, {words.rounds} rounds, Spark {spark.version}, {platform.machine()}")
         bench = Bench(spark, words.rows, words.rounds)
         bench.run()
-        bench.report()
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

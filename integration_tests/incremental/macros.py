@@ -29,12 +29,20 @@ def _module() -> Any:
         def dispatch(self, name: str, package: str) -> Any:
             return lambda *args: getattr(module, f"default__{name}")(*args)
 
+    class Package:
+        """What a macro finds under the package's name: the other macros, and `mv_checks` of the contract."""
+
+        def __getattr__(self, name: str) -> Any:
+            return list if name == "mv_checks" else getattr(module, name)
+
     environment = jinja2.Environment(extensions=["jinja2.ext.do"])
     environment.globals.update(
         {
             "adapter": Adapter(),
             "return": lambda value: value,
             "mv_checks": list,
+            "context": {},
+            "dbt": Package(),
             "config": _Config(),
             "model": SimpleNamespace(unique_id="model.test"),
             "this": "none",
