@@ -14,7 +14,17 @@ from spark_mv.query.clock_dates import (
     unit_of,
 )
 from spark_mv.query.clock_parse import call_name
-from spark_mv.query.clock_scene import AT_LEAST, Form, Scene, Unsolvable, amount_of, chain_kind, mirrored, moved_to
+from spark_mv.query.clock_scene import (
+    AT_LEAST,
+    Form,
+    Scene,
+    Unsolvable,
+    adds_row_interval,
+    amount_of,
+    chain_kind,
+    mirrored,
+    moved_to,
+)
 from spark_mv.query.clock_types import DAY_UNITS, MONTH_UNITS, TIME_UNITS, interval_steps, literal_int, normal_type
 from spark_mv.query.clock_value import DAY, Value, operand
 
@@ -32,6 +42,10 @@ def add(form: Form, node: exp.Add | exp.Sub, scene: Scene) -> Form:
     steps = interval_steps(other)
     if steps is not None:
         return _add_interval(form, clock, steps[0], -sign * steps[1], scene)
+    if kind == "timestamp" and form.value.kind == "timestamp" and adds_row_interval(node, other, scene):
+        scene.need_fixed()
+        moved = f"{operand(form.value.render())} {'+' if minus else '-'} {operand(scene.row(other))}"
+        return moved_to(form, clock, Value(moved, "timestamp"))
     if form.value.kind in ("days", "duration"):
         return _from_difference(form, clock, other, kind, scene)
     amount = amount_of(other, scene)

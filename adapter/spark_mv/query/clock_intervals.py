@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -192,6 +193,21 @@ def _made(node: exp.Expr) -> _Steps | None:
         return _Steps(days=total.days, micros=total.micros, fine=True)
     calendar = name.endswith("make_interval")
     return _Steps(total.months, total.days, total.micros, bool(total.micros), calendar)
+
+
+def is_row_interval(node: exp.Expr, whole: Callable[[exp.Expr], bool]) -> bool:
+    """Whether an interval of days or less whose length the row tells: `INTERVAL 1 DAY * n`, make_dt_interval(n),
+    make_interval(0, 0, 0, n). `whole` tells which expressions are whole numbers."""
+    if isinstance(node, exp.Paren):
+        return is_row_interval(node.this, whole)
+    if isinstance(node, exp.Mul):
+        sides = ((node.left, node.right), (node.right, node.left))
+        return any((interval_steps(a) or ("months",))[0] != "months" and whole(b) for a, b in sides)
+    arguments = node.expressions
+    if call_name(node) == "make_interval":
+        days = len(arguments) > 2 and all(literal_int(part) == 0 for part in arguments[:2])
+        return days and all(map(whole, arguments))
+    return call_name(node) == "make_dt_interval" and bool(arguments) and all(map(whole, arguments))
 
 
 def literal_int(node: exp.Expr) -> int | None:

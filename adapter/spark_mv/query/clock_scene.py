@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from spark_mv.query.clock_intervals import is_row_interval
 from spark_mv.query.clock_parse import PredicateText, call_name, clock_leaf, has_clock, is_stable, special_word
 from spark_mv.query.clock_types import interval_steps, literal_int, normal_type, type_of
 from spark_mv.query.clock_value import Value
@@ -193,6 +194,8 @@ def _arithmetic_kind(node: exp.Add | exp.Sub, scene: Scene) -> str:
             return "timestamp" if steps[0] == "micros" else "date"
         if kind in ("timestamp", "timestamp_ntz"):
             return kind
+    elif kind == "timestamp" and adds_row_interval(node, other, scene):
+        return kind
     elif kind == "int" and type_of(other, scene.types) == "int":
         return "int"
     elif kind == "date" and type_of(other, scene.types) == "int" and (isinstance(node, exp.Add) or clock is node.left):
@@ -202,6 +205,13 @@ def _arithmetic_kind(node: exp.Add | exp.Sub, scene: Scene) -> str:
     elif isinstance(node, exp.Sub) and kind == "timestamp" and type_of(other, scene.types) == "timestamp":
         return "duration"
     raise Unsolvable("arithmetic on the clock with an operand of unknown type")
+
+
+def adds_row_interval(node: exp.Add | exp.Sub, other: exp.Expr, scene: Scene) -> bool:
+    """Whether a sum of the clock and an interval of the row, or the clock less one."""
+    if isinstance(node, exp.Sub) and other is node.left:
+        return False
+    return is_row_interval(other, lambda part: literal_int(part) is not None or type_of(part, scene.types) == "int")
 
 
 def amount_of(node: exp.Expr, scene: Scene) -> int | str:
