@@ -202,6 +202,13 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Va
     if parts[0].lower() in ("window", "session_window"):
         return Value(CLEAN, digest("time window", *map(str.lower, parts)))  # the column that GROUP BY window(…) makes
     name = ".".join(parts)
+    if [part.lower() for part in parts[:-1]] in (["session"], ["system", "session"]):
+        walk.error(
+            "UNSUPPORTED_SYNTAX",
+            f"session variable {name} has a value that a later run cannot know. Use a dbt variable",
+            walk.place(node),
+        )
+        return Value(walk.origin(name, Level.SESSION, walk.place(node)), digest("variable", name.lower()))
     walk.error("UNRESOLVED_COLUMN", _unresolved(name, scope), walk.place(node))
     return Value(CLEAN, digest("unresolved", name.lower()))
 

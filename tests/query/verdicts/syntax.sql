@@ -197,3 +197,10 @@ WITH a AS (SELECT id, ts, datediff(now(), ts) AS age FROM t) SELECT x.id, y.age 
 -- rows command
 -- predicate WHERE command clock solved
 WITH a AS (SELECT id, ts, datediff(now(), ts) AS age FROM t) SELECT x.id FROM a x JOIN a y ON x.id = y.id WHERE x.age < 5
+
+-- column a session session.v
+-- column b session system.session.v
+-- error UNSUPPORTED_SYNTAX 1:12
+-- error UNSUPPORTED_SYNTAX 1:28
+-- table t id bigint
+SELECT id, session.v AS a, system.session.v AS b FROM t
