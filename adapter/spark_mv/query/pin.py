@@ -43,12 +43,13 @@ class Pins:
 class Pinned:
     """`used`: function name in lower case → literal. `unnamed`: unaliased select entries (as written) whose output name
     would change with the literal and could not be worked out; alias them. `ambiguous`: bare words (`user`) that may be
-    a column, left as written because the columns in scope are not known."""
+    a column, left as written because the columns in scope are not known. `count`: places that were replaced."""
 
     sql: str
     used: Mapping[str, str]
     unnamed: tuple[str, ...] = ()
     ambiguous: tuple[str, ...] = ()
+    count: int = 0
 
 
 def string_literal(text: str) -> str:
@@ -147,7 +148,7 @@ def pin(sql: str, pins: Pins, names: Collection[str] | None = None) -> Pinned:
     edits = [Edit(use.span.start, use.span.end, use.literal) for use in found]
     used = {use.name: use.literal for use in found}
     aliases, unnamed = output_names(sql, edits, list(names) if names is not None else None)
-    return Pinned(apply_edits(sql, [*edits, *aliases]), used, unnamed, ambiguous)
+    return Pinned(apply_edits(sql, [*edits, *aliases]), used, unnamed, ambiguous, len(found))
 
 
 @dataclass(frozen=True)

@@ -84,22 +84,43 @@ def rewrite(
 
 def _unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
     called = {name.lower() for name, *_ in analysis.functions}
-    return [
-        QueryError(
-            "UNNAMED_COLUMN",
-            f"`{item}` has no alias, and its name would change with the value of the clock, user or session function "
-            f"in it. Name it: {item} AS …",
-        )
-        for item in pinned.unnamed
-    ] + [
-        QueryError(
-            "AMBIGUOUS_WORD",
-            f"`{word}` may be a column or Spark's function. Write {word}() for the function, or put the table's name in "
-            "front of the column",
-        )
-        for word in dict.fromkeys(pinned.ambiguous)
-        if word.lower() in called  # else a column: the analysis knows what is in scope
-    ]
+    once = [f for f in analysis.functions if f[1] in (Level.COMMAND, Level.USER, Level.SESSION)]
+    words = [f for f in once if not any(f[0].lower() in name for name in pinned.used)]
+    if not words and len(once) > pinned.count + len(pinned.ambiguous):
+        # a word such as 'today' that Spark takes for a date, because of what stands beside it
+        words = [f for f in once if f[0].startswith("'")]
+    return (
+        [
+            QueryError(
+                "NOT_PINNED",
+                f"{name} (line {line}, column {column}) would give each statement of a run its own value, and is not "
+                "written in a form that can be given one value per run. "
+                + (
+                    f"Write DATE{name}, or current_date()" if name.startswith("'") else "Hand the value over with var()"
+                ),
+                line,
+                column,
+            )
+            for name, _, line, column in words
+        ]
+        + [
+            QueryError(
+                "UNNAMED_COLUMN",
+                f"`{item}` has no alias, and its name would change with the value of the clock, user or session function "
+                f"in it. Name it: {item} AS …",
+            )
+            for item in pinned.unnamed
+        ]
+        + [
+            QueryError(
+                "AMBIGUOUS_WORD",
+                f"`{word}` may be a column or Spark's function. Write {word}() for the function, or put the table's name in "
+                "front of the column",
+            )
+            for word in dict.fromkeys(pinned.ambiguous)
+            if word.lower() in called  # else a column: the analysis knows what is in scope
+        ]
+    )
 
 
 def _with_window(
