@@ -85,7 +85,8 @@ def rewrite(
 def _unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
     called = {name.lower() for name, *_ in analysis.functions}
     once = [f for f in analysis.functions if f[1] in (Level.COMMAND, Level.USER, Level.SESSION)]
-    words = [f for f in once if not any(f[0].lower() in name for name in pinned.used)]
+    seen = {*pinned.used, *map(str.lower, pinned.ambiguous)}
+    words = [f for f in once if not any(f[0].lower() in name for name in seen)]
     if not words and len(once) > pinned.count + len(pinned.ambiguous):
         # a word such as 'today' that Spark takes for a date, because of what stands beside it
         words = [f for f in once if f[0].startswith("'")]
