@@ -82,8 +82,9 @@ class Bench:
 
     def expert(self, low: int) -> None:
         """The change feed, staged; then only what changes is set."""
+        self.session.query("drop table if exists bench.expert_stage")
         self.session.query(
-            f"create or replace table bench.expert_stage using parquet as "
+            f"create table bench.expert_stage using parquet as "
             f"select id, customer, amount * 1.2 as gross, ts, _change_type from table_changes('bench.src', {low + 1}) "
             "where _change_type <> 'update_preimage'"
         )
