@@ -125,7 +125,8 @@ class TestChains:
         engine.query("update {schema}.src set k = 5 where id = 1")
         assert engine.run().plan.strategy == "ROW_BASED"
         engine.name = "mv"
-        engine.sql, engine.config = second.replace("{schema}", engine.schema), {"unique_key": "k"}
+        engine.sql = second.replace("{schema}", engine.schema)
+        engine.config = {"unique_key": "k", "refresh": "incremental"}
         run = engine.run()
         assert run.plan.strategy == "GROUP_AGGREGATE"
         assert run.counts["updated"] == 2
