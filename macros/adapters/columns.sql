@@ -6,10 +6,11 @@
 
 {#- Delta drops columns once their names are mapped, which is a change of the table's metadata only -#}
 {% macro spark_mv__alter_relation_add_remove_columns(relation, add_columns, remove_columns) -%}
+  {%- set known = context.get('dbt_spark_mv', dbt).spark_mv_known(relation) -%}
   {%- if remove_columns -%}
-    {%- if relation.is_delta -%}
+    {%- if known.is_delta -%}
       {%- do run_query("alter table " ~ relation ~ " set tblproperties ('delta.columnMapping.mode' = 'name')") -%}
-    {%- elif not relation.is_iceberg -%}
+    {%- elif execute and not known.is_iceberg -%}
       {{ exceptions.raise_compiler_error(
           'Only Delta and Iceberg tables can drop columns, and ' ~ relation ~ ' is neither; run it with --full-refresh'
       ) }}
@@ -30,11 +31,17 @@
 {%- endmacro %}
 
 
+{#- The relation as the catalogue has it: one that was put together from a name knows nothing of its format -#}
+{% macro spark_mv_known(relation) -%}
+  {{ return((adapter.get_relation(relation.database, relation.schema, relation.identifier) if execute else none) or relation) }}
+{%- endmacro %}
+
+
 {#- A wider varchar fits into the table as it is. Every other new type goes through a second column, which works on
     Delta with mapped names and on Iceberg; Spark itself widens only a few. -#}
 {% macro spark_mv__alter_column_type(relation, column_name, new_column_type) -%}
   {%- set name = adapter.quote(column_name) -%}
-  {%- if not relation.is_delta -%}
+  {%- if not context.get('dbt_spark_mv', dbt).spark_mv_known(relation).is_delta -%}
     {%- do run_query('alter table ' ~ relation ~ ' alter column ' ~ name ~ ' type ' ~ new_column_type) -%}
   {%- else -%}
     {%- set temporary = adapter.quote(column_name ~ '__dbt_alter') -%}
