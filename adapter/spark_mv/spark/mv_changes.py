@@ -105,6 +105,8 @@ def _rows(row: Mapping[str, Any], count: int) -> int | None:
         if operation in _COUNTS:
             return sum(factor * int(metrics[name]) for name, factor in _COUNTS[operation].items())
         written = int(metrics["numOutputRows"])
+        if "numDeletedRows" in metrics:  # REPLACE WHERE; rows that stay are counted as written and as copied
+            return written - int(metrics.get("numCopiedRows", 0)) + int(metrics["numDeletedRows"])
     except (KeyError, ValueError):
         return None
     return written if _appends(row) else written + count
