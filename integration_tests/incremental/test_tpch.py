@@ -117,6 +117,7 @@ def pool(spark: Any) -> Pool:
     return Pool(spark)
 
 
+@pytest.mark.slow
 def test_two_rounds(pool: Pool, tmp_path: Path) -> None:
     generate("0.01", tmp_path)
     load(pool.first, "tpch_small", tmp_path)
