@@ -134,7 +134,7 @@ def play(
         ("day 3", 2, "06:00:00", upstream.day_3, ()),
         ("day 4", 3, "06:00:00", upstream.day_4, ()),
         ("day 4, noon", 3, "12:00:00", upstream.nothing, ()),
-        ("day 4, dbt run --full-refresh", 3, "12:00:00", upstream.nothing, ("--full-refresh",)),
+        ("day 4, --full-refresh", 3, "12:00:00", upstream.nothing, ("--full-refresh",)),
     ]
     for name, offset, time, happens, flags in days:
         day = DAY_1 + dt.timedelta(days=offset)
