@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
+from sqlglot.parser import Parser
 from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import Token, TokenType
@@ -125,84 +126,56 @@ def _but_plain(table: dict[str, Any]) -> dict[str, Any]:
     return {name: parser for name, parser in table.items() if name not in _PLAIN}
 
 
-class _SparkParser(SparkParser):
+class _Written(Parser):
+    """What both dialects' parsers do differently from sqlglot's: places in the text, pipes, samples of subqueries."""
+
+    _right_of_pipe = False  # at the FROM item of a `|> JOIN`
+
+    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
+        return super().validate_expression(_as_written(expression, args), None if args is None else [])
+
+    def _parse_expression(self) -> exp.Expr | None:
+        return _placed(self, super()._parse_expression)
+
+    def _parse_pipe_syntax_join(self, query: exp.Query) -> exp.Query | None:
+        query = pipes.settled(self, query)
+        self._right_of_pipe = True
+        try:
+            return super()._parse_pipe_syntax_join(query)
+        finally:
+            self._right_of_pipe = False
+
+    def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        if self._right_of_pipe:
+            # what follows the joined query belongs to the pipe, what is inside its parentheses does not
+            self._right_of_pipe = False
+            kwargs["consume_pipe"] = False
+        return super()._parse_select(*args, **kwargs)
+
+    def _parse_subquery(self, this: exp.Expr | None, *args: Any, **kwargs: Any) -> exp.Subquery | None:
+        sample = self._parse_table_sample() if this is not None else None
+        return _sampled(super()._parse_subquery(this, *args, **kwargs), sample)  # type: ignore[no-any-return]
+
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        token, follower, third = self._curr, self._next, _after(self)
+        node = super()._parse_function_call(*args, **kwargs)
+        if node is not None:
+            _stamp(node, token, follower, third)
+        return node
+
+
+class _SparkParser(_Written, SparkParser):
     FUNCTIONS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTIONS)
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTION_PARSERS)
     BITWISE: ClassVar[dict[TokenType, Any]] = {**SparkParser.BITWISE, UNSIGNED_SHIFT: _shift}
     PIPE_SYNTAX_TRANSFORM_PARSERS = pipes.with_spark(SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS)
-    _right_of_pipe = False  # at the FROM item of a `|> JOIN`
-
-    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
-        return super().validate_expression(_as_written(expression, args), None if args is None else [])
-
-    def _parse_expression(self) -> exp.Expr | None:
-        return _placed(self, super()._parse_expression)
-
-    def _parse_pipe_syntax_join(self, query: exp.Query) -> exp.Query | None:
-        query = pipes.settled(self, query)
-        self._right_of_pipe = True
-        try:
-            return super()._parse_pipe_syntax_join(query)
-        finally:
-            self._right_of_pipe = False
-
-    def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        if self._right_of_pipe:
-            # what follows the joined query belongs to the pipe, what is inside its parentheses does not
-            self._right_of_pipe = False
-            kwargs["consume_pipe"] = False
-        return super()._parse_select(*args, **kwargs)
-
-    def _parse_subquery(self, this: exp.Expr | None, *args: Any, **kwargs: Any) -> exp.Subquery | None:
-        sample = self._parse_table_sample() if this is not None else None
-        return _sampled(super()._parse_subquery(this, *args, **kwargs), sample)  # type: ignore[no-any-return]
-
-    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        token, follower, third = self._curr, self._next, _after(self)
-        node = super()._parse_function_call(*args, **kwargs)
-        if node is not None:
-            _stamp(node, token, follower, third)
-        return node
 
 
-class _DatabricksParser(DatabricksParser):
+class _DatabricksParser(_Written, DatabricksParser):
     FUNCTIONS: ClassVar[dict[str, Any]] = _but_plain(DatabricksParser.FUNCTIONS)
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _but_plain(DatabricksParser.FUNCTION_PARSERS)
     BITWISE: ClassVar[dict[TokenType, Any]] = {**DatabricksParser.BITWISE, UNSIGNED_SHIFT: _shift}
     PIPE_SYNTAX_TRANSFORM_PARSERS = pipes.with_spark(DatabricksParser.PIPE_SYNTAX_TRANSFORM_PARSERS)
-    _right_of_pipe = False  # at the FROM item of a `|> JOIN`
-
-    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
-        return super().validate_expression(_as_written(expression, args), None if args is None else [])
-
-    def _parse_expression(self) -> exp.Expr | None:
-        return _placed(self, super()._parse_expression)
-
-    def _parse_pipe_syntax_join(self, query: exp.Query) -> exp.Query | None:
-        query = pipes.settled(self, query)
-        self._right_of_pipe = True
-        try:
-            return super()._parse_pipe_syntax_join(query)
-        finally:
-            self._right_of_pipe = False
-
-    def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        if self._right_of_pipe:
-            # what follows the joined query belongs to the pipe, what is inside its parentheses does not
-            self._right_of_pipe = False
-            kwargs["consume_pipe"] = False
-        return super()._parse_select(*args, **kwargs)
-
-    def _parse_subquery(self, this: exp.Expr | None, *args: Any, **kwargs: Any) -> exp.Subquery | None:
-        sample = self._parse_table_sample() if this is not None else None
-        return _sampled(super()._parse_subquery(this, *args, **kwargs), sample)  # type: ignore[no-any-return]
-
-    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        token, follower, third = self._curr, self._next, _after(self)
-        node = super()._parse_function_call(*args, **kwargs)
-        if node is not None:
-            _stamp(node, token, follower, third)
-        return node
 
 
 def first_offset(node: exp.Expr | None) -> int | None:
