@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.tests.adapter.aliases import fixtures as alias_fixtures
 from dbt.tests.adapter.aliases.test_aliases import BaseAliasErrors, BaseAliases, BaseSameAliasDifferentSchemas
 from dbt.tests.adapter.column_types.test_column_types import BaseColumnTypes
 from dbt.tests.adapter.concurrency.test_concurrency import BaseConcurrency
@@ -57,9 +58,12 @@ class _SparkWords:
     """The suite's macro writes PostgreSQL's ::text where an adapter has no words of its own."""
 
     @pytest.fixture(scope="class")
-    def macros(self, macros: Any) -> Any:
-        own = "{% macro spark__string_literal(s) -%} cast('{{ s }}' as string) {%- endmacro %}"
-        return {**macros, "string_literal.sql": own}
+    def macros(self) -> Any:
+        return {
+            "cast.sql": alias_fixtures.MACROS__CAST_SQL,
+            "expect_value.sql": alias_fixtures.MACROS__EXPECT_VALUE_SQL,
+            "spark.sql": "{% macro spark__string_literal(s) -%} cast('{{ s }}' as string) {%- endmacro %}",
+        }
 
 
 class TestAliases(_SparkWords, BaseAliases):
@@ -148,7 +152,22 @@ class TestEmptySeedFlag(BaseTestEmptySeedFlag):
 
 
 class TestMetadataWithEmptyFlag(MetadataWithEmptyFlag):
-    pass
+    @pytest.fixture(scope="class")
+    def models(self) -> Any:
+        from dbt.tests.adapter.empty import _models
+
+        return {
+            "schema.yml": _models.SCHEMA,
+            "control.sql": _models.CONTROL,
+            "get_columns_in_relation.sql": _models.GET_COLUMNS_IN_RELATION,
+            "alter_column_type.sql": _models.ALTER_COLUMN_TYPE.replace("varchar", "string"),
+            "alter_relation_comment.sql": _models.ALTER_RELATION_COMMENT,
+            "alter_column_comment.sql": _models.ALTER_COLUMN_COMMENT,
+            "alter_relation_add_remove_columns.sql": _models.ALTER_RELATION_ADD_REMOVE_COLUMNS.replace(
+                "varchar", "string"
+            ),
+            "truncate_relation.sql": _models.TRUNCATE_RELATION,
+        }
 
 
 class TestSampleMode(BaseSampleModeTest):

@@ -9,18 +9,18 @@
   {%- set known = context.get('dbt_spark_mv', dbt).spark_mv_known(relation) -%}
   {%- if remove_columns -%}
     {%- if known.is_delta -%}
-      {%- do run_query("alter table " ~ relation ~ " set tblproperties ('delta.columnMapping.mode' = 'name')") -%}
+      {%- do run_query("alter table " ~ relation.render() ~ " set tblproperties ('delta.columnMapping.mode' = 'name')") -%}
     {%- elif execute and not known.is_iceberg -%}
       {{ exceptions.raise_compiler_error(
-          'Only Delta and Iceberg tables can drop columns, and ' ~ relation ~ ' is neither; run it with --full-refresh'
+          'Only Delta and Iceberg tables can drop columns, and ' ~ relation.render() ~ ' is neither; run it with --full-refresh'
       ) }}
     {%- endif -%}
     {%- set names = remove_columns | map(attribute='quoted') | join(', ') -%}
-    {%- do run_query('alter table ' ~ relation ~ ' drop columns (' ~ names ~ ')') -%}
+    {%- do run_query('alter table ' ~ relation.render() ~ ' drop columns (' ~ names ~ ')') -%}
   {%- endif -%}
   {%- if add_columns -%}
     {%- set sql -%}
-      alter table {{ relation }} add columns (
+      alter table {{ relation.render() }} add columns (
         {%- for column in add_columns -%}
           {{ column.quoted }} {{ column.data_type }}{{ ', ' if not loop.last }}
         {%- endfor -%}
@@ -42,13 +42,13 @@
 {% macro spark_mv__alter_column_type(relation, column_name, new_column_type) -%}
   {%- set name = adapter.quote(column_name) -%}
   {%- if not context.get('dbt_spark_mv', dbt).spark_mv_known(relation).is_delta -%}
-    {%- do run_query('alter table ' ~ relation ~ ' alter column ' ~ name ~ ' type ' ~ new_column_type) -%}
+    {%- do run_query('alter table ' ~ relation.render() ~ ' alter column ' ~ name ~ ' type ' ~ new_column_type) -%}
   {%- else -%}
     {%- set temporary = adapter.quote(column_name ~ '__dbt_alter') -%}
-    {%- do run_query("alter table " ~ relation ~ " set tblproperties ('delta.columnMapping.mode' = 'name')") -%}
-    {%- do run_query('alter table ' ~ relation ~ ' add columns (' ~ temporary ~ ' ' ~ new_column_type ~ ' after ' ~ name ~ ')') -%}
-    {%- do run_query('update ' ~ relation ~ ' set ' ~ temporary ~ ' = cast(' ~ name ~ ' as ' ~ new_column_type ~ ')') -%}
-    {%- do run_query('alter table ' ~ relation ~ ' drop columns (' ~ name ~ ')') -%}
-    {%- do run_query('alter table ' ~ relation ~ ' rename column ' ~ temporary ~ ' to ' ~ name) -%}
+    {%- do run_query("alter table " ~ relation.render() ~ " set tblproperties ('delta.columnMapping.mode' = 'name')") -%}
+    {%- do run_query('alter table ' ~ relation.render() ~ ' add columns (' ~ temporary ~ ' ' ~ new_column_type ~ ' after ' ~ name ~ ')') -%}
+    {%- do run_query('update ' ~ relation.render() ~ ' set ' ~ temporary ~ ' = cast(' ~ name ~ ' as ' ~ new_column_type ~ ')') -%}
+    {%- do run_query('alter table ' ~ relation.render() ~ ' drop columns (' ~ name ~ ')') -%}
+    {%- do run_query('alter table ' ~ relation.render() ~ ' rename column ' ~ temporary ~ ' to ' ~ name) -%}
   {%- endif -%}
 {%- endmacro %}
