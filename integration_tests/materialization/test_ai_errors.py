@@ -33,3 +33,26 @@ class TestOnAiError:
         assert 0 < failed < 20
         # the answers that came are kept from the failed run, the inputs that were refused may not be asked again yet
         assert (allowed["ai_calls"], allowed["ai_reused"], allowed["ai_errors"]) == (0, 20 - failed, failed)
+
+
+NESTED = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', max_ai_calls=5) }}
+select id, ai_gen(ai_gen(body)) as answer from {{ target.schema }}.src
+"""
+
+
+class TestBudget:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"mv.sql": NESTED}
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "ai": {"provider": "scripted"}}
+
+    def test_it_is_that_of_the_run_not_of_each_call(self, project: Any, mv: Any, sql: Any) -> None:
+        """Eight texts, two calls each, five calls a run: four runs, none of which fails."""
+        sql("create table {schema}.src using delta as select id, concat('text ', id) as body from range(8)")
+        calls = [mv.run()["ai_calls"] for _ in range(5)]
+        assert calls == [5, 5, 5, 1, 0]
+        assert mv.rows("count(*)", "answer is null") == {(0,): 1}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from spark_mv.ai.driver_job import count_ai_round_on_driver, run_ai_round_on_driver
 from spark_mv.ai.job import count_ai_round, run_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import create_sql, table_name
@@ -29,6 +30,7 @@ class AiRunner:
     invocation_id: str
     as_of: datetime
     plan: AiPlan | None = None
+    spent: AiOutcome = field(default_factory=AiOutcome)  # by the rounds so far: budgets are those of a run
 
     @property
     def identity_text(self) -> str:
@@ -36,28 +38,38 @@ class AiRunner:
         return repr(self.context.identity)
 
     def run(self, number: int) -> AiOutcome:
-        """Execute the calls of one round."""
+        """Execute the calls of one round: on the executors, or here where no Python can run on the engine."""
         assert self.plan is not None
-        return run_ai_round(
-            self.adapter.mv_spark(),
-            self.plan.rounds[number],
-            settings=self.settings,
-            results_table=self.context.results_table,
-            invocation_id=self.invocation_id,
-            as_of=self.as_of,
-            on_progress=lambda progress: self.adapter.note(self.model, str(progress)),
-        )
+        spark, calls = self.adapter.mv_spark(), self.plan.rounds[number]
+        more: dict[str, Any] = {
+            "settings": self.settings,
+            "results_table": self.context.results_table,
+            "invocation_id": self.invocation_id,
+            "spent": self.spent,
+            "on_progress": lambda progress: self.adapter.note(self.model, str(progress)),
+        }
+        if spark is None:
+            outcome = run_ai_round_on_driver(self._rows, calls, **more)
+        else:
+            outcome = run_ai_round(spark, calls, as_of=self.as_of, **more)
+        self.spent += outcome
+        return outcome
 
     def count(self, rounds: int) -> AiOutcome:
         """What the first `rounds` rounds would ask now, without asking. Later rounds count only what the answers that
         are there already let them ask."""
         assert self.plan is not None
-        outcome = AiOutcome()
+        spark, outcome = self.adapter.mv_spark(), AiOutcome()
+        more: dict[str, Any] = {"settings": self.settings, "results_table": self.context.results_table}
         for calls in self.plan.rounds[:rounds]:
-            outcome += count_ai_round(
-                self.adapter.mv_spark(), calls, settings=self.settings, results_table=self.context.results_table
-            )
+            if spark is None:
+                outcome += count_ai_round_on_driver(self._rows, calls, **more)
+            else:
+                outcome += count_ai_round(spark, calls, **more)
         return outcome
+
+    def _rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row.values()) for row in self.adapter.query(sql)]
 
 
 def ai_runner(
