@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PYTEST_ARGS ?=
+SUITES = tests $(addprefix integration_tests/,quickstart materialization ai query incremental adapter)
 BENCH_ARGS ?=
 
 .PHONY: help install test test-unit test-all lint format demo bench build clean
@@ -23,8 +24,13 @@ $(VENV)/installed: pyproject.toml hatch_build.py
 
 install: $(VENV)/installed
 
+# a process for each suite: each starts a Spark of its own and leaves nothing to the next
 test: install
-	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	@failed=; for suite in $(SUITES); do \
+	  echo "== $$suite"; \
+	  $(BIN)/python -m pytest -m "not slow" $$suite $(PYTEST_ARGS) || failed="$$failed $$suite"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 
 test-unit: install
 	$(BIN)/python -m pytest -m "not slow and not spark" tests $(PYTEST_ARGS)
