@@ -1,6 +1,7 @@
 {#- Publish staged rows whose keys are known to be new: no row of the table is read or rewritten. -#}
 {% macro mv_append(args) -%}
-  {{ return(adapter.dispatch('mv_append', 'dbt')(args)) }}
+  {%- set dispatch = adapter.dispatch -%}
+  {{ return(dispatch('mv_append', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_append(args) -%}

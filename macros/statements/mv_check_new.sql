@@ -1,6 +1,7 @@
 {#- Rows staged as new whose key the table has already: the query gives two rows of one key. -#}
 {% macro mv_check_new(args) -%}
-  {{ return(adapter.dispatch('mv_check_new', 'dbt')(args)) }}
+  {%- set dispatch = adapter.dispatch -%}
+  {{ return(dispatch('mv_check_new', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_check_new(args) -%}

@@ -1,6 +1,7 @@
 {#- One row about the staged rows: how many of each kind, and whether the key identifies them. -#}
 {% macro mv_check_stage(args) -%}
-  {{ return(adapter.dispatch('mv_check_stage', 'dbt')(args)) }}
+  {%- set dispatch = adapter.dispatch -%}
+  {{ return(dispatch('mv_check_stage', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_check_stage(args) -%}

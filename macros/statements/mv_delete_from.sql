@@ -1,6 +1,7 @@
 {#- Drop from the state table what the staged rows mark as gone. -#}
 {% macro mv_delete_from(args) -%}
-  {{ return(adapter.dispatch('mv_delete_from', 'dbt')(args)) }}
+  {%- set dispatch = adapter.dispatch -%}
+  {{ return(dispatch('mv_delete_from', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_delete_from(args) -%}

@@ -1,6 +1,7 @@
 {#- Rows whose window has passed need not be remembered any longer. -#}
 {% macro mv_forget_expired(args) -%}
-  {{ return(adapter.dispatch('mv_forget_expired', 'dbt')(args)) }}
+  {%- set dispatch = adapter.dispatch -%}
+  {{ return(dispatch('mv_forget_expired', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_forget_expired(args) -%}

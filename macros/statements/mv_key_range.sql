@@ -1,6 +1,7 @@
 {#- Whether all staged keys lie above the table's: two aggregates that Delta answers from its metadata. -#}
 {% macro mv_key_range(args) -%}
-  {{ return(adapter.dispatch('mv_key_range', 'dbt')(args)) }}
+  {%- set dispatch = adapter.dispatch -%}
+  {{ return(dispatch('mv_key_range', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_key_range(args) -%}

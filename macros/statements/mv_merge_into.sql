@@ -2,7 +2,8 @@
     itself, never a view or the model's SQL. Without new rows there is no INSERT clause: with it the merge is an outer
     join, for which Spark shuffles the table instead of broadcasting the staged rows. -#}
 {% macro mv_merge_into(args) -%}
-  {{ return(adapter.dispatch('mv_merge_into', 'dbt')(args)) }}
+  {%- set dispatch = adapter.dispatch -%}
+  {{ return(dispatch('mv_merge_into', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_merge_into(args) -%}

@@ -1,6 +1,7 @@
 {#- Publish all staged rows as the new table: first run, --full-refresh, changed columns or layout. One commit. -#}
 {% macro mv_replace_table(args) -%}
-  {{ return(adapter.dispatch('mv_replace_table', 'dbt')(args)) }}
+  {%- set dispatch = adapter.dispatch -%}
+  {{ return(dispatch('mv_replace_table', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_replace_table(args) -%}

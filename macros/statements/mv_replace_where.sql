@@ -1,7 +1,8 @@
 {#- Publish a small number of staged rows: Delta deletes the old rows of the keys by deletion vector and appends the new
     ones in one commit, two to three times quicker than MERGE, which reads the table twice. -#}
 {% macro mv_replace_where(args) -%}
-  {{ return(adapter.dispatch('mv_replace_where', 'dbt')(args)) }}
+  {%- set dispatch = adapter.dispatch -%}
+  {{ return(dispatch('mv_replace_where', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_replace_where(args) -%}

@@ -6,7 +6,8 @@
     `affected`, the query gives only rows of these anchors and the target is read for them alone; a row of the target
     that no changed row stood for before counts as one more of its key. -#}
 {% macro mv_stage_changes(args) -%}
-  {{ return(adapter.dispatch('mv_stage_changes', 'dbt')(args)) }}
+  {%- set dispatch = adapter.dispatch -%}
+  {{ return(dispatch('mv_stage_changes', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_stage_changes(args) -%}

@@ -2,7 +2,8 @@
     (`__mv_count`, negative for rows that went). Netted by content, because an overwrite reports every row as deleted and
     inserted again, and a row that stayed the same must not be drawn or paid anew. -#}
 {% macro mv_stage_source_changes(args) -%}
-  {{ return(adapter.dispatch('mv_stage_source_changes', 'dbt')(args)) }}
+  {%- set dispatch = adapter.dispatch -%}
+  {{ return(dispatch('mv_stage_source_changes', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_stage_source_changes(args) -%}

@@ -73,7 +73,7 @@ def _project(folder: Path, kind: str, package: bool) -> Path:
     (folder / "models" / "one.sql").write_text(
         "{{ config(materialized='nondeterministic_mv', unique_key='id') }} select 1 as id, rand() as draw"
     )
-    (folder / "dbt_project.yml").write_text("name: probe\nversion: '1'\nprofile: probe\n")
+    (folder / "dbt_project.yml").write_text("name: probe\nversion: '1.0.0'\nprofile: probe\n")
     host = "      host: localhost\n" if kind == "spark" else ""
     (folder / "profiles.yml").write_text(
         f"probe:\n  target: dev\n  outputs:\n    dev:\n      type: {kind}\n      method: session\n      schema: s\n{host}"
