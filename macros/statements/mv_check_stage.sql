@@ -15,6 +15,7 @@ select
   count_if(__mv_op = 'I') as inserted,
   count_if(__mv_op = 'U') as updated,
   count_if(__mv_op = 'D') as deleted,
+  count_if(__mv_op <> 'D') as remaining,
   count_if(__mv_n > 1 and not {{ null_key }}) as duplicate_keys,
   min(case when __mv_n > 1 and not {{ null_key }} then {{ key_text }} end) as duplicate_example,
   count_if({{ null_key }}) as null_keys,
@@ -22,7 +23,11 @@ select
   {%- if not args.get('into') %}{% for check in mv_checks() %},
   count_if(__mv_op <> 'D' and not coalesce({{ check['expression'] }}, false)) as {{ adapter.quote('violates ' ~ check['expression']) }}
   {%- endfor %}{% endif %}
-  {%- if args['count_target'] %},
+  {%- if args.get('bound') %},
+  max(case when __mv_op <> 'D' then {{ adapter.quote(args['keys'][0]) }} end) as highest_key,
+  min(case when __mv_op = 'I' then {{ adapter.quote(args['keys'][0]) }} end) as lowest_new_key
+  {%- endif %}
+  {%- if args.get('count_target') %},
   (select count(*) from {{ args['count_target'] }}) as target_rows
   {%- endif %}
 from {{ args['stage'] }}

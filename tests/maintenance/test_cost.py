@@ -12,7 +12,7 @@ pytestmark = pytest.mark.unit
 
 def changes(tables: int) -> Changes:
     moved = tuple(SourceChange(f"s{k}", 1, 2, rows=10, table_rows=100_000) for k in range(tables))
-    return Changes(moved, table_rows=500_000, target_rows=1_000)
+    return Changes(moved, source_rows={"s": 500_000}, target_rows=1_000)
 
 
 def test_few_changes_of_one_table_are_followed() -> None:

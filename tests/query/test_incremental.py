@@ -225,17 +225,13 @@ def at(sql: str, hour: int) -> str:
     return text.replace("+00:00'", "'")
 
 
-def literal(hour: int) -> str:
-    return f"TIMESTAMP'{(START + timedelta(hours=hour)).replace(tzinfo=None)}'"
-
-
 def check(name: str, before: dict[str, Bag], after: dict[str, Bag], hours: tuple[int, int]) -> None:
     sql, key = QUERIES[name]
     analysis, tree = understood(name)
     con = connection()
     tables = DuckTables(load(con, before, after))
-    low, high = sorted(hours)
-    move = Move(tree.windows, literal(low), literal(high)) if tree.windows and low != high else None
+    before_pins, now_pins = (Pins(START + timedelta(hours=hour)) for hour in hours)
+    move = Move(tree.windows, before_pins, now_pins) if tree.windows and hours[0] != hours[1] else None
     if move is None and not tables.changes_of & {table.name for table in analysis.tables}:
         return
     names = [c.name.lower() for c in analysis.columns]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.plan import Reason
@@ -41,18 +41,34 @@ class SourceChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """All sources that moved; `problems` say why what changed cannot be known. `table_rows`: rows of all sources,
+    """All sources that moved; `problems` say why what changed cannot be known. `source_rows`: rows of each source,
     `target_rows`: rows of the table."""
 
     sources: tuple[SourceChange, ...] = ()
     problems: tuple[Reason, ...] = ()
-    table_rows: int = 0
+    source_rows: Mapping[str, int] = field(default_factory=dict)
     target_rows: int = 0
+
+    @property
+    def table_rows(self) -> int:
+        """Rows of all sources."""
+        return sum(self.source_rows.values())
 
     @property
     def rows(self) -> int:
         """Estimated changed rows; a source about which nothing is known counts with all its rows, twice."""
         return sum(2 * s.table_rows if s.rows is None else s.rows for s in self.sources)
+
+
+@dataclass(frozen=True)
+class MovedWindows:
+    """The clock moved, and all windows stand on the source `name` (called `alias` in them): they hold `before` the move
+    under the one condition and `now` under the other. Neither has a clock function."""
+
+    name: str
+    alias: str
+    before: str
+    now: str
 
 
 def relation(name: str) -> str:
@@ -123,15 +139,46 @@ class SourceTexts:
     def _pinned_ref(self, ref: TableRef) -> str:
         return ref.text if ref.name.startswith("__mv_rel_") else self._now(ref.name, ref.text)
 
-    def on_changes(self, sql: str, came: bool) -> str:
-        """The text reading, instead of the one changed source, only its rows that came or went, as often as they did."""
-        (change,) = self.changes
+    def on_changes(self, sql: str, came: bool, moved: MovedWindows | None = None) -> str:
+        """The text reading, instead of the one source that matters, only its rows that came or went, as often as they
+        did; with `moved`, also those that the clock let in or out.
+
+        The two steps are (S₀, T₀) → (S₁, T₀) → (S₁, T₁), so that no row is counted in both: of the source's changes, the
+        rows valid at T₀; of the source as it is now, the rows valid at one of the two instants only.
+        """
+        if moved is None:
+            (change,) = self.changes
+            return self._on(sql, change.name, [self._changed_rows(change, came, "", "")])
+        rows = [self._moved_rows(moved, came)]
+        rows += [self._changed_rows(c, came, moved.alias, moved.before) for c in self.changes]
+        return self._on(sql, moved.name, rows)
+
+    def on_candidates(self, sql: str, moved: MovedWindows | None) -> str:
+        """The text reading only rows that the clock can have taken: those that left, and those that came too late."""
+        rows = [self._moved_rows(moved, False)] if moved else []
+        rows += [self._changed_rows(c, True, "", "") for c in self.changes]
+        return self._on(sql, moved.name if moved else self.changes[0].name, rows)
+
+    def _changed_rows(self, change: SourceChange, came: bool, alias: str, condition: str) -> str:
         test, times = (f"{COUNT} > 0", COUNT) if came else (f"{COUNT} < 0", f"-{COUNT}")
-        rows = (
-            f"(SELECT {self._listed(change.name)} FROM {self.changes_of(change.name)} "
-            f"LATERAL VIEW explode(array_repeat(0, CAST({times} AS INT))) AS `__mv_copy` WHERE {test})"
+        name = f" AS {quoted(alias)}" if alias else ""
+        return (
+            f"SELECT {self._listed(change.name)} FROM {self.changes_of(change.name)}{name} "
+            f"LATERAL VIEW explode(array_repeat(0, CAST({times} AS INT))) AS `__mv_copy` WHERE {test}"
+            + (f" AND ({condition})" if condition else "")
         )
-        return with_tables(sql, lambda ref: rows if ref.name.lower() == change.name.lower() else self._pinned_ref(ref))
+
+    def _moved_rows(self, moved: MovedWindows, came: bool) -> str:
+        there, gone = (moved.now, moved.before) if came else (moved.before, moved.now)
+        table = ".".join(quoted(part) for part in moved.name.split("."))
+        return (
+            f"SELECT {self._listed(moved.name)} FROM {self._now(moved.name, table)} AS {quoted(moved.alias)} "
+            f"WHERE ({there}) AND NOT ({gone})"
+        )
+
+    def _on(self, sql: str, name: str, rows: Sequence[str]) -> str:
+        text = f"({' UNION ALL '.join(rows)})"
+        return with_tables(sql, lambda ref: text if ref.name.lower() == name.lower() else self._pinned_ref(ref))
 
 
 def stage_args(number: int, change: SourceChange, source: SourceFacts) -> dict[str, object]:

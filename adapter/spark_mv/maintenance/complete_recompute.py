@@ -12,6 +12,7 @@ from dataclasses import replace
 from spark_mv.maintenance.columns import ColumnPlan, Role, StagedColumn, plan_columns
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
+from spark_mv.maintenance.incremental_steps import check_stage
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.rewritten import BOUNDS, VALID_FROM, VALID_TO, Rewritten
 from spark_mv.maintenance.versions import rewritten_at_versions
@@ -56,9 +57,9 @@ def steps(
         )
     )
     kept = bool(columns.kept) and facts.target.exists
-    steps.append(
-        Step("check_stage", {"stage": "stage", "keys": columns.keys, "count_target": "target" if kept else None})
-    )
+    record = facts.target.record
+    known = record.target_rows if record and facts.target.intact else None
+    steps.append(check_stage(columns, known if facts.target.exists else 0, count=kept))
     if rewritten.clock and rewritten.unclocked_sql and facts.target.exists:
         steps.append(
             Step(
@@ -74,9 +75,10 @@ def steps(
             )
         )
     if rewritten.next_change_sql or remembers:
-        steps.append(
-            Step("next_change", {"query": _next_remembered(rewritten) if remembers else rewritten.next_change_sql})
+        queries = (
+            (_next_remembered(rewritten), None) if remembers else (rewritten.next_change_sql, rewritten.near_change_sql)
         )
+        steps.append(Step("next_change", {"query": queries[0], "near": queries[1]}))
     steps += confirm
     if replaces:
         steps.append(Step("replace_table", {"relation": "target", "stage": "stage", "columns": staged}))
@@ -119,7 +121,7 @@ def _keep_draws(facts: RunFacts, rewritten: Rewritten, columns: ColumnPlan, stat
     publish = {"relation": "state", "stage": "state_stage", "columns": staged, "deletes": False}
     return [
         Step("stage_changes", stage),
-        Step("check_stage", {"stage": "state_stage", "keys": columns.keys, "count_target": None, "into": "state"}),
+        Step("check_stage", {"stage": "state_stage", "keys": columns.keys, "into": "state"}),
         Step("replace_table", publish) if replaces else Step("merge_into", publish, when="state_changed"),
     ]
 
@@ -161,7 +163,7 @@ def _remember(
     publish = {"relation": "state", "stage": "state_stage", "columns": staged}
     return [
         Step("stage_changes", stage),
-        Step("check_stage", {"stage": "state_stage", "keys": columns.keys, "count_target": None, "into": "state"}),
+        Step("check_stage", {"stage": "state_stage", "keys": columns.keys, "into": "state"}),
         Step("replace_table", publish) if replaces else Step("merge_into", publish, when="state_changed"),
     ]
 

@@ -78,6 +78,7 @@ def decide(
         partial=facts.partial,
         forgotten=tuple(request.id for request in target.forget),
         ask_again=target.ask_again,
+        key_bound=record.key_bound if record and target.intact else None,
     )
     if candidates[0].applies:
         return Plan(facts.model, "NO_OP", tuple(candidates), columns=columns.columns, record=record)
@@ -91,7 +92,9 @@ def decide(
         columns.columns,
         new_record,
     )
-    return choose(complete, candidates[0], propose(facts, config, rewritten, columns, candidates[0], gather), config)
+    proposals, changes = propose(facts, config, rewritten, columns, candidates[0], gather)
+    complete = replace(complete, record=replace(new_record, source_rows=changes.source_rows))
+    return choose(complete, candidates[0], proposals, config)
 
 
 def refuse(facts: RunFacts, analysis: Analysis) -> None:

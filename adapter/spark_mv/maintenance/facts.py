@@ -27,6 +27,7 @@ class SourceFacts:
     provider: str
     version: SourceVersion | None = None
     view_text: str | None = None
+    change_feed: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spark_mv.maintenance import append_only, group_aggregate, row_based, window_function
+from spark_mv.maintenance.changes import Changes
 from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts
@@ -29,25 +30,25 @@ def propose(
     columns: ColumnPlan,
     no_op: Candidate,
     gather: Gather | None,
-) -> list[Proposal]:
-    """A proposal per incremental strategy. `gather` looks the changes up and is only called when they can matter; it
-    raises NotIncremental, and so may every strategy."""
+) -> tuple[list[Proposal], Changes]:
+    """A proposal per incremental strategy, and what changed as far as it was looked up. `gather` looks and is only called
+    when it can matter; it raises NotIncremental, and so may every strategy."""
     blocked = _blocked(facts, config, rewritten, columns, no_op)
     if blocked or gather is None:
-        return [rejected(name, *blocked) for name in STRATEGIES]
+        return [rejected(name, *blocked) for name in STRATEGIES], Changes()
     try:
         known = gather(columns)
     except NotIncremental as error:
-        return [rejected(name, Reason(error.code, error.sentence)) for name in STRATEGIES]
+        return [rejected(name, Reason(error.code, error.sentence)) for name in STRATEGIES], Changes()
     if known.changes.problems:
-        return [rejected(name, *known.changes.problems) for name in STRATEGIES]
+        return [rejected(name, *known.changes.problems) for name in STRATEGIES], known.changes
     found = []
     for name, module in zip(STRATEGIES, _MODULES, strict=True):
         try:
             found.append(module.propose(known))
         except NotIncremental as error:
             found.append(rejected(name, Reason(error.code, error.sentence)))
-    return found
+    return found, known.changes
 
 
 def _blocked(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
-from spark_mv.maintenance.changes import Changes, SourceTexts, is_comparable
+from spark_mv.maintenance.changes import Changes, MovedWindows, SourceTexts, is_comparable
 from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.query.clock_move import pinned_condition
 from spark_mv.query.incremental import Move, QueryTree
 
 Evaluate = Callable[[str], "tuple[str, int, int]"]
@@ -43,13 +45,30 @@ class IncrementalFacts:
 
     @property
     def linear_source(self) -> str | None:
-        """The one source that changed, if the result is linear in it and the clock moved no row."""
+        """The one source whose rows came or went, by a change or by the clock, if the result is linear in it."""
         # on_source_delete: keep leaves rows in the table that no source row stands for, so what a changed row replaces
         # cannot be told from changed rows alone
-        if self.move is None and len(self.changes.sources) == 1 and self.config.on_source_delete == "delete":
-            name = self.changes.sources[0].name
-            return name if self.tree.linear(name) else None
-        return None
+        names = {s.name.lower(): s.name for s in self.changes.sources}
+        if self.move is not None:
+            if self.moved_windows is None:
+                return None
+            names[self.moved_windows.name.lower()] = self.moved_windows.name
+        if len(names) != 1 or self.config.on_source_delete != "delete":
+            return None
+        (name,) = names.values()
+        return name if self.tree.linear(name) else None
+
+    @cached_property
+    def moved_windows(self) -> MovedWindows | None:
+        """The windows before and after the move of the clock, if they all stand on one source."""
+        found = self.tree.leaf_windows(self.texts.columns) if self.move is not None else None
+        if found is None or self.move is None:
+            return None
+        before, now = (
+            " AND ".join(f"({pinned_condition(text, pins)})" for text in found.conditions)
+            for pins in (self.move.before, self.move.now)
+        )
+        return MovedWindows(found.name, found.alias, before, now)
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,19 @@ from spark_mv.maintenance.incremental_steps import finish, stage_affected, stage
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.query.incremental import NotIncremental, anchor_column
 from spark_mv.query.incremental_tree import quoted
+from spark_mv.query.pin import pin
 
 
 def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
-    """For a result that is linear in the one source that changed: Q(rows that came) − Q(rows that went)."""
-    texts, sql = known.texts, known.tree.sql
+    """For a result that is linear in the one source whose rows came or went: Q(rows that came) − Q(rows that went), the
+    former at the as-of instant, the latter at that of the last run."""
+    texts, sql, moved = known.texts, known.tree.sql, known.moved_windows
     columns = {key: anchor_column(k) for k, key in enumerate(known.columns.keys)}
     listed = ", ".join(f"{quoted(key)} AS {column}" for key, column in columns.items())
     sides = []
     for came in (True, False):
-        query = known.evaluate(texts.on_changes(sql, came))[0]
+        text = texts.on_changes(sql, came, moved)
+        query = known.evaluate(pin(text, known.move.before).sql if known.move and not came else text)[0]
         sides.append(f"SELECT {listed}, {'false' if came else 'true'} AS `__mv_pre` FROM (\n{query}\n)")
     anchors = ", ".join(columns.values())
     union = "\nUNION ALL\n".join(sides)
@@ -26,11 +29,11 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     steps = (
         *stage_sources(known),
         stage_affected(affected),
-        *stage_rows(known, texts.on_changes(sql, came=True), columns),
+        *stage_rows(known, texts.on_changes(sql, True, moved), columns),
         *finish(known),
     )
-    change = known.changes.sources[0]
-    why = Reason("CHANGED_ROWS", f"only {change.name} changed, and each of its rows gives rows of its own")
+    moves = "rows came or went in" if known.changes.sources else "the clock moved rows of"
+    why = Reason("CHANGED_ROWS", f"only {moves} {known.linear_source}, and each of its rows gives rows of its own")
     return Proposal(Candidate(strategy, True, (why,), cost.linear(known.changes)), steps, cost.complete(known.changes))
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spark_mv.maintenance.changes import relation, stage_args
+from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
+from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.plan import Step
+from spark_mv.maintenance.versions import at_versions
 
 FEW_KEYS = 10_000
 """Staged keys up to which they are written into the statement (REPLACE WHERE key IN …); measured with 8,000."""
@@ -44,17 +47,34 @@ def stage_rows(known: IncrementalFacts, query: str, anchors: Mapping[str, str] |
     }
     steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
     steps.append(Step("stage_changes", args))
-    kept = "target" if known.columns.kept else None
-    steps.append(Step("check_stage", {"stage": "stage", "keys": known.columns.keys, "count_target": kept}))
+    steps.append(check_stage(known.columns, known.changes.target_rows))
     keys = {name.lower() for name in known.columns.keys}
     if anchors is None:
-        steps.append(
-            Step("key_range", {"stage": "stage", "target": "target", "keys": known.columns.keys}, when="inserted")
-        )
+        if bounded(known.columns):
+            steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when="no_bound"))
         steps.append(Step("check_new", _new(known), when="unproven"))
     elif not {name.lower() for name in anchors} <= keys:
         steps.append(Step("check_new", _new(known), when="inserted"))
     return steps
+
+
+def bounded(columns: ColumnPlan) -> bool:
+    """Whether the highest key is worth knowing."""
+    types = {c.name.lower(): c.type for c in columns.columns}
+    return len(columns.keys) == 1 and has_bound(types.get(columns.keys[0].lower(), ""))
+
+
+def check_stage(columns: ColumnPlan, target_rows: int | None, count: bool = False) -> Step:
+    """`target_rows`: rows of the table before this run, where it is known; else they are counted with `count`."""
+    args = {
+        "stage": "stage",
+        "keys": columns.keys,
+        "bound": bounded(columns),
+        "keeps": bool(columns.kept),
+        "target_rows": target_rows,
+        "count_target": "target" if count and target_rows is None else None,
+    }
+    return Step("check_stage", args)
 
 
 def _new(known: IncrementalFacts) -> dict[str, object]:
@@ -73,7 +93,7 @@ def finish(known: IncrementalFacts) -> list[Step]:
                     "stage": "stage",
                     "keys": known.columns.keys,
                     # where no source changed, nothing but the clock takes rows: no need to ask the whole query
-                    "query": rewritten.unclocked_sql if known.changes.sources or _back(known) else None,
+                    "query": _unclocked(known, rewritten.unclocked_sql),
                     "is_relation": False,
                     "as_of": rewritten.as_of_literal,
                 },
@@ -81,7 +101,7 @@ def finish(known: IncrementalFacts) -> list[Step]:
             )
         )
     if rewritten.next_change_sql:
-        steps.append(Step("next_change", {"query": _next_change(known, rewritten.next_change_sql)}))
+        steps.append(Step("next_change", _next_change(known, rewritten.next_change_sql, rewritten.near_change_sql)))
     publish = {"relation": "target", "stage": "stage", "columns": known.columns.columns}
     return [
         *steps,
@@ -99,16 +119,23 @@ def _back(known: IncrementalFacts) -> bool:
     return record is None or known.facts.as_of < record.as_of
 
 
-def _next_change(known: IncrementalFacts, sql: str) -> str:
+def _unclocked(known: IncrementalFacts, sql: str) -> str | None:
+    if not known.changes.sources and not _back(known):
+        return None
+    return known.texts.on_candidates(sql, known.moved_windows) if known.linear_source is not None else sql
+
+
+def _next_change(known: IncrementalFacts, sql: str, near: str | None) -> dict[str, object]:
     """The next bound. Where only rows of one source came and went, those that came can only bring it forward (an
     instant that is too early costs one run that finds nothing)."""
     record = known.facts.target.record
-    if known.linear_source is None or record is None:
-        return sql
+    if known.linear_source is None or known.move is not None or record is None:
+        pinned = [at_versions(text, known.facts.sources) or text if text else None for text in (sql, near)]
+        return {"query": pinned[0], "near": pinned[1]}
     came = known.texts.on_changes(sql, came=True)
     if record.next_change_at is None:
-        return came
-    return f"SELECT least(TIMESTAMP'{record.next_change_at} UTC', (\n{came}\n))"
+        return {"query": came, "near": None}
+    return {"query": f"SELECT least(TIMESTAMP'{record.next_change_at} UTC', (\n{came}\n))", "near": None}
 
 
 __all__ = ["finish", "relation", "stage_affected", "stage_rows", "stage_sources"]

@@ -26,7 +26,9 @@ class RunRecord:
     of each kept column's own expression, `pins` the literals that stood for the clock, the user and the session.
     `next_change_at` is the first instant after `as_of` at which a row enters or leaves by its window alone (None: never);
     it means nothing when `clock_solved` is false. `base_version` is the target's version that the run started from.
-    `ask_again` names the newest request for new AI answers that the run has seen.
+    `ask_again` names the newest request for new AI answers that the run has seen. `source_rows` and `target_rows` are
+    what later runs estimate costs from; the table's count is exact while nobody else writes to it. No key of the table
+    is above `key_bound` (text of a whole number, decimal, date or string; None: not known).
     """
 
     query: str
@@ -45,6 +47,9 @@ class RunRecord:
     forgotten: tuple[str, ...] = ()
     ask_again: str = ""
     strategy: str = "COMPLETE_RECOMPUTE"
+    source_rows: Mapping[str, int] = field(default_factory=dict)
+    target_rows: int | None = None
+    key_bound: str | None = None
 
     def to_json(self) -> str:
         """One line of JSON, for a commit's metadata."""

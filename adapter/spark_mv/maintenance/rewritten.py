@@ -17,7 +17,8 @@ BOUNDS = (Column(VALID_FROM, "timestamp"), Column(VALID_TO, "timestamp"))
 class Rewritten:
     """`sql` gives exactly `columns`. `unclocked_sql`, where the clock predicates can be pulled up, gives the rows
     whatever the clock says, with their bounds as two more columns (TIMESTAMP, NULL = unbounded); where not,
-    `unclocked_reason` says why. `next_change_sql` gives the next instant at which a row enters or leaves.
+    `unclocked_reason` says why. `next_change_sql` gives the next instant at which a row enters or leaves; `near_change_sql`
+    looks among the rows that do within a day, and gives NULL if there is none.
     `as_of_literal` is the as-of instant as a TIMESTAMP literal. `draw_sql` gives the key and the draws of every
     candidate row of a random filter (`draw_columns`: keys first); `sql` then reads the draws from the state table."""
 
@@ -32,6 +33,7 @@ class Rewritten:
     unclocked_sql: str | None = None
     unclocked_reason: str = ""
     next_change_sql: str | None = None
+    near_change_sql: str | None = None
     draw_sql: str | None = None
     draw_columns: tuple[Column, ...] = ()
     draw_fingerprints: Mapping[str, str] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from spark_mv.query.clock import solve_or_reason
 from spark_mv.query.clock_bounds import Bounds, both
+from spark_mv.query.clock_move import Between, bound_between
 from spark_mv.query.clock_pull import NO_BOUND, VALID_FROM, VALID_TO, NotPullable, guard_edit, unclocked
 from spark_mv.query.clock_scope_types import Schemas, block_types, schema_columns
 from spark_mv.query.pin import clock_spans
@@ -28,8 +29,9 @@ class ClockSplit:
     instants at once, with the columns __mv_valid_from and __mv_valid_to (TIMESTAMP, NULL = unbounded) appended; rows
     of it with valid_from <= T < valid_to are the query's rows at T. `reason` says why not, or '' if pullable.
     `bound_queries`: for each scope with solved conjuncts, a query of valid_from and valid_to over its candidate rows;
-    other clock functions in them still have to be pinned to T. `bounds_complete`: together they cover every instant at
-    which a row enters or leaves.
+    other clock functions in them still have to be pinned to T. `near_queries`: the same over the rows whose predicates
+    change their truth between two instants, where these were given. `bounds_complete`: together they cover every instant
+    at which a row enters or leaves.
     """
 
     predicates: tuple[PredicateVerdict, ...] = ()
@@ -39,6 +41,7 @@ class ClockSplit:
     reason: str = ""
     unclocked_sql: str | None = None
     bound_queries: tuple[str, ...] = ()
+    near_queries: tuple[str, ...] = ()
     bounds_complete: bool = True
 
 
@@ -50,7 +53,9 @@ class _Conjunct:
     solution: Bounds | str
 
 
-def split_clock(sql: str, schemas: Schemas | None = None, time_zone: str | None = None) -> ClockSplit:
+def split_clock(
+    sql: str, schemas: Schemas | None = None, time_zone: str | None = None, near: Between | None = None
+) -> ClockSplit:
     """Split a query. `schemas`: table as written → column → Spark type. `time_zone`: the session's; without it, what
     depends on local dates stays unsolved. Raises SourceTextError for text whose structure is not understood."""
     uses = clock_spans(sql, schema_columns(schemas) if schemas else None)
@@ -70,11 +75,13 @@ def split_clock(sql: str, schemas: Schemas | None = None, time_zone: str | None 
                 covered.update(own if isinstance(conjuncts[-1].solution, Bounds) else ())
     conjuncts.sort(key=lambda c: c.span.start)
     solved = [c for c in conjuncts if isinstance(c.solution, Bounds)]
+    scopes = sorted({c.block for c in solved})
     split = ClockSplit(
         predicates=tuple(_verdict(sql, c, blocks[c.block]) for c in conjuncts),
         all_solved=len(solved) == len(conjuncts),
         clock_elsewhere=any(use not in covered for use in uses),
-        bound_queries=tuple(_bound_query(sql, i, blocks, conjuncts) for i in sorted({c.block for c in solved})),
+        bound_queries=tuple(_bound_query(sql, i, blocks, conjuncts) for i in scopes),
+        near_queries=tuple(_bound_query(sql, i, blocks, conjuncts, near) for i in scopes) if near else (),
         bounds_complete=len(covered) == len(uses),
     )
     obstacle = _obstacle(split, conjuncts)
@@ -154,7 +161,9 @@ def _verdict(sql: str, conjunct: _Conjunct, block: Block) -> PredicateVerdict:
     )
 
 
-def _bound_query(sql: str, index: int, blocks: tuple[Block, ...], conjuncts: list[_Conjunct]) -> str:
+def _bound_query(
+    sql: str, index: int, blocks: tuple[Block, ...], conjuncts: list[_Conjunct], near: Between | None = None
+) -> str:
     """Stand-alone: the CTEs before the block, its FROM, its other conjuncts."""
     block = blocks[index]
     own = [c for c in conjuncts if c.block == index]
@@ -163,6 +172,13 @@ def _bound_query(sql: str, index: int, blocks: tuple[Block, ...], conjuncts: lis
         if isinstance(conjunct.solution, Bounds):
             bounds = both(bounds, conjunct.solution)
     edits = [guard_edit(c.span, c.solution if isinstance(c.solution, Bounds) else None) for c in own]
+    if near is not None:
+        differ = [
+            bound_between(c.span.of(sql), c.solution.valid_from, c.solution.valid_to, near)
+            for c in own
+            if isinstance(c.solution, Bounds)
+        ]
+        edits[0] = replace(edits[0], replacement=f"({edits[0].replacement} AND ({' OR '.join(differ)}))")
     end = _where_end(block)
     text = apply_edits(sql[:end], edits)[block.select.end + _growth(edits, block.select.end) :]
     head = f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
@@ -194,12 +210,30 @@ def next_change_sql(split: ClockSplit, as_of_literal: str) -> str | None:
     """
     if not split.bound_queries or not split.bounds_complete:
         return None
-    windows = " UNION ALL ".join(f"SELECT valid_from, valid_to FROM ({query})" for query in split.bound_queries)
+    return _first_bound(split.bound_queries, as_of_literal)
+
+
+def near_change_sql(split: ClockSplit, as_of_literal: str) -> str | None:
+    """The same over `near_queries`: NULL when no row enters or leaves between their two instants."""
+    if not split.near_queries or not split.bounds_complete:
+        return None
+    return _first_bound(split.near_queries, as_of_literal)
+
+
+def _first_bound(queries: tuple[str, ...], now: str) -> str:
+    windows = " UNION ALL ".join(f"SELECT valid_from, valid_to FROM ({query})" for query in queries)
     return (
-        "SELECT min(bound) AS next_change FROM (SELECT explode(array(valid_from, valid_to)) AS bound FROM ("
-        f"{windows}) WHERE valid_from IS NULL OR valid_to IS NULL OR valid_from < valid_to) "
-        f"WHERE bound > {as_of_literal}"
+        f"SELECT min(least(CASE WHEN valid_from > {now} THEN valid_from END, CASE WHEN valid_to > {now} THEN valid_to END)) "
+        f"AS next_change FROM ({windows}) WHERE valid_from IS NULL OR valid_to IS NULL OR valid_from < valid_to"
     )
 
 
-__all__ = ["VALID_FROM", "VALID_TO", "ClockSplit", "SourceTextError", "next_change_sql", "split_clock"]
+__all__ = [
+    "VALID_FROM",
+    "VALID_TO",
+    "ClockSplit",
+    "SourceTextError",
+    "near_change_sql",
+    "next_change_sql",
+    "split_clock",
+]

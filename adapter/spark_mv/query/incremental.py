@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from spark_mv.query.clock_move import is_comparison
 from spark_mv.query.clock_split import ClockSplit
 from spark_mv.query.incremental_affected import Affected, Move, Tables, Window
-from spark_mv.query.incremental_names import output
+from spark_mv.query.incremental_names import Columns, Scope, output
 from spark_mv.query.incremental_text import is_linear, restricted, with_tables
 from spark_mv.query.incremental_tree import (
+    Leaf,
     Node,
     NotIncremental,
     SelectNode,
@@ -21,7 +23,7 @@ from spark_mv.query.incremental_tree import (
 from spark_mv.query.source_text import Span, line_and_column
 from spark_mv.query.verdict import Analysis, Level
 
-__all__ = ["AffectedQuery", "Move", "NotIncremental", "QueryTree", "Window", "read_tree"]
+__all__ = ["AffectedQuery", "LeafWindows", "Move", "NotIncremental", "QueryTree", "Window", "read_tree"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,16 @@ class AffectedQuery:
     def columns(self) -> dict[str, str]:
         """Output column → column of the affected table."""
         return {anchor: anchor_column(k) for k, anchor in enumerate(self.anchors)}
+
+
+@dataclass(frozen=True)
+class LeafWindows:
+    """The windows of a query that all stand on columns of one table: `conditions` are their texts, in which the table
+    is called `alias`."""
+
+    name: str
+    alias: str
+    conditions: tuple[str, ...]
 
 
 def anchor_column(number: int) -> str:
@@ -67,6 +79,23 @@ class QueryTree:
     def linear(self, name: str) -> bool:
         """Whether the result is linear in the table, which the query reads once."""
         return self.occurrences(name) == 1 and is_linear(self.node, name)
+
+    def leaf_windows(self, tables: Columns) -> LeafWindows | None:
+        """The one table that all windows stand on, if they are comparisons in the WHERE of the SELECT that reads it."""
+        found: list[LeafWindows] = []
+        for node in selects(self.node):
+            pieces = [piece for piece in node.where if piece.start in self.windows]
+            if not pieces:
+                continue
+            if len(pieces) != len(self.windows) or node.laterals or not all(is_comparison(p.text) for p in pieces):
+                return None
+            scope = Scope.of(node, tables)
+            used = [scope.references(piece.node) for piece in pieces]
+            aliases = {alias for places, _ in used for alias, _ in places}
+            for source in node.sources:
+                if aliases == {source.alias.lower()} and isinstance(source.item, Leaf) and all(ok for _, ok in used):
+                    found.append(LeafWindows(source.item.name, source.alias, tuple(p.text for p in pieces)))
+        return found[0] if len(found) == 1 else None
 
     def affected(
         self, tables: Tables, unique_key: Sequence[str], comparable: Collection[str], move: Move | None = None

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from spark_mv.query.clock_move import Between, truth_differs
 from spark_mv.query.incremental_names import Columns, Scope, expand, output
 from spark_mv.query.incremental_tree import (
     Leaf,
@@ -35,6 +36,7 @@ from spark_mv.query.incremental_tree import (
     selects,
     subquery_texts,
 )
+from spark_mv.query.pin import Pins
 
 Focus = Leaf | SelectNode
 
@@ -61,11 +63,15 @@ class Window:
 
 @dataclass(frozen=True)
 class Move:
-    """The clock moved between two instants (TIMESTAMP literals). `windows`: offset of a conjunct → its bounds."""
+    """The clock moved from `before` to `now`. `windows`: offset of a conjunct → its bounds."""
 
     windows: Mapping[int, Window]
-    low: str = ""
-    high: str = ""
+    before: Pins
+    now: Pins
+
+    @property
+    def between(self) -> Between:
+        return Between.of(self.now, self.before.as_of)
 
 
 @dataclass
@@ -322,9 +328,8 @@ class Affected:
         crossed = []
         for piece in pieces:
             window = self.move.windows.get(piece.start)
-            for bound in (window.valid_from, window.valid_to) if window else ():
-                if bound is not None:
-                    crossed.append(f"(({bound}) > {self.move.low} AND ({bound}) <= {self.move.high})")
+            if window is not None:
+                crossed.append(truth_differs(piece.text, window.valid_from, window.valid_to, self.move.between))
         return [f"({' OR '.join(crossed)})"] if crossed else ["false"]
 
     # --- the select list

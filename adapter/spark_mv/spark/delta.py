@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from spark_mv.maintenance.record import RunRecord, SourceVersion, read_record
-
-Rows = Sequence[Mapping[str, Any]]
-Query = Callable[[str], Rows]
+from spark_mv.spark.commits import Query, Rows, commit_time, commits
 
 KEEPS_ROWS = frozenset(
     {
@@ -36,7 +32,8 @@ KEEPS_ROWS = frozenset(
 """Operations of Delta's history that leave the rows of a table as they are."""
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-FEW = 20
+FEW = (3, 20)
+"""Commits to look at first, and next if there is no record among them."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +52,22 @@ class History:
 
 def latest_version(query: Query, table: str) -> SourceVersion | None:
     """The newest version of a Delta table, or None when its history is empty."""
-    rows = query(f"describe history {table} limit 1")
-    return SourceVersion(int(rows[0]["version"]), str(rows[0]["timestamp"])) if rows else None
+    rows = commits(query, table, 1)
+    return SourceVersion(int(rows[0]["version"]), commit_time(rows[0])) if rows else None
 
 
 def read_history(query: Query, table: str) -> History | None:
     """The target's history. Looks at the newest commits first and at all of them only if none carries a record."""
-    rows = query(f"describe history {table} limit {FEW}")
-    if not rows:
-        return None
-    history = _history(rows)
-    if history.record is None and len(rows) == FEW:
-        history = _history(query(f"describe history {table}"))
-    return history
+    for few in FEW:
+        rows = commits(query, table, few)
+        if not rows:
+            return None
+        history = _history(rows)
+        base = history.record.base_version if history.record else None
+        reached = base is None or int(rows[-1]["version"]) <= base + 1
+        if (history.record is not None and reached) or len(rows) < few:
+            return history
+    return history if history.record is not None and reached else _history(query(f"describe history {table}"))
 
 
 def _history(rows: Rows) -> History:
@@ -84,6 +84,9 @@ def _history(rows: Rows) -> History:
         if row["operation"] not in KEEPS_ROWS:
             foreign = str(row["operation"])
     return History(int(rows[0]["version"]), None, foreign)
+
+
+__all__ = ["History", "Query", "Rows", "latest_version", "quoted", "read_history"]
 
 
 def quoted(table: str) -> str:

@@ -12,6 +12,7 @@ from spark_mv.spark.describe import Description, read_description
 
 ASK_AGAIN_PROPERTY = "spark_mv.ask_again"
 """Table property with which recompute_ai asks the next run for new AI answers."""
+FEED_PROPERTY = "delta.enableChangeDataFeed"
 OWNER_PROPERTY = "spark_mv.model"
 """Table property that marks a table as made by this materialization."""
 
@@ -49,7 +50,7 @@ def describe(query: Query, table: str) -> Description | None:
 
 
 def source_facts(query: Query, tables: Iterable[str], found: Mapping[str, SourceFacts]) -> dict[str, SourceFacts]:
-    """Facts about the tables that are not in `found` yet. Two statements for a Delta table, one for others.
+    """Facts about the tables that are not in `found` yet. One statement each, and a look at the log of a Delta table.
 
     A table that does not exist is left out: Spark's own message about the query names it best.
     """
@@ -67,6 +68,7 @@ def source_facts(query: Query, tables: Iterable[str], found: Mapping[str, Source
             provider="view" if description.is_view else description.provider,
             version=version,
             view_text=description.view_text,
+            change_feed=description.properties.get(FEED_PROPERTY, "").lower() == "true",
         )
     return facts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.changes import filled
@@ -54,8 +55,8 @@ class Gatherer:
         move = None
         record = self.facts.target.record
         if moves and crossed(self.facts) and tree.windows and record is not None:
-            low, high = sorted((record.as_of, self.facts.as_of))
-            move = Move(tree.windows, f"TIMESTAMP'{low} UTC'", f"TIMESTAMP'{high} UTC'")
+            before = datetime.fromisoformat(record.as_of).replace(tzinfo=timezone.utc)
+            move = Move(tree.windows, replace(self.pins, as_of=before), self.pins)
         return IncrementalFacts(
             facts=self.facts,
             config=self.config,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from spark_mv.maintenance.changes import Changes, SourceChange
@@ -10,9 +11,10 @@ from spark_mv.maintenance.facts import RunFacts, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.versions import MOVED
-from spark_mv.spark.delta import KEEPS_ROWS, Query, quoted
+from spark_mv.spark.commits import Query, Rows, commit_time, commits
+from spark_mv.spark.delta import KEEPS_ROWS, quoted
+from spark_mv.spark.facts import FEED_PROPERTY
 
-FEED_PROPERTY = "delta.enableChangeDataFeed"
 SCHEMA_CHANGES = frozenset({"RENAME COLUMN", "DROP COLUMNS", "REPLACE COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS"})
 """Operations after which Delta refuses the feed, or an older version has other columns."""
 NEW_TABLE = ("CREATE", "REPLACE", "RESTORE", "CLONE")
@@ -24,29 +26,42 @@ _COUNTS: Mapping[str, Mapping[str, int]] = {
 
 
 def read_changes(query: Query, facts: RunFacts, target: str) -> Changes:
-    """The sources that moved since the target's last record, with estimates. The record must exist."""
+    """The sources that moved since the target's last record, with estimates. The record must exist. Rows are counted
+    where the record does not know them, and else follow from what the commits since then say."""
     record = facts.target.record
     assert record is not None
-    moved, problems, rows = [], [], 0
+    moved, problems, rows = [], [], {}
     for source in facts.sources:
         if source.view_text is not None or source.version is None:
             continue
         before = record.sources.get(source.name)
-        count = _count(query, quoted(source.name))
-        rows += count
+        known = record.source_rows.get(source.name)
         if before is None or before == source.version:
+            rows[source.name] = _count(query, quoted(source.name)) if known is None else known
             continue
-        found = _source_change(query, source, before, source.version, count)
+        found = _since(query, source, before, source.version)
         if isinstance(found, Reason):
             problems.append(found)
-        elif found is not None:
-            moved.append(found)
-    return Changes(tuple(moved), tuple(problems), rows, _count(query, target))
+            continue
+        nets = [_net(row) for row in found.writes]
+        if known is None or None in nets:
+            rows[source.name] = _count(query, quoted(source.name))
+        else:
+            rows[source.name] = max(known + sum(n for n in nets if n is not None), 0)
+        moved.append(_change(source, before, source.version, found, rows[source.name]))
+    of_target = _count(query, target) if record.target_rows is None else record.target_rows
+    return Changes(tuple(moved), tuple(problems), rows, of_target)
 
 
-def _source_change(
-    query: Query, source: SourceFacts, before: SourceVersion, now: SourceVersion, count: int
-) -> SourceChange | Reason | None:
+@dataclass(frozen=True)
+class _Since:
+    """The commits that wrote rows; whether the change feed tells all that they did."""
+
+    writes: Rows
+    feed: bool
+
+
+def _since(query: Query, source: SourceFacts, before: SourceVersion, now: SourceVersion) -> _Since | Reason:
     name = source.name
     if before.version == MOVED:
         return Reason("SOURCE_MOVED", f"{name} was written to while the last run read it through a view")
@@ -54,15 +69,15 @@ def _source_change(
         return Reason(
             "SOURCE_RECREATED", f"{name} is at version {now.version} and was at {before.version}: it was made anew"
         )
-    history = query(f"describe history {quoted(name)} limit {now.version - before.version + 5}")
+    history = commits(query, quoted(name), now.version - before.version + 5)
     base = next((row for row in history if int(row["version"]) == before.version), None)
     if base is None:
         return Reason("HISTORY_GONE", f"the history of {name} does not reach back to version {before.version}")
-    if str(base["timestamp"]) != before.timestamp:
+    if commit_time(base) != before.timestamp:
         return Reason("SOURCE_RECREATED", f"version {before.version} of {name} is another one than the last run read")
-    commits = [row for row in history if before.version < int(row["version"]) <= now.version]
-    writes = [row for row in commits if row["operation"] not in KEEPS_ROWS]
-    changed = [str(row["operation"]) for row in commits if row["operation"] in SCHEMA_CHANGES]
+    since = [row for row in history if before.version < int(row["version"]) <= now.version]
+    writes = [row for row in since if row["operation"] not in KEEPS_ROWS]
+    changed = [str(row["operation"]) for row in since if row["operation"] in SCHEMA_CHANGES]
     if changed:
         return Reason("SOURCE_SCHEMA_CHANGED", f"the columns of {name} changed ({', '.join(dict.fromkeys(changed))})")
     made_anew = any(word in str(row["operation"]) for row in writes for word in NEW_TABLE)
@@ -70,16 +85,19 @@ def _source_change(
     switched = any(
         row["operation"] in ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES")
         and FEED_PROPERTY in str(row["operationParameters"])
-        for row in commits
+        for row in since
     )
-    feed = not made_anew and not switched and _has_feed(query, quoted(name))
-    rows = [_rows(row, count) for row in writes]
+    return _Since(writes, source.change_feed and not made_anew and not switched)
+
+
+def _change(source: SourceFacts, before: SourceVersion, now: SourceVersion, since: _Since, count: int) -> SourceChange:
+    rows = [_rows(row, count) for row in since.writes]
     return SourceChange(
-        name=name,
+        name=source.name,
         low=before.version,
         high=now.version,
-        how="feed" if feed else "snapshots",
-        append_only=bool(writes) and all(_appends(row) for row in writes),
+        how="feed" if since.feed else "snapshots",
+        append_only=bool(since.writes) and all(_appends(row) for row in since.writes),
         rows=None if None in rows else sum(row for row in rows if row is not None),
         table_rows=count,
     )
@@ -112,9 +130,19 @@ def _rows(row: Mapping[str, Any], count: int) -> int | None:
     return written if _appends(row) else written + count
 
 
-def _has_feed(query: Query, table: str) -> bool:
-    rows = query(f"show tblproperties {table}")
-    return any(r["key"] == FEED_PROPERTY and str(r["value"]).lower() == "true" for r in rows)
+def _net(row: Mapping[str, Any]) -> int | None:
+    """By how many rows one commit made the table longer; None where its figures do not say."""
+    metrics, operation = row["operationMetrics"] or {}, str(row["operation"])
+    try:
+        if operation == "UPDATE":
+            return 0
+        if operation == "DELETE":
+            return -int(metrics["numDeletedRows"])
+        if operation == "MERGE":
+            return int(metrics["numTargetRowsInserted"]) - int(metrics["numTargetRowsDeleted"])
+        return int(metrics["numOutputRows"]) if _appends(row) else None
+    except (KeyError, ValueError):
+        return None
 
 
 def _count(query: Query, table: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from spark_mv.query import analyze
 from spark_mv.query.inline_views import View, inline_views
 from spark_mv.query.verdict import Analysis, Level
 from spark_mv.spark.as_of import as_of_instant, utc_text
+from spark_mv.spark.commits import Ask, Query
 from spark_mv.spark.facts import query_columns, session_facts, source_facts, target_facts
 from spark_mv.spark.incremental import Gatherer, fill_ai_plan
 from spark_mv.spark.mv_rewrite import rewrite, run_pins
@@ -135,7 +136,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
 
 def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Prepared:
     """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood)."""
-    query: Callable[[str], list[dict[str, Any]]] = adapter.query
+    query = Ask(adapter.query, adapter.mv_spark())
     config = read_config(invocation.name, invocation.config)
     functions = {
         **profile.get("functions", {}),
@@ -261,7 +262,7 @@ def _volatile_views(sources: Mapping[str, SourceFacts], functions: Mapping[str, 
 
 
 def _analyze(
-    query: Callable[[str], list[dict[str, Any]]],
+    query: Query,
     invocation: Invocation,
     config: ModelConfig,
     functions: Mapping[str, Mapping[str, Any]],

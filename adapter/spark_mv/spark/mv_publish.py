@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from spark_mv.maintenance.record import RunRecord, read_record
-from spark_mv.spark.delta import Query
+from spark_mv.spark.commits import Query, commits
 
 PREDICATE = "__mv_predicate__"
 """Stands for the predicate in the rendered statement, so that thousands of keys do not pass through Jinja."""
@@ -41,8 +41,9 @@ def published_by(query: Query, table: str, record: RunRecord) -> bool:
     """Whether one of the newest commits carries this run's record. Delta skips, without a word, a write whose turn
     another run has taken."""
     base = record.base_version if record.base_version is not None else -1
-    for row in query(f"describe history {table} limit 10"):
-        found = read_record(row["userMetadata"])
-        if int(row["version"]) > base and found is not None and found.to_json() == record.to_json():
-            return True
+    for few in (1, 10):
+        for row in commits(query, table, few):
+            found = read_record(row["userMetadata"])
+            if int(row["version"]) > base and found is not None and found.to_json() == record.to_json():
+                return True
     return False

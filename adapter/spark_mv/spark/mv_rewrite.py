@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.facts import Column
@@ -21,6 +21,10 @@ from spark_mv.spark.facts import SessionFacts
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls import AiPlan
     from spark_mv.query.clock_split import ClockSplit
+
+
+NEAR = timedelta(days=1)
+"""How far to look ahead for the next row that enters or leaves, before all rows are looked at."""
 
 
 @dataclass(frozen=True)
@@ -127,15 +131,17 @@ def _unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
 def _with_window(
     rewritten: Rewritten, sql: str, pins: Pins, schemas: Mapping[str, Mapping[str, str]], ai: AiContext | None
 ) -> Rewritten:
-    from spark_mv.query.clock_split import next_change_sql, split_clock
+    from spark_mv.query.clock_move import Between
+    from spark_mv.query.clock_split import near_change_sql, next_change_sql, split_clock
 
-    split: ClockSplit = split_clock(sql, schemas, pins.time_zone)
+    split: ClockSplit = split_clock(sql, schemas, pins.time_zone, Between.of(pins, pins.as_of + NEAR))
     if not split.predicates:
         return replace(rewritten, clock_elsewhere=split.clock_elsewhere)
     unclocked = None
     if split.pullable and split.unclocked_sql:
         unclocked, _, _ = _with_answers(pin(split.unclocked_sql, pins).sql, schemas, ai)
     next_change = next_change_sql(split, rewritten.as_of_literal)
+    near_change = near_change_sql(split, rewritten.as_of_literal)
     return replace(
         rewritten,
         clock=True,
@@ -144,6 +150,7 @@ def _with_window(
         unclocked_sql=unclocked,
         unclocked_reason=split.reason,
         next_change_sql=pin(next_change, pins).sql if next_change else None,
+        near_change_sql=pin(near_change, pins).sql if near_change else None,
     )
 
 

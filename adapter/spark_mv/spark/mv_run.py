@@ -14,10 +14,12 @@ from typing import Any, Protocol
 from spark_mv.maintenance.changes import filled
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.errors import RunFailed
+from spark_mv.maintenance.key_bound import bound_text, higher, is_above
 from spark_mv.maintenance.plan import Plan, Step
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.versions import MOVED
 from spark_mv.spark.as_of import utc_text
+from spark_mv.spark.commits import Ask
 from spark_mv.spark.delta import USER_METADATA, latest_version, quoted
 from spark_mv.spark.mv_publish import PREDICATE, in_list, published_by
 from spark_mv.spark.mv_response import VERBS, MvResponse, message
@@ -32,6 +34,7 @@ class Session(Protocol):
 
     def query(self, sql: str) -> list[dict[str, Any]]: ...
     def warn(self, text: str) -> None: ...
+    def mv_spark(self) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,9 @@ class MvRun:
     broken: str = ""
     moved: set[str] = field(default_factory=set)  # sources written to while this run read them
     predicate: str = ""
+    bound: str | None = None  # no key of the table was above it before this run
+    highest: Any = None  # the highest and the lowest new of the staged keys
+    lowest_new: Any = None
 
     @property
     def replaced(self) -> bool:
@@ -180,19 +186,30 @@ class MvRun:
         if step.args.get("into") == "state":
             self.counts["state_changed"] = int(row["inserted"] + row["updated"])
             return
-        for name in ("inserted", "updated", "deleted"):
+        for name in ("inserted", "updated", "deleted", "remaining"):
             self.counts[name] = int(row[name])
         self.counts["changed"] = sum(self.counts[name] for name in ("inserted", "updated", "deleted"))
         self.counts["unchanged"] = int(self.counts["changed"] == 0)
         self.counts["only_new"] = int(self.counts["changed"] == self.counts["inserted"] > 0)
         self.counts["rewritten"] = int(self.counts["changed"] > self.counts["inserted"])
         self.counts["many_keys"] = self.counts["rewritten"]
-        if row.get("target_rows") is not None:
-            self.counts["kept"] = int(row["target_rows"]) - self.counts["deleted"]
+        before = row.get("target_rows", step.args["target_rows"])
+        if before is not None:
+            self.counts["target_rows"] = int(before) + self.counts["inserted"] - self.counts["deleted"]
+            if step.args["keeps"] and self.plan.record and self.plan.record.base_version is not None:
+                self.counts["kept"] = int(before) - self.counts["deleted"]
+        self.highest, self.lowest_new = row.get("highest_key"), row.get("lowest_new_key")
+        self.bound = self.plan.record.key_bound if self.plan.record else None
+        self.counts["no_bound"] = int(self.lowest_new is not None and self.bound is None)
+        self._prove_new()
 
     def _do_key_range(self, step: StepView, sql: str | None) -> None:
-        above = len(step.args["keys"]) == 1 and self._statement(sql or "")[0]["above"] is True
-        self.counts["unproven"] = int(not above)
+        self.bound = bound_text(self._statement(sql or "")[0]["highest"])
+        self._prove_new()
+
+    def _prove_new(self) -> None:
+        proven = self.lowest_new is not None and self.bound is not None and is_above(self.lowest_new, self.bound)
+        self.counts["unproven"] = int(self.counts["inserted"] > 0 and not proven)
 
     def _do_check_new(self, step: StepView, sql: str | None) -> None:
         row = self._statement(sql or "")[0]
@@ -222,14 +239,17 @@ class MvRun:
         self.counts["evicted"] = int(self._statement(sql or "")[0]["evicted"])
 
     def _do_next_change(self, step: StepView, sql: str | None) -> None:
-        # as a number: rows carry timestamps in the local time of this process, whatever the session's zone is
-        micros = self._statement(f"select unix_micros((\n{sql}\n)) as next_change")[0]["next_change"]
+        micros = None
+        for query in (step.args.get("near"), sql):
+            if query and micros is None:
+                # as a number: rows carry timestamps in the local time of this process, whatever the session's zone is
+                micros = self._statement(f"select unix_micros((\n{query}\n)) as next_change")[0]["next_change"]
         instant = None if micros is None else datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=micros)
         self.next_change_at = utc_text(instant) if instant else None
 
     def _do_confirm_sources(self, step: StepView, sql: str | None) -> None:
         for name, version in step.args["versions"].items():
-            latest = latest_version(self._statement, quoted(name))
+            latest = latest_version(self._ask, quoted(name))
             if latest is None or latest.version != version:
                 self.moved.add(name)
 
@@ -244,12 +264,14 @@ class MvRun:
             sources={n: SourceVersion(MOVED, "") if n in self.moved else v for n, v in sources.items()},
             next_change_at=self.next_change_at,
             ai_pending=sum(self.ai.get(name, 0) for name in ("errors", "blocked", "left_for_later")),
+            target_rows=self.counts.get("remaining" if step.kind == "replace_table" else "target_rows"),
+            key_bound=self._key_bound(step),
         )
         with self._tagged({USER_METADATA: record.to_json(), **self._turn(base)}):
             rows = self._statement(sql)
         published = bool(rows)
         if step.kind in ("append", "replace_where"):
-            published = published_by(self._statement, step.args["relation"], record)
+            published = published_by(self._ask, step.args["relation"], record)
         elif step.kind != "merge_into":
             published = base is None or self._newer_than(base, step.args["relation"])
         if not published:
@@ -261,13 +283,18 @@ class MvRun:
         if step.kind == "replace_table" and base is None:
             self.verb = "CREATE"
 
+    def _key_bound(self, step: StepView) -> str | None:
+        if step.kind == "replace_table":
+            return bound_text(self.highest)
+        return None if self.bound is None else higher(self.highest, self.bound)
+
     def _turn(self, base: int | None) -> dict[str, str]:
         """Delta skips a write whose (application, version) is not above the last one: of two runs that started from the
         same version of the table, only the first can publish."""
         return {} if base is None else {TXN_APP: self.app_id, TXN_VERSION: str(base + 1)}
 
     def _newer_than(self, base: int, relation: str) -> bool:
-        latest = latest_version(self._statement, relation)
+        latest = latest_version(self._ask, relation)
         return latest is not None and latest.version > base
 
     @contextmanager
@@ -282,6 +309,10 @@ class MvRun:
                 self.session.query(f"reset `{key}`")
 
     # --- plumbing
+
+    @property
+    def _ask(self) -> Ask:
+        return Ask(self._statement, self.session.mv_spark())
 
     def _statement(self, sql: str) -> list[dict[str, Any]]:
         self.statements += 1
