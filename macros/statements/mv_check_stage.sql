@@ -24,7 +24,8 @@ select
   count_if(__mv_op <> 'D' and not coalesce({{ check['expression'] }}, false)) as {{ adapter.quote('violates ' ~ check['expression']) }}
   {%- endfor %}{% endif %}
   {%- if args.get('bound') %},
-  max(case when __mv_op <> 'D' then {{ adapter.quote(args['keys'][0]) }} end) as highest_key,
+  min({{ adapter.quote(args['keys'][0]) }}) as lowest_key,
+  max({{ adapter.quote(args['keys'][0]) }}) as highest_key,
   min(case when __mv_op = 'I' then {{ adapter.quote(args['keys'][0]) }} end) as lowest_new_key
   {%- endif %}
   {%- if args.get('count_target') %},

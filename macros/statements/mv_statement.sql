@@ -12,6 +12,7 @@
   {%- elif step.kind == 'forget_expired' -%}{{ return(mv.mv_forget_expired(step.args)) }}
   {%- elif step.kind == 'stage_source_changes' -%}{{ return(mv.mv_stage_source_changes(step.args)) }}
   {%- elif step.kind == 'stage_affected' -%}{{ return(mv.mv_stage_affected(step.args)) }}
+  {%- elif step.kind == 'affected_range' -%}{{ return(mv.mv_affected_range(step.args)) }}
   {%- elif step.kind == 'key_range' -%}{{ return(mv.mv_key_range(step.args)) }}
   {%- elif step.kind == 'check_new' -%}{{ return(mv.mv_check_new(step.args)) }}
   {%- elif step.kind == 'staged_keys' -%}{{ return(mv.mv_staged_keys(step.args)) }}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from spark_mv.maintenance import cost
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
 from spark_mv.maintenance.incremental_steps import finish, stage_rows, stage_sources
@@ -32,8 +34,11 @@ def propose(known: IncrementalFacts) -> Proposal:
         )
     if reasons:
         return rejected(STRATEGY, *reasons)
+    # AI calls look at the rows more than once
+    known = replace(known, unstaged=sources[0].how == "feed" and not known.rewritten.ai_rounds)
     query = known.texts.on_changes(known.tree.sql, came=True)
-    steps = (*stage_sources(known), *stage_rows(known, query, None), *finish(known))
+    staged = () if known.unstaged else stage_sources(known)
+    steps = (*staged, *stage_rows(known, query, None), *finish(known))
     why = Reason("ONLY_INSERTS", f"{sources[0].name} only gained rows")
     return Proposal(
         Candidate(STRATEGY, True, (why,), cost.append_only(known.changes)), steps, cost.complete(known.changes)

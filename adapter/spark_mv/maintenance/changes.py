@@ -87,10 +87,12 @@ def staged_name(number: int) -> str:
 
 @dataclass(frozen=True)
 class SourceTexts:
-    """The texts that stand for each source: at the version that this run reads, and its staged changes."""
+    """The texts that stand for each source: at the version that this run reads, and its staged changes; with `unstaged`
+    the feed itself, which needs no netting where rows were only inserted."""
 
     facts: Mapping[str, SourceFacts]  # by name in lower case
     changes: tuple[SourceChange, ...]
+    unstaged: bool = False
 
     @property
     def columns(self) -> Columns:
@@ -160,6 +162,8 @@ class SourceTexts:
         return self._on(sql, moved.name if moved else self.changes[0].name, rows)
 
     def _changed_rows(self, change: SourceChange, came: bool, alias: str, condition: str) -> str:
+        if self.unstaged:
+            return f"SELECT {self._listed(change.name)} FROM {feed(change)}"
         test, times = (f"{COUNT} > 0", COUNT) if came else (f"{COUNT} < 0", f"-{COUNT}")
         name = f" AS {quoted(alias)}" if alias else ""
         return (
@@ -179,6 +183,12 @@ class SourceTexts:
     def _on(self, sql: str, name: str, rows: Sequence[str]) -> str:
         text = f"({' UNION ALL '.join(rows)})"
         return with_tables(sql, lambda ref: text if ref.name.lower() == name.lower() else self._pinned_ref(ref))
+
+
+def feed(change: SourceChange) -> str:
+    """The change data feed since the last run."""
+    name = ".".join(quoted(part) for part in change.name.split("."))
+    return f"table_changes('{name}', {change.low + 1}, {change.high})"
 
 
 def stage_args(number: int, change: SourceChange, source: SourceFacts) -> dict[str, object]:

@@ -32,10 +32,11 @@ class IncrementalFacts:
     changes: Changes
     move: Move | None
     evaluate: Evaluate
+    unstaged: bool = False  # read the change feed where it is needed, instead of writing it down first
 
     @property
     def texts(self) -> SourceTexts:
-        return SourceTexts({s.name.lower(): s for s in self.facts.sources}, self.changes.sources)
+        return SourceTexts({s.name.lower(): s for s in self.facts.sources}, self.changes.sources, self.unstaged)
 
     @property
     def comparable(self) -> frozenset[str]:

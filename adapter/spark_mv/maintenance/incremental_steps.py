@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from spark_mv.maintenance.changes import relation, stage_args
 from spark_mv.maintenance.columns import ColumnPlan
@@ -11,8 +12,10 @@ from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.versions import at_versions
 
-FEW_KEYS = 10_000
-"""Staged keys up to which they are written into the statement (REPLACE WHERE key IN …); measured with 8,000."""
+LARGE = 500_000
+"""Rows of a table from which on a statement to prune its files is worth its time."""
+FEW_KEYS = 20_000
+"""Staged keys up to which they are written into the statement (REPLACE WHERE key IN …) instead of a MERGE."""
 
 
 def stage_sources(known: IncrementalFacts) -> list[Step]:
@@ -34,7 +37,7 @@ def stage_rows(known: IncrementalFacts, query: str, anchors: Mapping[str, str] |
     `anchors` (column of the table → column of the affected table); None: all its rows are new."""
     sql, first, rounds = known.evaluate(query)
     keep = known.config.on_source_delete == "keep"
-    args = {
+    args: dict[str, Any] = {
         "into": "stage",
         "query": sql,
         "columns": known.columns.columns,
@@ -46,6 +49,9 @@ def stage_rows(known: IncrementalFacts, query: str, anchors: Mapping[str, str] |
         "anchors": [{"column": c, "affected": k} for c, k in (anchors or {}).items()],
     }
     steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
+    ranged = _ranged(known, args["anchors"])
+    if ranged:
+        steps.append(Step("affected_range", {"affected": "affected", "anchors": ranged}))
     steps.append(Step("stage_changes", args))
     steps.append(check_stage(known.columns, known.changes.target_rows))
     keys = {name.lower() for name in known.columns.keys}
@@ -56,6 +62,13 @@ def stage_rows(known: IncrementalFacts, query: str, anchors: Mapping[str, str] |
     elif not {name.lower() for name in anchors} <= keys:
         steps.append(Step("check_new", _new(known), when="inserted"))
     return steps
+
+
+def _ranged(known: IncrementalFacts, anchors: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The anchors whose range may spare reading the table: not worth a statement for a small one."""
+    types = {c.name.lower(): c.type for c in known.columns.columns}
+    large = known.changes.target_rows >= LARGE
+    return [anchor for anchor in anchors if large and has_bound(types.get(anchor["column"].lower(), ""))]
 
 
 def bounded(columns: ColumnPlan) -> bool:

@@ -23,6 +23,15 @@ def in_list(key: str, values: Sequence[Any]) -> str | None:
     return f"{name} IN ({', '.join(dict.fromkeys(text for text in texts if text is not None))})"
 
 
+def between(column: str, low: Any, high: Any, table: str = "") -> str | None:
+    """`column BETWEEN low AND high` with literals, or None where they are not exact or there is nothing between."""
+    texts = [_literal(value) for value in (low, high)]
+    if None in texts:
+        return None
+    name = "`" + column.replace("`", "``") + "`"
+    return f"{table}{name} BETWEEN {texts[0]} AND {texts[1]}"
+
+
 def _literal(value: Any) -> str | None:
     if isinstance(value, bool):
         return None

@@ -21,12 +21,15 @@ from spark_mv.maintenance.versions import MOVED
 from spark_mv.spark.as_of import utc_text
 from spark_mv.spark.commits import Ask
 from spark_mv.spark.delta import USER_METADATA, latest_version, quoted
-from spark_mv.spark.mv_publish import PREDICATE, in_list, published_by
+from spark_mv.spark.mv_publish import PREDICATE, between, in_list, published_by
 from spark_mv.spark.mv_response import VERBS, MvResponse, message
 
 PUBLISHES = frozenset({"merge_into", "replace_table", "record_only", "append", "replace_where"})
 TXN_APP = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+"""Delta's test of every written row against the predicate, compiled with all its keys. Here the predicate is made of the
+keys of the very rows that are written."""
 
 
 class Session(Protocol):
@@ -68,6 +71,8 @@ class MvRun:
     broken: str = ""
     moved: set[str] = field(default_factory=set)  # sources written to while this run read them
     predicate: str = ""
+    affected_range: str = ""  # literals between which the affected anchors, and the staged keys, lie
+    staged_range: str = ""
     bound: str | None = None  # no key of the table was above it before this run
     highest: Any = None  # the highest and the lowest new of the staged keys
     lowest_new: Any = None
@@ -199,9 +204,16 @@ class MvRun:
             if step.args["keeps"] and self.plan.record and self.plan.record.base_version is not None:
                 self.counts["kept"] = int(before) - self.counts["deleted"]
         self.highest, self.lowest_new = row.get("highest_key"), row.get("lowest_new_key")
+        self.staged_range = between(step.args["keys"][0], row.get("lowest_key"), self.highest, "t.") or ""
         self.bound = self.plan.record.key_bound if self.plan.record else None
         self.counts["no_bound"] = int(self.lowest_new is not None and self.bound is None)
         self._prove_new()
+
+    def _do_affected_range(self, step: StepView, sql: str | None) -> None:
+        row = self._statement(sql or "")[0]
+        names = [anchor["column"] for anchor in step.args["anchors"] if not row[f"nulls {anchor['column']}"]]
+        ranges = [between(name, row[f"low {name}"], row[f"high {name}"], "r.") for name in names]
+        self.affected_range = " AND ".join(text for text in ranges if text is not None)
 
     def _do_key_range(self, step: StepView, sql: str | None) -> None:
         self.bound = bound_text(self._statement(sql or "")[0]["highest"])
@@ -267,7 +279,10 @@ class MvRun:
             target_rows=self.counts.get("remaining" if step.kind == "replace_table" else "target_rows"),
             key_bound=self._key_bound(step),
         )
-        with self._tagged({USER_METADATA: record.to_json(), **self._turn(base)}):
+        settings = {USER_METADATA: record.to_json(), **self._turn(base)}
+        if step.kind == "replace_where":
+            settings[CHECK_WRITTEN] = "false"
+        with self._tagged(settings):
             rows = self._statement(sql)
         published = bool(rows)
         if step.kind in ("append", "replace_where"):
@@ -344,4 +359,7 @@ class MvRun:
             args["predicate"] = PREDICATE
         if step.kind == "merge_into" and step.args["relation"] == "target":
             args["inserts"] = self.counts.get("inserted", 1) > 0
+            args["range"] = self.staged_range
+        if step.kind == "stage_changes" and step.args.get("affected"):
+            args["range"] = self.affected_range
         return StepView(step.kind, args)
