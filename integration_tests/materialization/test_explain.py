@@ -68,6 +68,19 @@ class TestExplain:
         assert "BOUND_CROSSED" in {r["code"] for s in later["strategies"] for r in s["reasons"] if s["name"] == "NO_OP"}
         assert mv.version() == version
 
+        runs = after["runs"]
+        assert [(r["status"], r["strategy"], r["reasons"]) for r in runs] == [
+            ("success", "COMPLETE_RECOMPUTE", "FIRST_RUN")
+        ]
+        assert runs[0]["seconds"] > 0 and runs[0]["message"].startswith("CREATE +")
+        mv.run(at)
+        ((model, strategy, candidates),) = sql(
+            "select model, strategy, candidates from {schema}.mv_runs where strategy = 'NO_OP'"
+        )
+        assert model.endswith(".mv") and strategy == "NO_OP"
+        assert json.loads(candidates)[0]["reasons"][0]["code"] == "NOTHING_CHANGED"
+        assert "last runs (mv_runs)" in operation("explain_mv", {"model": "mv"}, as_of=at)
+
     def test_what_it_refuses(self, operation: Any) -> None:
         text = operation("explain_mv", {"model": "refused"}, expect_pass=False)
         assert "rand" in text and "line 2" in text

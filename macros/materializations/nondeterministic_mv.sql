@@ -16,7 +16,7 @@
     {%- for step in run.steps() -%}
       {%- do adapter.mv_execute(run, step, mv.mv_statement(step)) -%}
     {%- endfor -%}
-    {%- do store_result('main', response=run.response()) -%}
+    {%- do store_result('main', response=adapter.mv_response(run)) -%}
 
     {%- if run.replaced -%}
       {%- do mv.mv_persist_constraints(target_relation) -%}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.incremental_facts import Proposal
+from spark_mv.maintenance.past import scaled
 from spark_mv.maintenance.plan import Candidate, Plan, Reason
 
 STARTS = frozenset({"FIRST_RUN", "FULL_REFRESH"})
@@ -20,11 +21,16 @@ def choose(complete: Plan, no_op: Candidate, proposals: Sequence[Proposal], conf
     Raises RefusedError under `refresh: incremental` when only COMPLETE_RECOMPUTE is left.
     """
     possible = [p for p in proposals if p.candidate.applies]
+    known = complete.record.pace if complete.record else {}
+    estimates = {p.candidate.strategy: p.candidate.cost or 0.0 for p in possible}
+    possible = [_scaled(p, known) for p in possible]
+    proposals = [next((q for q in possible if q.candidate.strategy == p.candidate.strategy), p) for p in proposals]
     whole = max((p.complete_cost for p in possible), default=0.0)
     reasons = no_op.reasons or (Reason("ALWAYS", "it always applies"),)
     last = Candidate("COMPLETE_RECOMPUTE", True, reasons, whole if possible else None)
     candidates = (no_op, *(p.candidate for p in proposals), last)
-    complete = replace(complete, candidates=candidates)
+    estimate = replace(complete.record, cost=whole or None) if complete.record else None
+    complete = replace(complete, candidates=candidates, record=estimate)
     best = min(possible, key=lambda p: p.candidate.cost or 0.0, default=None)
     only = config.refresh == "incremental"
     if best is None:
@@ -33,13 +39,21 @@ def choose(complete: Plan, no_op: Candidate, proposals: Sequence[Proposal], conf
         return complete
     if not only and (best.candidate.cost or 0.0) >= whole:
         return complete
-    record = complete.record and replace(complete.record, strategy=best.candidate.strategy)
+    chosen = best.candidate.strategy
+    record = complete.record and replace(complete.record, strategy=chosen, cost=estimates[chosen])
     return replace(
         complete,
         strategy=best.candidate.strategy,
         steps=best.steps,
         record=record,
         fallback=None if only else complete,
+    )
+
+
+def _scaled(proposal: Proposal, known: Mapping[str, float]) -> Proposal:
+    candidate = proposal.candidate
+    return replace(
+        proposal, candidate=replace(candidate, cost=scaled(candidate.strategy, candidate.cost or 0.0, known))
     )
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import replace
 
-from spark_mv.maintenance import complete_recompute
+from spark_mv.maintenance import complete_recompute, cost
 from spark_mv.maintenance.choose import choose
 from spark_mv.maintenance.columns import plan_columns
 from spark_mv.maintenance.config import ModelConfig
@@ -14,6 +14,7 @@ from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.incremental import Gather, propose
 from spark_mv.maintenance.no_op import no_op
+from spark_mv.maintenance.past import pace
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.rewritten import Rewritten
@@ -78,6 +79,7 @@ def decide(
         partial=facts.partial,
         forgotten=tuple(request.id for request in target.forget),
         ask_again=target.ask_again,
+        started_at=facts.started_at,
         key_bound=record.key_bound if record and target.intact else None,
     )
     if candidates[0].applies:
@@ -93,7 +95,8 @@ def decide(
         new_record,
     )
     proposals, changes = propose(facts, config, rewritten, columns, candidates[0], gather)
-    complete = replace(complete, record=replace(new_record, source_rows=changes.source_rows))
+    known = pace(record, target.record_at, cost.complete(changes))
+    complete = replace(complete, record=replace(new_record, source_rows=changes.source_rows, pace=known))
     return choose(complete, candidates[0], proposals, config)
 
 

@@ -45,6 +45,7 @@ class TargetFacts:
     columns: tuple[Column, ...] = ()
     version: int | None = None
     record: RunRecord | None = None
+    record_at: str = ""  # when its commit was made (UTC)
     intact: bool = False
     foreign_operation: str | None = None
     partition_by: tuple[str, ...] = ()
@@ -68,6 +69,7 @@ class RunFacts:
     target: TargetFacts
     pins: Mapping[str, str] = field(default_factory=dict)
     full_refresh: bool = False
+    started_at: str = ""  # by the clock of this machine (UTC)
     partial: bool = False  # --empty or --sample: the sources are handed over incomplete
 
     @property

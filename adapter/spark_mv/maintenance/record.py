@@ -28,7 +28,8 @@ class RunRecord:
     it means nothing when `clock_solved` is false. `base_version` is the target's version that the run started from.
     `ask_again` names the newest request for new AI answers that the run has seen. `source_rows` and `target_rows` are
     what later runs estimate costs from; the table's count is exact while nobody else writes to it. No key of the table
-    is above `key_bound` (text of a whole number, decimal, date or string; None: not known).
+    is above `key_bound` (text of a whole number, decimal, date or string; None: not known). `started_at` (UTC), `cost`
+    (estimated rows) and `pace` (seconds per million of them, by strategy) let later runs learn from this one.
     """
 
     query: str
@@ -50,6 +51,9 @@ class RunRecord:
     source_rows: Mapping[str, int] = field(default_factory=dict)
     target_rows: int | None = None
     key_bound: str | None = None
+    started_at: str = ""
+    cost: float | None = None
+    pace: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """One line of JSON, for a commit's metadata."""

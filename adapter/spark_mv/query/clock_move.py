@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 from spark_mv.query.pin import Pins, pin, timestamp_literal
 
 _HEAD = "SELECT 1 WHERE "
+_CLOCK = frozenset({"now", "curdate", "getdate", "localtimestamp", "current_time", "unix_timestamp"})
 
 
 @dataclass(frozen=True)
@@ -77,5 +78,6 @@ def _is_comparison(node: exp.Expr) -> bool:
     if isinstance(node, exp.Paren):
         return _is_comparison(node.this)
     plain = isinstance(node, exp.GT | exp.GTE | exp.LT | exp.LTE | exp.EQ | exp.Between)
-    # a function may be NULL for some of its arguments only
-    return plain and node.find(exp.Query, exp.Or, exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Anonymous) is None
+    # a function may be NULL for some of its arguments only; those of the clock that sqlglot has no class for are not
+    unknown = any(call.name.lower() not in _CLOCK for call in node.find_all(exp.Anonymous))
+    return plain and not unknown and node.find(exp.Query, exp.Or, exp.Case, exp.If, exp.Coalesce, exp.Nullif) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spark_mv.ai.outcome import AiOutcome
@@ -14,15 +14,21 @@ from spark_mv.query.verdict import Analysis, Cause, ColumnVerdict, Level, Predic
 
 
 def explain_text(
-    facts: RunFacts, analysis: Analysis, rewritten: Rewritten, plan: Plan, calls: AiOutcome | None = None
+    facts: RunFacts,
+    analysis: Analysis,
+    rewritten: Rewritten,
+    plan: Plan,
+    calls: AiOutcome | None = None,
+    runs: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """Several lines: strategy with reasons, a verdict per column and per predicate, the sources, the steps. `calls`: what
-    the run would ask of AI functions."""
+    the run would ask of AI functions. `runs`: rows of mv_runs, newest first."""
     lines = [f"{facts.model}: {plan.strategy}, as of {facts.as_of} UTC"]
     for candidate in plan.candidates:
+        cost = f" [cost {candidate.cost:,.0f}]" if candidate.cost else ""
         mark = "chosen" if candidate.strategy == plan.strategy else ("possible" if candidate.applies else "rejected")
         reasons = "; ".join(f"{reason.code}: {reason.sentence}" for reason in candidate.reasons)
-        lines.append(f"  {candidate.strategy:<20} {mark:<9} {reasons}")
+        lines.append(f"  {candidate.strategy:<20} {mark:<9} {reasons}{cost}")
     lines += ["", "columns"]
     lines += _table([("name", "level", "kept", "because")] + [_column(column, plan) for column in analysis.columns])
     if analysis.predicates:
@@ -47,6 +53,11 @@ def explain_text(
         lines += ["", _calls(calls)]
     if plan.steps:
         lines += ["", "steps: " + " → ".join(step.kind for step in plan.steps)]
+    if runs:
+        lines += ["", "last runs (mv_runs)"]
+        lines += _table(
+            [("started at", "seconds", "estimated", "strategy", "because", "what")] + [_run(r) for r in runs]
+        )
     notes = [*plan.notes, *_notes(analysis)]
     if notes:
         lines += ["", "notes", *(f"  - {note}" for note in notes)]
@@ -54,7 +65,12 @@ def explain_text(
 
 
 def explain_json(
-    facts: RunFacts, analysis: Analysis, rewritten: Rewritten, plan: Plan, calls: AiOutcome | None = None
+    facts: RunFacts,
+    analysis: Analysis,
+    rewritten: Rewritten,
+    plan: Plan,
+    calls: AiOutcome | None = None,
+    runs: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The same as one JSON object."""
     data: dict[str, Any] = {
@@ -100,10 +116,25 @@ def explain_json(
             "input_tokens": calls.input_tokens,
             "cost": calls.cost,
         },
+        "runs": [dict(run) for run in runs],
         "steps": [step.kind for step in plan.steps],
         "notes": [*plan.notes, *_notes(analysis)],
     }
     return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def _run(run: Mapping[str, Any]) -> tuple[str, ...]:
+    cost = run["estimated_cost"]
+    what = run["message"] if run["status"] == "success" else f"error: {str(run['message']).splitlines()[0]}"
+    estimated = "-" if cost is None else f"{cost:,.0f}"
+    return (
+        str(run["started_at"]),
+        f"{run['seconds']:.1f}",
+        estimated,
+        str(run["strategy"]),
+        str(run["reasons"]),
+        str(what),
+    )
 
 
 def _calls(calls: AiOutcome) -> str:

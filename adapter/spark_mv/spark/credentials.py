@@ -24,7 +24,7 @@ class SparkMvCredentials(SparkCredentials):
     `spark_config`: Spark settings, as dbt-spark's `server_side_parameters`; the latter win over the former,
     both win over what this adapter would choose.
     `ai`: provider of the AI functions. `functions`: levels of the project's own functions. Both are kept as they are
-    and never shown.
+    and never shown. `run_history`: whether runs of nondeterministic_mv are written to the table mv_runs beside them.
     """
 
     host: str | None = None
@@ -34,6 +34,7 @@ class SparkMvCredentials(SparkCredentials):
     spark_config: dict[str, Any] = field(default_factory=dict)
     ai: dict[str, Any] = field(default_factory=dict)
     functions: dict[str, Any] = field(default_factory=dict)
+    run_history: bool = True
 
     def __post_init__(self) -> None:
         if self.host is None and self.method == SparkConnectionMethod.SESSION:

@@ -44,6 +44,7 @@ class History:
     version: int
     record: RunRecord | None
     foreign_operation: str | None
+    record_at: str = ""  # UTC
 
     @property
     def intact(self) -> bool:
@@ -80,7 +81,7 @@ def _history(rows: Rows) -> History:
             for other in during:
                 if other["operation"] not in KEEPS_ROWS and not other["userMetadata"]:
                     foreign = str(other["operation"])
-            return History(int(rows[0]["version"]), record, foreign)
+            return History(int(rows[0]["version"]), record, foreign, commit_time(row))
         if row["operation"] not in KEEPS_ROWS:
             foreign = str(row["operation"])
     return History(int(rows[0]["version"]), None, foreign)

@@ -89,6 +89,7 @@ def target_facts(query: Query, table: str, exists: bool) -> TargetFacts:
         columns=description.columns,
         version=history.version if history else None,
         record=history.record if history else None,
+        record_at=history.record_at if history else "",
         intact=history.intact if history else False,
         foreign_operation=history.foreign_operation if history else None,
         partition_by=description.partition_by,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timezone
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base import available
@@ -15,8 +17,11 @@ from dbt_common.exceptions import CompilationError, DbtRuntimeError
 from spark_mv.maintenance.errors import ConfigError, RefusedError, RunFailed
 
 if TYPE_CHECKING:
+    from spark_mv.spark.mv_response import MvResponse
     from spark_mv.spark.mv_run import MvRun
+    from spark_mv.spark.run_history import RunHistory
 
+_HISTORY_LOCK = Lock()
 logger = AdapterLogger("Spark")
 
 
@@ -67,8 +72,58 @@ class MvMixin(metaclass=AdapterMeta):
             ):
                 run.execute(step, sql)
         except RunFailed as error:
+            self._remember(run, "error", str(error))
             raise DbtRuntimeError(str(error)) from error
+        except Exception as error:
+            self._remember(run, "error", str(error))
+            raise
         return ""
+
+    @available
+    def mv_response(self, run: MvRun) -> MvResponse:
+        """What the run says of itself, for dbt and for the history of runs."""
+        response = run.response()
+        self._remember(run, "success", response._message, asdict(response))
+        return response
+
+    def _remember(self, run: MvRun, status: str, message: str, response: Mapping[str, Any] | None = None) -> None:
+        from spark_mv.spark.run_history import Done
+
+        if not self._mv_profile()["run_history"]:
+            return
+        seconds = (datetime.now(timezone.utc) - run.started_at).total_seconds()
+        done = Done(
+            run.plan,
+            run.model_id,
+            run.invocation_id,
+            run.as_of,
+            run.started_at,
+            seconds,
+            status,
+            message,
+            response or {},
+        )
+        self._run_history().add(run.schema, done)
+
+    def _run_history(self) -> RunHistory:
+        from spark_mv.spark.run_history import RunHistory
+
+        with _HISTORY_LOCK:
+            found: RunHistory | None = getattr(self, "_mv_history", None)
+            if found is None:
+                found = self._mv_history = RunHistory()
+            return found
+
+    def cleanup_connections(self) -> None:
+        """At the end of an invocation: the history of its runs is written, then connections are closed."""
+        history = getattr(self, "_mv_history", None)
+        if history is not None and history.waits:
+            try:
+                with self.connection_named("mv_runs"):  # type: ignore[attr-defined]
+                    history.write(self.query, self.warn)
+            except Exception as error:  # the runs themselves are done
+                self.warn(f"the history of runs was not written: {error}")
+        super().cleanup_connections()  # type: ignore[misc]
 
     @available
     def mv_relation_names(self, relation: Any) -> list[str]:
@@ -80,6 +135,7 @@ class MvMixin(metaclass=AdapterMeta):
         """What the next run would do and why, as text or JSON; nothing is executed."""
         from spark_mv.report.explain import explain_json, explain_text
         from spark_mv.spark.mv_prepare import Invocation, look
+        from spark_mv.spark.run_history import past_runs
 
         try:
             seen = look(self, Invocation.from_macro(invocation), self._mv_profile())
@@ -87,7 +143,8 @@ class MvMixin(metaclass=AdapterMeta):
             raise CompilationError(str(error)) from error
         explain = explain_json if form == "json" else explain_text
         calls = seen.runner.count(seen.rewritten.ai_rounds) if seen.runner and seen.plan.steps else None
-        return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan, calls)
+        runs = past_runs(self.query, seen.invocation.schema, seen.invocation.unique_id)
+        return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan, calls, runs)
 
     @available
     def mv_ai_upkeep(self, what: str, invocations: Sequence[Mapping[str, Any]], **options: Any) -> str:
@@ -136,6 +193,7 @@ class MvMixin(metaclass=AdapterMeta):
             "functions": getattr(credentials, "functions", None) or {},
             "embedded": str(getattr(credentials, "method", "")) == "session"
             and not is_remote(credentials.server_side_parameters),
+            "run_history": getattr(credentials, "run_history", True),
         }
 
     def mv_spark(self) -> Any:

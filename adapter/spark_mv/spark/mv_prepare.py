@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.config import ModelConfig, read_config
@@ -103,6 +103,7 @@ class Prepared:
 
 def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> MvRun:
     """A run ready to execute. Raises ConfigError, RefusedError or ValueError before anything is touched."""
+    started = datetime.now(timezone.utc)
     prepared = look(adapter, invocation, profile)
     stamp = f"{int(time.time()):x}_{invocation.invocation_id[:8]}"
     sources = len(prepared.facts.sources)
@@ -126,6 +127,10 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         query_sql=prepared.rewritten.sql,
         app_id=f"spark_mv:{invocation.unique_id}",
         as_of=prepared.facts.as_of,
+        schema=invocation.schema,
+        model_id=invocation.unique_id,
+        invocation_id=invocation.invocation_id,
+        started_at=started,
         leftovers=_leftovers(invocation, bool(profile.get("embedded"))) if prepared.plan.steps else (),
         must_drop=_in_the_way(prepared.facts.target),
         ai_round=prepared.runner.run if prepared.runner else None,
@@ -154,6 +159,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
         sources=tuple(sources.values()),
         target=target_facts(query, invocation.target, invocation.target_exists),
         full_refresh=invocation.full_refresh,
+        started_at=utc_text(datetime.now(timezone.utc)),
         partial=invocation.partial,
     )
     refuse(facts, analysis)

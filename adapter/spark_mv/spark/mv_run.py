@@ -59,6 +59,10 @@ class MvRun:
     query_sql: str
     app_id: str
     as_of: str
+    schema: str = ""
+    model_id: str = ""
+    invocation_id: str = ""
+    started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     leftovers: tuple[str, ...] = ()
     must_drop: bool = False
     ai_round: Callable[[int], Any] | None = None

@@ -1,0 +1,51 @@
+"""Keys above all that the table has."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_mv.maintenance.key_bound import bound_text, has_bound, higher, is_above
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        ("bigint", True),
+        ("decimal(10,2)", True),
+        ("date", True),
+        ("string", True),
+        ("double", False),
+        ("timestamp", False),
+        ("string collate UNICODE_CI", False),
+        ("array<int>", False),
+    ],
+)
+def test_types(kind: str, wanted: bool) -> None:
+    assert has_bound(kind) is wanted
+
+
+@given(st.lists(st.integers(), min_size=2) | st.lists(st.dates(), min_size=2) | st.lists(st.text(), min_size=2))
+def test_the_bound_is_the_highest_key_in_spark_s_order(keys: list[object]) -> None:
+    bound: str | None = None
+    for key in keys[:-1]:
+        bound = higher(key, bound)
+    order = (lambda k: k.encode("utf-8", "surrogatepass")) if isinstance(keys[0], str) else (lambda k: k)
+    assert bound == bound_text(max(keys[:-1], key=order))  # type: ignore[arg-type]
+    assert bound is not None
+    assert is_above(keys[-1], bound) == all(order(keys[-1]) > order(k) for k in keys[:-1])  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_compared_is_not_above() -> None:
+    assert not is_above(5, "2026-01-01")
+    assert not is_above(date(2026, 1, 1), "5")
+    assert not is_above(datetime(2026, 1, 1), "2025-01-01")
+    assert not is_above(1.5, "1")
+    assert is_above(Decimal("1.10"), "1.09")
+    assert higher(None, "4") == "4" and higher(7, None) == "7"
