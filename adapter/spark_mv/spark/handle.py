@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionWrapper
 
+from spark_mv.spark.statements import split_statements
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -34,15 +36,16 @@ class SessionHandle(SparkConnectionWrapper):
         return SessionHandle(self.spark)
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
-        """Runs one statement. Commands are carried out here, a query when its rows are fetched."""
-        sql = sql.strip()
-        if sql.endswith(";"):
-            sql = sql[:-1]
+        """Runs the statements one by one; the result is the last one's.
+
+        Commands are carried out here, a query when its rows are fetched.
+        """
         if bindings is not None:
             sql = sql % tuple(literal(value) for value in bindings)
         self._rows = None
         self._frame = None
-        self._frame = self.spark.sql(sql)
+        for statement in split_statements(sql):
+            self._frame = self.spark.sql(statement)
 
     @property
     def description(self) -> Description:
