@@ -40,13 +40,15 @@ class Timing:
     end: float | None
 
 
-def make_project(folder: Path, side: str, files: dict[str, str]) -> Path:
-    """A dbt project with these files and the profile of `side`; what was there before goes."""
+def make_project(folder: Path, side: str, files: dict[str, str], settings: dict[str, str] | None = None) -> Path:
+    """A dbt project with these files and the profile of `side`, with more settings of Spark; what was there goes."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "models").mkdir(parents=True)
     profile: dict[str, Any] = {"type": "spark_mv", "method": "session", "schema": "bench", "threads": 1}
     if side == PLAIN:
-        profile |= {"type": "spark", "host": "localhost", "server_side_parameters": DELTA}
+        profile |= {"type": "spark", "host": "localhost", "server_side_parameters": {**DELTA, **(settings or {})}}
+    elif settings:
+        profile["spark_config"] = settings
     formats = {"models": {"+file_format": "delta"}, "seeds": {"+file_format": "delta"}}
     write_yaml(folder / "dbt_project.yml", {"name": "bench", "version": "1.0", "profile": "bench", **formats})
     write_yaml(folder / "profiles.yml", {"bench": {"target": "dev", "outputs": {"dev": profile}}})
