@@ -100,5 +100,17 @@ def explain(
     click.echo(json.dumps(data, indent=2, ensure_ascii=False) if format_ == "json" else explain_text(data))
 
 
+@main.command("warm-up")
+def warm_up() -> None:
+    """Make later starts of the embedded Spark quicker: fetch Delta's jars and keep an archive of Spark's classes.
+
+    Once per machine and version of Java, Spark and Delta; some 250 MB in the cache folder. Good in a container's image.
+    """
+    from spark_mv.spark.class_archive import make_archive
+
+    archive = make_archive(click.echo)
+    click.echo(f"done: {archive} ({archive.stat().st_size / 2**20:,.0f} MB)")
+
+
 if __name__ == "__main__":
     main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ _WORDS = (
     (r"(?<![.\w'])(TEXT|text)\b(?!')", "string"),
     (r"\{database\}\.", ""),
     (r"\bNone\.", ""),
-    (r"\badd column (\w+) ([\w()]+)( default '[^']*')?", r"add columns (\1 \2)"),
+    (r"\badd column (\w+) ([\w()]+)( default ('[^']*'|null))?", r"add columns (\1 \2)"),
+    (r"('(?:[^']|'')*'|[\w.]+(?:\([^()]*\))?)::(\w+)", r"cast(\1 as \2)"),
     (r'"(\w+)"', r"`\1`"),
 )
 
@@ -36,36 +38,17 @@ def to_spark(sql: str) -> list[str]:
     return [part.strip() for part in parts if re.sub(r"--[^\n]*", "", part).strip()]
 
 
-#: tests of the suite that do not pass yet, and why as far as it is known; each is still run
-OPEN = {
-    "TestAliases": "the suite's macro for text speaks PostgreSQL",
-    "TestSameAliasDifferentSchemas": "the suite's macro for text speaks PostgreSQL",
-    "TestMetadataWithEmptyFlag": "a column is altered with the suite's own type name",
-    "TestUniqueKey::test__empty_str_unique_key": "an empty unique_key reaches the MERGE",
-    "TestConstraintQuotedColumn": "the suite compares with PostgreSQL's text of the statement",
-    "TestTableConstraintsRollback": "another error text than the suite expects",
-    "TestIncrementalConstraintsRollback": "another error text than the suite expects",
-    "TestIncrementalContractSqlHeader": "the suite's model has no on_schema_change",
-    "TestSimpleSnapshot::test_new_column_captured_by_snapshot": "the suite adds a column with a default",
-    "TestSnapshotColumnNames": "the suite's source is written in PostgreSQL's words",
-    "TestSnapshotInvalidColumnNames": "the suite's source is written in PostgreSQL's words",
-    "TestSnapshotDbtValidToCurrent": "the suite's source is written in PostgreSQL's words",
-    "TestSnapshotMultiUniqueKey": "the suite's source is written in PostgreSQL's words",
-    "TestSnapshotNewRecord": "the suite's source is written in PostgreSQL's words",
-    "TestListagg": "the connection is asked for outside a connection of dbt's",
-}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        for name, reason in OPEN.items():
-            if f"::{name}" in item.nodeid and "integration_tests/adapter/" in item.nodeid:
-                item.add_marker(pytest.mark.xfail(reason=reason))
-
-
 @pytest.fixture(scope="class", autouse=True)
-def project_speaks_spark(project: Any) -> Iterator[None]:
+def project_speaks_spark(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.cls is None:  # a test with processes of its own
+        yield
+        return
+    project: Any = request.getfixturevalue("project")
     plain = project.run_sql
+    for file in Path(project.project_root).rglob("*.sql"):
+        text = file.read_text(encoding="utf-8")
+        if (bare := re.sub(r"\{\{ *target\.database *\}\}\.", "", text)) != text:
+            file.write_text(bare, encoding="utf-8")
 
     def run_sql(sql: str, fetch: Any = None) -> Any:
         result = None

@@ -1,4 +1,4 @@
-"""Aliases, clones, concurrency, debug, `--empty`, ephemeral models, docs, Python models, comments, relations, show."""
+"""Aliases, clones, concurrency, debug, `--empty`, ephemeral models, query comments, relations, show."""
 
 from __future__ import annotations
 
@@ -11,9 +11,18 @@ from dbt.tests.adapter.aliases import fixtures as alias_fixtures
 from dbt.tests.adapter.aliases.test_aliases import BaseAliasErrors, BaseAliases, BaseSameAliasDifferentSchemas
 from dbt.tests.adapter.column_types.test_column_types import BaseColumnTypes
 from dbt.tests.adapter.concurrency.test_concurrency import BaseConcurrency
-from dbt.tests.adapter.dbt_clone.test_dbt_clone import BaseClonePossible, BaseCloneSameTargetAndState
-from dbt.tests.adapter.dbt_debug.test_dbt_debug import BaseDebugPostgres, BaseDebugProfileVariable
-from dbt.tests.adapter.dbt_show.test_dbt_show import BaseShowDoesNotHandleDoubleLimit, BaseShowLimit
+from dbt.tests.adapter.dbt_clone.test_dbt_clone import (
+    BaseCloneNotPossible,
+    BaseClonePossible,
+    BaseCloneSameSourceAndTarget,
+    BaseCloneSameTargetAndState,
+)
+from dbt.tests.adapter.dbt_debug.test_dbt_debug import (
+    BaseDebugInvalidProjectPostgres,
+    BaseDebugPostgres,
+    BaseDebugProfileVariable,
+)
+from dbt.tests.adapter.dbt_show.test_dbt_show import BaseShowDoesNotHandleDoubleLimit, BaseShowLimit, BaseShowSqlHeader
 from dbt.tests.adapter.empty.test_empty import (
     BaseTestEmpty,
     BaseTestEmptyInlineSourceRef,
@@ -25,13 +34,6 @@ from dbt.tests.adapter.ephemeral.test_ephemeral import (
     BaseEphemeralMulti,
     BaseEphemeralNested,
 )
-from dbt.tests.adapter.persist_docs.test_persist_docs import (
-    BasePersistDocs,
-    BasePersistDocsAllColumnsMissing,
-    BasePersistDocsColumnMissing,
-)
-from dbt.tests.adapter.python_model.test_python_model import BasePythonIncrementalTests, BasePythonModelTests
-from dbt.tests.adapter.python_model.test_spark import BasePySparkTests
 from dbt.tests.adapter.query_comment.test_query_comment import (
     BaseEmptyQueryComments,
     BaseMacroArgsQueryComments,
@@ -43,15 +45,9 @@ from dbt.tests.adapter.query_comment.test_query_comment import (
 from dbt.tests.adapter.relations.test_changing_relation_type import BaseChangeRelationTypeValidator
 from dbt.tests.adapter.relations.test_dropping_schema_named import BaseDropSchemaNamed
 from dbt.tests.adapter.sample_mode.test_sample_mode import BaseSampleModeTest
+from dbt.tests.adapter.simple_copy.test_copy_uppercase import BaseSimpleCopyUppercase
 from dbt.tests.adapter.simple_copy.test_simple_copy import EmptyModelsArentRunBase, SimpleCopyBase
-from dbt.tests.adapter.store_test_failures_tests import basic
-from dbt.tests.adapter.store_test_failures_tests.test_store_test_failures import BaseStoreTestFailuresLimit
-from dbt.tests.adapter.unit_testing.test_case_insensitivity import BaseUnitTestCaseInsensivity
-from dbt.tests.adapter.unit_testing.test_invalid_input import BaseUnitTestInvalidInput
-from dbt.tests.adapter.unit_testing.test_types import BaseUnitTestingTypes, BaseUnitTestingVarcharFixtureNoTruncation
 from dbt.tests.util import check_relations_equal, run_dbt
-
-NO_GRANTS = "open-source Spark has no GRANT"
 
 
 class _SparkWords:
@@ -120,7 +116,19 @@ class TestCloneSameTargetAndState(BaseCloneSameTargetAndState):
     pass
 
 
+class TestCloneNotPossible(BaseCloneNotPossible):
+    """Where a project says that tables cannot be cloned, there are views instead."""
+
+
+class TestCloneSameSourceAndTarget(BaseCloneSameSourceAndTarget):
+    pass
+
+
 class TestDebug(BaseDebugPostgres):
+    pass
+
+
+class TestDebugInvalidProject(BaseDebugInvalidProjectPostgres):
     pass
 
 
@@ -131,6 +139,10 @@ class TestDebugProfileVariable(BaseDebugProfileVariable):
 
 
 class TestShowLimit(BaseShowLimit):
+    pass
+
+
+class TestShowSqlHeader(BaseShowSqlHeader):
     pass
 
 
@@ -210,42 +222,6 @@ class TestEphemeralErrorHandling(BaseEphemeralErrorHandling):
     pass
 
 
-class TestPersistDocs(BasePersistDocs):
-    @pytest.fixture(scope="class")
-    def models(self) -> Any:
-        from dbt.tests.adapter.persist_docs import fixtures
-
-        return {
-            "no_docs_model.sql": fixtures._MODELS__NO_DOCS_MODEL,
-            "table_model.sql": fixtures._MODELS__TABLE,
-            "view_model.sql": fixtures._MODELS__VIEW,
-        }
-
-
-class TestPersistDocsColumnMissing(BasePersistDocsColumnMissing):
-    pass
-
-
-class TestPersistDocsAllColumnsMissing(BasePersistDocsAllColumnsMissing):
-    pass
-
-
-class TestPythonModel(BasePythonModelTests):
-    pass
-
-
-class TestPythonIncremental(BasePythonIncrementalTests):
-    @pytest.fixture(scope="class")
-    def project_config_update(self) -> Any:
-        return {"models": {"+incremental_strategy": "merge"}}
-
-
-class TestPySpark(BasePySparkTests):
-    def test_different_dataframes(self, project: Any) -> None:
-        """Koalas has become pandas on Spark."""
-        assert len(run_dbt(["run", "--exclude", "koalas_df"])) == 3
-
-
 class TestQueryComments(BaseQueryComments):
     pass
 
@@ -284,6 +260,12 @@ class TestSimpleCopy(SimpleCopyBase):
         pass
 
 
+class TestSimpleCopyUppercase(BaseSimpleCopyUppercase):
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: Any) -> Any:
+        return dbt_profile_target  # ours, where the suite has a server's
+
+
 class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
     def test_dbt_doesnt_run_empty_models(self, project: Any) -> None:
         """As in the suite, which asks PostgreSQL's information_schema."""
@@ -291,65 +273,3 @@ class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
         assert len(run_dbt()) == 7
         names = {row[1] for row in project.run_sql(f"show tables in {project.test_schema}", fetch="all")}
         assert names and not names & {"empty", "disabled"}
-
-
-class TestStoreTestFailuresLimit(BaseStoreTestFailuresLimit):
-    pass
-
-
-class TestStoreTestFailuresAsInteractions(basic.StoreTestFailuresAsInteractions):
-    pass
-
-
-class TestStoreTestFailuresAsProjectLevelOff(basic.StoreTestFailuresAsProjectLevelOff):
-    pass
-
-
-class TestStoreTestFailuresAsProjectLevelView(basic.StoreTestFailuresAsProjectLevelView):
-    pass
-
-
-class TestStoreTestFailuresAsProjectLevelEphemeral(basic.StoreTestFailuresAsProjectLevelEphemeral):
-    pass
-
-
-class TestStoreTestFailuresAsGeneric(basic.StoreTestFailuresAsGeneric):
-    pass
-
-
-class TestStoreTestFailuresAsExceptions(basic.StoreTestFailuresAsExceptions):
-    pass
-
-
-class TestUnitTestingTypes(BaseUnitTestingTypes):
-    @pytest.fixture
-    def data_types(self) -> Any:
-        return [
-            ["1", "1"],
-            ["2.0", "2.0"],
-            ["'12345'", "12345"],
-            ["true", "true"],
-            ["date '2011-11-11'", "2011-11-11"],
-            ["timestamp '2013-11-03 00:00:00-0'", "2013-11-03 00:00:00-0"],
-            ["array(1, 2, 3)", "'array(1, 2, 3)'"],
-            ["named_struct('a', 1, 'b', 2)", """'named_struct("a", 1, "b", 2)'"""],
-        ]
-
-
-class TestUnitTestingVarchar(BaseUnitTestingVarcharFixtureNoTruncation):
-    pass
-
-
-class TestUnitTestCaseInsensitivity(BaseUnitTestCaseInsensivity):
-    pass
-
-
-class TestUnitTestInvalidInput(BaseUnitTestInvalidInput):
-    pass
-
-
-@pytest.mark.skip(reason=NO_GRANTS)
-class TestGrants:
-    """Stands for the groups model, incremental, seed, snapshot and invalid grants."""
-
-    def test_grants(self) -> None: ...

@@ -20,6 +20,7 @@ from dbt.tests.adapter.hooks.test_model_hooks import (
     BasePrePostSnapshotHooksInConfigKwargs,
     BaseTestPrePost,
 )
+from dbt.tests.adapter.hooks.test_model_hooks import TestPrePostModelHooksUnderscores as _Underscores
 from dbt.tests.adapter.hooks.test_run_hooks import BaseAfterRunHooks, BasePrePostRunHooks
 
 
@@ -44,19 +45,11 @@ class _Checked(BaseTestPrePost):
 
 
 class TestPrePostModelHooks(_Checked, BasePrePostModelHooks):
-    @pytest.fixture(scope="class")
-    def project_config_update(self) -> Any:
-        hook = "vacuum {{ this.schema }}.on_model_hook"
-        from dbt.tests.adapter.hooks.test_model_hooks import MODEL_POST_HOOK, MODEL_PRE_HOOK
+    pass
 
-        return {
-            "models": {
-                "test": {
-                    "pre-hook": [MODEL_PRE_HOOK, {"sql": hook, "transaction": False}],
-                    "post-hook": [{"sql": hook, "transaction": False}, MODEL_POST_HOOK],
-                }
-            }
-        }
+
+class TestPrePostModelHooksUnderscores(_Checked, _Underscores):
+    pass
 
 
 class TestHookRefs(_Checked, BaseHookRefs):

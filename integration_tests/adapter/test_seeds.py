@@ -80,8 +80,11 @@ class TestSimpleSeedWithBOM(BaseSimpleSeedWithBOM):
 
 
 class TestSeedSpecificFormats(BaseSeedSpecificFormats):
-    @pytest.mark.skip(reason="Spark allows letters, digits and _ in a table's name, not the suite's seed.with.dots")
-    def test_simple_seed(self, project: Any) -> None: ...
+    """Spark allows letters, digits and _ in a table's name: a file with others needs an alias."""
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> Any:
+        return {"seeds": {"quote_columns": False, "test": {"seed.with.dots": {"+alias": "seed_with_dots"}}}}
 
 
 class TestSimpleSeedEnabledViaConfig(BaseSimpleSeedEnabledViaConfig):

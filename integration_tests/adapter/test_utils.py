@@ -280,6 +280,18 @@ class TestStableFunction(udfs.StableUDF):
         assert "STABLE" not in sql  # a warning says that Spark does not know it
 
 
+class TestFunctionWithDefault(udfs.SqlUDFDefaultArgSupport):
+    expect_default_arg_support = True
+
+
+class TestPythonFunctionRuntimeVersionRequired(udfs.PythonUDFRuntimeVersionRequired):
+    pass
+
+
+class TestPythonFunctionEntryPointRequired(udfs.PythonUDFEntryPointRequired):
+    pass
+
+
 class TestPythonFunctionNotSupported(udfs.PythonUDFNotSupported):
     pass
 

@@ -1,3 +1,16 @@
+{#- dbt's own materialization: it leaves a table alone that would be cloned onto itself, where dbt-spark's older copy
+    replaces it by a clone of what it has just dropped. -#}
+{% materialization clone, adapter='spark_mv' %}
+  {%- set file_format = config.get('file_format') -%}
+  {%- if file_format != 'delta' -%}
+    {{ exceptions.raise_compiler_error(
+        "Invalid file format: " ~ file_format ~ "\nOnly Delta tables can be cloned, so the model's file_format must be delta"
+    ) }}
+  {%- endif -%}
+  {{ return(materialization_clone_default()) }}
+{% endmaterialization %}
+
+
 {#- Open-source Delta clones into no table that has rows, also not with `create or replace` -#}
 {% macro spark_mv__create_or_replace_clone(this_relation, defer_relation) -%}
   {%- do run_query('drop table if exists ' ~ this_relation) -%}

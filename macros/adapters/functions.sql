@@ -28,7 +28,7 @@
 {% macro spark_mv__formatted_scalar_function_args_sql() -%}
   {%- set args = [] -%}
   {%- for arg in model.arguments -%}
-    {%- set default = ' default ' ~ arg.default_value if arg.get('default_value') is not none else '' -%}
+    {%- set default = ' DEFAULT ' ~ arg.default_value if arg.get('default_value') is not none else '' -%}
     {%- do args.append(arg.name ~ ' ' ~ arg.data_type ~ default) -%}
   {%- endfor -%}
   {{ args | join(', ') }}

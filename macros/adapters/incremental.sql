@@ -8,7 +8,7 @@
   ) -%}
   {%- set shared = mv_shared_columns(source, dest_columns) -%}
   {%- set predicates = [] if incremental_predicates is none else [] + incremental_predicates -%}
-  {%- for key in ([unique_key] if unique_key is string else unique_key or []) -%}
+  {%- for key in ([unique_key] if unique_key is string and unique_key else unique_key or []) -%}
     {%- do predicates.append('DBT_INTERNAL_SOURCE.' ~ mv_quoted(key) ~ ' = DBT_INTERNAL_DEST.' ~ mv_quoted(key)) -%}
   {%- endfor -%}
   {%- if not unique_key -%}{%- do predicates.append('FALSE') -%}{%- endif -%}

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -92,6 +93,26 @@ def test_fresh_environment_parses(wheel: Path, fresh: Path, tmp_path: Path, kind
         command = [str(fresh / "dbt"), "--no-send-anonymous-usage-stats", *step, "--profiles-dir", str(project)]
         done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
         assert done.returncode == 0, textwrap.shorten(done.stdout + done.stderr, 3000)
+
+
+def test_init_writes_a_profile_that_dbt_reads(fresh: Path, tmp_path: Path) -> None:
+    """`dbt init` lists adapters that lie beside dbt's own, so only an installed wheel's; answers come from a pipe."""
+    about = "from dbt.version import _get_adapter_plugin_names as names; print(list(names()).index('spark_mv') + 1)"
+    python = [str(fresh / "python"), "-c", about]
+    number = subprocess.run(python, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+
+    def dbt(*command: str, answers: str = "") -> str:
+        program = [str(fresh / "dbt"), "--no-send-anonymous-usage-stats", *command, "--profiles-dir", str(tmp_path)]
+        done = subprocess.run(program, cwd=tmp_path, input=answers, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, textwrap.shorten(done.stdout + done.stderr, 3000)
+        return done.stdout
+
+    # the adapter, the connection method, the schema; the number of threads as the template has it
+    dbt("init", "shop", answers=f"{number}\n1\nanalytics\n\n")
+    profile = yaml.safe_load((tmp_path / "profiles.yml").read_text(encoding="utf-8"))
+    wanted = {"type": "spark_mv", "method": "session", "schema": "analytics", "threads": 2}
+    assert profile["shop"]["outputs"]["dev"] == wanted
+    assert "my_first_dbt_model" in dbt("list", "--project-dir", "shop", "--resource-type", "model")
 
 
 @pytest.fixture(scope="module")

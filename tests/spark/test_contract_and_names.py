@@ -88,3 +88,37 @@ def test_an_error_that_pyspark_could_not_translate() -> None:
             raise RuntimeError("Cannot find main error class 'DELTA_X'")  # noqa: B904
     except RuntimeError as error:
         assert readable(error) == "[DELTA_X] the real one"
+
+
+class Throwable:
+    """As py4j shows one of Java's."""
+
+    def __init__(self, message: str | None, cause: Throwable | None = None) -> None:
+        self.message, self.cause = message, cause
+
+    def getMessage(self) -> str | None:
+        return self.message
+
+    def getCause(self) -> Throwable | None:
+        return self.cause
+
+    def toString(self) -> str:
+        return "java.lang.Error"
+
+
+@pytest.mark.parametrize(
+    ("origin", "said"),
+    [
+        (Throwable("[TASK] failed"), "[TASK] failed"),
+        (
+            Throwable("[TASK] failed", Throwable("x", Throwable("[REAL] one\n\tat a.b(C.java)"))),
+            "[TASK] failed\nCaused by: [REAL] one",
+        ),
+        (Throwable("[TASK] failed of [REAL] one", Throwable("[REAL] one")), "[TASK] failed of [REAL] one"),
+        (Throwable("[TASK] failed", Throwable(None)), "[TASK] failed\nCaused by: java.lang.Error"),
+    ],
+)
+def test_the_cause_of_a_failed_task(origin: Throwable, said: str) -> None:
+    error = RuntimeError(origin.message)
+    error._origin = origin  # type: ignore[attr-defined]
+    assert readable(error) == said

@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 #: PySpark asks Spark's own table of error classes and knows none of Delta's
 _UNKNOWN_CLASS = "Cannot find main error class"
 
 
 def readable(error: BaseException) -> str:
-    """One message for dbt's console: Spark's own words, without Java's stack trace or py4j's preface."""
+    """One message for dbt's console: Spark's own words, without Java's stack trace or py4j's preface.
+
+    Where Spark only says that a task failed, the error that the task failed of follows.
+    """
     thrift = getattr(error.args[0], "status", None) if error.args else None
     if thrift is not None and getattr(thrift, "errorMessage", None):
         return _trim(str(thrift.errorMessage))
-    return _trim(_message(error))
+    message = _trim(_message(error))
+    cause = _trim(_deepest_cause(error))
+    return message if not cause or cause in message else f"{message}\nCaused by: {cause}"
+
+
+def _deepest_cause(error: BaseException) -> str:
+    """What the innermost of Java's nested errors says; empty where there is none."""
+    if _UNKNOWN_CLASS in str(error) and error.__context__ is not None:
+        error = error.__context__
+    java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if not hasattr(java, "getCause"):  # no error of this process's JVM
+        return ""
+    try:
+        deepest = None
+        for _ in range(20):  # errors may be their own causes' causes
+            cause = (deepest or java).getCause()
+            if cause is None:
+                break
+            deepest = cause
+        return str(deepest.getMessage() or deepest.toString()) if deepest is not None else ""
+    except Exception:  # the JVM has gone meanwhile
+        return ""
 
 
 def _message(error: BaseException) -> str:

@@ -114,7 +114,8 @@ class SparkMvAdapter(MvMixin, SparkAdapter):
 
     # -- columns, relations, catalogue
 
-    def quote(self, identifier: str) -> str:
+    @classmethod
+    def quote(cls, identifier: str) -> str:
         return quote(identifier)
 
     def get_columns_in_relation(self, relation: Any) -> list[SparkMvColumn]:
@@ -240,7 +241,7 @@ class SparkMvAdapter(MvMixin, SparkAdapter):
 
     # -- what this Spark can do
 
-    @available
+    @available.parse(lambda *args, **kwargs: True)
     def spark_at_least(self, major: int, minor: int = 0) -> bool:
         """True when the connection's Spark is of that release or newer; False when it cannot be known."""
         spark = self.mv_spark()

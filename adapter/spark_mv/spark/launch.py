@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from spark_mv.spark.class_archive import with_archive
 from spark_mv.spark.jars import cache_folder
 
 #: variables that change what the launcher answers
@@ -86,7 +87,7 @@ def start_gateway(command: list[str], log: IO[bytes], conf: Any, seconds: float 
         info = Path(folder) / "connection"
         environment = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info), "SPARK_CONNECT_MODE": "0"}
         process = subprocess.Popen(
-            command,
+            with_archive(command),
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
@@ -113,3 +114,18 @@ def start_gateway(command: list[str], log: IO[bytes], conf: Any, seconds: float 
         return launch_gateway(conf)
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+
+
+def started_with() -> list[str]:
+    """The command line of the JVM of this process. Raises LaunchError when there is none."""
+    if not _processes or not isinstance(_processes[-1].args, list):
+        raise LaunchError("this process has started no Java")
+    return [str(part) for part in _processes[-1].args]
+
+
+def stop_java(seconds: float = 180.0) -> None:
+    """Ends the JVM of this process in good order, and waits for what it writes at its end."""
+    process = _processes.pop()
+    if process.stdin is not None:
+        process.stdin.close()
+    process.wait(seconds)

@@ -1,0 +1,3 @@
+select customer_id, lifetime_value
+from {{ ref('customers') }}
+where lifetime_value <= 0
