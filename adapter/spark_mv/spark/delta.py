@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,6 +85,17 @@ def _history(rows: Rows) -> History:
         if row["operation"] not in KEEPS_ROWS:
             foreign = str(row["operation"])
     return History(int(rows[0]["version"]), None, foreign)
+
+
+def entries(value: Any) -> Mapping[str, str]:
+    """A map of the history (operationMetrics, operationParameters). Over Thrift it comes as text, with values that are not
+    escaped: of a key that the text seems to hold more than once nothing is known, and it is left out.
+    """
+    if not isinstance(value, str):
+        return value or {}
+    found = re.findall(r'[{,]"(\w+)":"(.*?)"(?=,"\w+":"|\}$)', value)
+    names = re.findall(r'"(\w+)":"', value)
+    return {name: text for name, text in found if names.count(name) == 1}
 
 
 def quoted(table: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -22,10 +22,12 @@ Description = Sequence[tuple[str, Any, None, None, None, None, bool]]
 
 
 class SessionHandle(SparkConnectionWrapper):
-    """Connection and cursor in one, as dbt-spark's wrappers are. `spark` is the session, for all but dbt's SQL."""
+    """Connection and cursor in one, as dbt-spark's wrappers are. `spark` is the session, for all but dbt's SQL.
+    `release` is called when the connection is closed."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, release: Callable[[], None] | None = None) -> None:
         self.spark = spark
+        self._release = release
         self._frame: DataFrame | None = None
         self._rows: list[Row] | None = None
 
@@ -98,6 +100,8 @@ class SessionHandle(SparkConnectionWrapper):
     def close(self) -> None:
         self._frame = None
         self._rows = None
+        if self._release is not None:
+            self._release()
 
     def rollback(self, *args: Any, **kwargs: Any) -> None:
         logger.debug("NotImplemented: rollback")

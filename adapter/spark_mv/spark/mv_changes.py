@@ -10,7 +10,7 @@ from spark_mv.maintenance.facts import RunFacts, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.versions import MOVED
-from spark_mv.spark.delta import KEEPS_ROWS, Query, quoted
+from spark_mv.spark.delta import KEEPS_ROWS, Query, entries, quoted
 
 FEED_PROPERTY = "delta.enableChangeDataFeed"
 SCHEMA_CHANGES = frozenset({"RENAME COLUMN", "DROP COLUMNS", "REPLACE COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS"})
@@ -86,13 +86,13 @@ def _source_change(
 
 
 def _appends(row: Mapping[str, Any]) -> bool:
-    parameters, operation = row["operationParameters"] or {}, row["operation"]
+    parameters, operation = entries(row["operationParameters"]), row["operation"]
     if operation == "WRITE":
         return parameters.get("mode") == "Append"
     if operation == "STREAMING UPDATE":
         return parameters.get("outputMode") == "Append"
     if operation == "MERGE":
-        metrics = row["operationMetrics"] or {}
+        metrics = entries(row["operationMetrics"])
         names = ("numTargetRowsUpdated", "numTargetRowsDeleted")
         return all(metrics.get(name) == "0" for name in names)
     return bool(operation == "COPY INTO")
@@ -100,7 +100,7 @@ def _appends(row: Mapping[str, Any]) -> bool:
 
 def _rows(row: Mapping[str, Any], count: int) -> int | None:
     """Rows that came or went with one commit."""
-    metrics, operation = row["operationMetrics"] or {}, str(row["operation"])
+    metrics, operation = entries(row["operationMetrics"]), str(row["operation"])
     try:
         if operation in _COUNTS:
             return sum(factor * int(metrics[name]) for name, factor in _COUNTS[operation].items())
