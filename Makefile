@@ -19,7 +19,7 @@ help:
 
 $(VENV)/installed: pyproject.toml hatch_build.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,local,openai,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,connect,thrift,local,openai,dev]'
 	touch $@
 
 install: $(VENV)/installed

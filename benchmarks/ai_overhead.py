@@ -3,9 +3,11 @@
     python benchmarks/ai_overhead.py [--calls 2000] [--results 10000000]
 
 1. Overhead per 1,000 calls: a provider that answers at once, through the whole job (distinct, anti-join, executors, append).
-2. The same through HTTP, to an endpoint on loopback.
-3. A run with nothing new to ask.
-4. Look-ups in a result table of `--results` answers: a small change (1,000 rows) and as many rows as there are results / 10.
+2. The same through HTTP, to an endpoint on loopback that answers at once, and to one that takes 0.1 s: the time of the job
+   minus the endpoint's own (calls x latency / concurrency).
+3. The same asked from the driver, over SQL alone.
+4. A run with nothing new to ask.
+5. Look-ups in a result table of `--results` answers: a small change (1,000 rows) and as many rows as there are results / 10.
 
 Seconds of one run on this machine; the first numbers include the JVM's warm-up, so each is taken twice.
 """
@@ -24,45 +26,60 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "adapter"), str(ROOT)]
 
-from integration_tests.ai.endpoint import Endpoint  # noqa: E402
+from integration_tests.ai.endpoint import Behaviour, Endpoint  # noqa: E402
 
+from spark_mv.ai.driver_job import run_ai_round_on_driver  # noqa: E402
 from spark_mv.ai.job import run_ai_round  # noqa: E402
 from spark_mv.ai.results import COLUMNS, create_sql  # noqa: E402
 from spark_mv.ai.settings import AiSettings  # noqa: E402
 from spark_mv.query.ai_calls import plan_ai  # noqa: E402
 from spark_mv.spark.session import open_session  # noqa: E402
 
+CONCURRENCY = 16
 
-def timed(what: str, action: Callable[[], Any], calls: int = 0) -> Any:
+
+def timed(what: str, action: Callable[[], Any], calls: int = 0, waited: float = 0.0) -> Any:
+    """Prints the seconds of the action, and per 1,000 calls those beyond what the endpoint took itself."""
     begun = time.perf_counter()
     out = action()
     seconds = time.perf_counter() - begun
-    per = f", {1000 * seconds / calls:6.2f} s per 1,000 calls" if calls else ""
+    per = f", overhead {1000 * (seconds - waited) / calls:6.2f} s per 1,000 calls" if calls else ""
     print(f"{what:60s} {seconds:7.2f} s{per}", flush=True)
     return out
 
 
-def run(spark: Any, sql: str, settings: AiSettings) -> Any:
+def run(spark: Any, sql: str, settings: AiSettings, driver: bool = False) -> Any:
     plan = plan_ai(sql, results_table="ai_results", identity=settings.identity())
+
+    def execute(statement: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in spark.sql(statement).collect()]
+
+    more: dict[str, Any] = {"settings": settings, "results_table": "ai_results", "invocation_id": "bench"}
     outcomes = [
-        run_ai_round(spark, calls, settings=settings, results_table="ai_results", invocation_id="bench")
+        run_ai_round_on_driver(execute, calls, **more) if driver else run_ai_round(spark, calls, **more)
         for calls in plan.rounds
     ]
+    assert not any(outcome.errors or outcome.left_for_later for outcome in outcomes), outcomes
     return outcomes, plan.sql
 
 
 def overhead(spark: Any, calls: int) -> None:
-    local = AiSettings.from_config({"provider": "scripted", "concurrency": 16})
+    local = AiSettings.from_config({"provider": "scripted", "concurrency": CONCURRENCY})
     for number in (1, 2):
         sql = f"SELECT ai_summarize(concat('text {number} ', id)) AS s FROM range({calls})"
         timed(f"scripted provider, {calls:,} calls", lambda sql=sql: run(spark, sql, local), calls)
         timed("the same again: nothing to ask", lambda sql=sql: run(spark, sql, local))
-    with Endpoint() as endpoint:
-        config = {"provider": "openai", "base_url": endpoint.url, "model": "m", "api_key": "none", "concurrency": 16}
-        http = AiSettings.from_config(config)
-        for number in (1, 2):
-            sql = f"SELECT ai_summarize(concat('text {number} ', id)) AS s FROM range({calls})"
-            timed(f"endpoint on loopback, {calls:,} calls", lambda sql=sql: run(spark, sql, http), calls)
+    for latency in (0.0, 0.1):
+        with Endpoint(Behaviour(seconds=latency)) as endpoint:
+            config = {"provider": "openai", "base_url": endpoint.url, "model": "m", "api_key": "none"}
+            http = AiSettings.from_config({**config, "concurrency": CONCURRENCY})
+            for place, driver in (("executors", False), ("driver", True)):
+                for number in (1, 2):
+                    texts = f"concat('{latency} {place} {number} ', id)"
+                    sql = f"SELECT ai_summarize({texts}) AS s FROM range({calls})"
+                    what = f"endpoint of {latency} s, {calls:,} calls from the {place}"
+                    waited = calls * latency / CONCURRENCY
+                    timed(what, lambda sql=sql, driver=driver, http=http: run(spark, sql, http, driver), calls, waited)
 
 
 def lookups(spark: Any, results: int) -> None:

@@ -1,6 +1,7 @@
-"""Run as a program: one round on two executors against the endpoint whose address it is given; prints the outcome.
+"""Run as a program: one round on a standalone master with two executors, each a process of its own, against the endpoint
+whose address it is given; prints the outcome.
 
-No spark_mv is on the executors' path: the job ships itself.
+The executors' Python refuses to import spark_mv: the job ships itself.
 """
 
 from __future__ import annotations
@@ -15,14 +16,24 @@ from pathlib import Path
 def main(source_root: str, config: str) -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.pop("PYTHONPATH", None)
+    sys.path.insert(0, source_root)
+    import pyspark
     from pyspark.sql import SparkSession
+
+    from spark_mv.spark.jars import delta_coordinates, local_jars
+    from spark_mv.spark.java import find_java
 
     options = json.loads(config)
     home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-cluster-"))
     os.chdir(home)
+    (home / "sitecustomize.py").write_text(options.pop("sitecustomize"))
+    spark_jars = Path(pyspark.__file__).parent / "jars"
+    jars = local_jars(delta_coordinates(pyspark.__version__), find_java(pyspark.__version__), spark_jars)
     builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("ai")
     settings = {
-        "spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0",
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
+        "spark.executor.extraClassPath": os.pathsep.join(map(str, jars)),
+        "spark.executorEnv.PYTHONPATH": str(home),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "1",
@@ -41,7 +52,6 @@ def main(source_root: str, config: str) -> None:
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    sys.path.insert(0, source_root)
     from spark_mv.ai.job import run_ai_round
     from spark_mv.ai.results import create_sql, table_name
     from spark_mv.ai.settings import AiSettings

@@ -24,6 +24,8 @@ class Behaviour:
     refused: float = 0.0
     failures: int = 1
     seconds: float = 0.0
+    slow: float = 0.0
+    slow_seconds: float = 0.0
     hang_seconds: float = 3.0
     retry_after: float = 0.2
     die_after: int | None = None
@@ -89,7 +91,7 @@ class Endpoint:
         self, path: str, body: dict[str, Any], headers: dict[str, str], text: str, number: int
     ) -> tuple[int, dict[str, str], bytes] | None:
         b = self.behaviour
-        time.sleep(b.seconds)
+        time.sleep(b.slow_seconds if _hit(text, "slow", b.slow) else b.seconds)
         again = number <= b.failures
         if again and _hit(text, "429", b.rate_limit):
             return _json(429, {"error": {"message": "slow down"}}, {"Retry-After": str(b.retry_after)})

@@ -18,3 +18,9 @@ class Shouting:
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
         return [Answer(" ".join(str(v) for v in r.row.values()).upper()) for r in requests]
+
+
+class NeedsMore(Shouting):
+    """A provider that imports what no worker has."""
+
+    requires = ("a_package_that_is_nowhere",)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import uuid
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,8 @@ from spark_mv.ai.driver_job import run_ai_round_on_driver
 from spark_mv.ai.job import count_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.upkeep import costs_view_sql, errors_view_sql, provenance_sql, prune_sql, recompute_sql
+from spark_mv.spark.mv_ai import AiRunner
+from spark_mv.spark.mv_rewrite import AiContext
 
 SQL = "SELECT id, ai_gen(t) AS k FROM {s}.src"
 
@@ -62,6 +67,35 @@ def test_budgets_of_tokens_and_cost_end_a_job_not_a_run(bench: Bench) -> None:
             if not outcome.left_for_later:
                 break
         assert total.calls == 12
+
+
+def test_the_oldest_answers_are_renewed_first(bench: Bench, tmp_path: Path) -> None:
+    ages = {"never asked": 0, "a": 1, "c": 1, "b": 2, "d": 2}
+    old = bench.settings({"model": "m", "model_version": "1"})
+    bench.table("src", "id INT, t STRING", "(1, 'c')", "(2, 'a')")
+    bench.run(SQL, old)
+    bench.spark.sql(f"INSERT INTO {bench.schema}.src VALUES (3, 'b'), (4, 'd')")
+    bench.run(SQL, old)
+    bench.spark.sql(f"INSERT INTO {bench.schema}.src VALUES (5, 'never asked')")
+
+    def asked(version: str, **limit: Any) -> list[int]:
+        """The ages of the texts that a run asks for, in its order."""
+        file = tmp_path / uuid.uuid4().hex
+        new = {"model": "m", "model_version": version, "concurrency": 1, "price_per_1k_input_tokens": 100}
+        settings = bench.settings({**new, "options": {"count_file": str(file)}}, **limit)
+        outcome, rows = bench.run(SQL, settings)
+        assert all(k for id_, k in rows if id_ < 5)  # the old answers stay in sight
+        assert bool(outcome.left_for_later) == bool(outcome.message)
+        return [ages[json.loads(line)[1]["prompt"]] for line in file.read_text().splitlines()]
+
+    assert asked("2", max_ai_calls=1) == [0]
+    assert asked("2", max_ai_calls=2) == [1, 1]
+    assert asked("2", max_ai_calls=2) == [2, 2]
+    bench.spark.sql(f"DELETE FROM {bench.results} WHERE model_version = '2'")
+    for limit in ({"max_ai_tokens": 12}, {"max_ai_cost": 0.5}):
+        found = [*asked("3", **limit), *asked("3", **limit), *asked("3")]
+        assert found == [0, 1, 1, 2, 2]
+        bench.spark.sql(f"DELETE FROM {bench.results} WHERE model_version = '3'")
 
 
 def test_errors_wait_and_can_be_asked_again(bench: Bench) -> None:
@@ -149,3 +183,35 @@ def test_a_users_own_provider(bench: Bench) -> None:
     outcome, rows = bench.run(SQL, settings)
     assert outcome.ok == 12
     assert {k for _, k in rows} == {f"TEXT {n}" for n in range(12)}
+
+
+def test_where_the_workers_lack_a_package_the_driver_asks(bench: Bench) -> None:
+    twelve(bench)
+    settings = bench.settings({"provider": "integration_tests.ai.own_provider.NeedsMore"})
+    plan = bench.plan(SQL, settings)
+    said: list[str] = []
+
+    class Adapter:
+        def mv_spark(self) -> Any:
+            return bench.spark
+
+        def query(self, sql: str) -> list[dict[str, Any]]:
+            return [row.asDict() for row in bench.spark.sql(sql).collect()]
+
+        def warn(self, text: str) -> None:
+            said.append(text)
+
+        def say(self, text: str) -> None:
+            said.append(text)
+
+        def note(self, model: str, text: str) -> None:
+            said.append(text)
+
+    context = AiContext(results_table=bench.results, identity=settings.identity(), functions=())
+    runner = AiRunner(Adapter(), "tickets", settings, context, "i", datetime.now(timezone.utc), plan)
+    outcome = runner.run(0)
+    assert (outcome.requested, outcome.calls, outcome.ok, outcome.reused, outcome.left_for_later) == (12, 12, 12, 0, 0)
+    assert "lacks a_package_that_is_nowhere" in said[0]
+    assert "dbt's own process asks instead" in said[0]
+    assert said[-1].startswith("AI answers 12 / 12 (")
+    assert {k for _, k in bench.rows(plan.sql)} == {f"TEXT {n}" for n in range(12)}

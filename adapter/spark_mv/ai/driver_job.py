@@ -1,4 +1,7 @@
-"""The same job without Python on the engine (Thrift server, warehouses): the driver asks, page by page, in bounded memory."""
+"""The same job without Python on the engine (Thrift server, warehouses): dbt's own process asks, page by page.
+
+Memory is bounded: a page holds at most _PAGE requests of _PAGE_BYTES together, an INSERT the answers of `chunk_seconds`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from spark_mv.ai.job import Progress, estimate, no_provider, timestamp
+from spark_mv.ai.job import Progress, call_limit, estimate, no_provider, timestamp
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import counts_sql, pending_sql
 from spark_mv.ai.results import COLUMNS
@@ -18,7 +21,10 @@ from spark_mv.query.ai_calls import AiCall
 from spark_mv.query.ai_calls_keys import quote
 
 Execute = Callable[[str], Sequence[Sequence[Any]]]  # runs a statement, gives its rows (none for an INSERT)
-_PAGE = 500  # requests held at a time, and rows of one INSERT
+_PAGE = 2_000
+_PAGE_BYTES = 64 << 20
+_INSERT = 500  # rows of one INSERT
+_INSERT_BYTES = 4 << 20
 
 
 def run_ai_round_on_driver(
@@ -57,14 +63,22 @@ def run_ai_round_on_driver(
             pending = pending_sql(calls, results_table, settings, timestamp(begun))
             # what this run has asked is in the table: an error of it must not come back on the next page
             asked = f"SELECT result_key FROM {results_table} WHERE invocation_id = {quote(invocation_id)} AND status <> 'stale'"
-            page = execute(
-                f"SELECT p.result_key, p.request, p.site FROM ({pending}) AS p LEFT ANTI JOIN ({asked} AND called_at >= "
-                f"timestamp '{timestamp(begun)}') AS a ON a.result_key = p.result_key "
+            first = (
+                f"SELECT p.result_key, p.request, p.site, p.old_at FROM ({pending}) AS p LEFT ANTI JOIN ({asked} AND "
+                f"called_at >= timestamp '{timestamp(begun)}') AS a ON a.result_key = p.result_key "
                 f"WHERE p.state = 'missing' ORDER BY p.{order} LIMIT {size}"
+            )
+            before = (
+                f"sum(octet_length(request)) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING) - octet_length(request)"
+            )
+            page = execute(
+                f"SELECT result_key, request, site FROM (SELECT *, {before} AS before FROM ({first}) AS f) AS b "
+                f"WHERE before < {_PAGE_BYTES}"
             )
             if not page:
                 break
-            outcome = _ask_page(execute, page, with_shares(job, settings, 1, spent + done, deadline), results_table)
+            shared = with_shares(job, settings, 1, spent + done, deadline)
+            outcome = _ask_page(execute, page, shared, results_table, settings.chunk_seconds)
             note_use(settings)
             done += outcome
             if on_progress:
@@ -86,7 +100,8 @@ def run_ai_round_on_driver(
         output_tokens=done.output_tokens,
         cost=done.cost,
         error_classes=done.error_classes,
-        message=done.message,
+        message=done.message or call_limit(missing, total, settings),
+        error_example=done.error_example,
     )
 
 
@@ -100,16 +115,18 @@ def count_ai_round_on_driver(
     return estimate([tuple(r) for r in rows], settings)
 
 
-def _ask_page(execute: Execute, page: Sequence[Sequence[Any]], job: PartitionJob, results_table: str) -> AiOutcome:
+def _ask_page(
+    execute: Execute, page: Sequence[Sequence[Any]], job: PartitionJob, results_table: str, chunk_seconds: float
+) -> AiOutcome:
     asker = job.asker(job.shares[0])
     pending = [(str(key), str(request), int(site)) for key, request, site in page]
-    done, rows = AiOutcome(), []
+    done, rows = AiOutcome(), _Rows(execute, results_table, chunk_seconds)
     for key, site, request, outcome in job.answer_all(pending, asker):
         if not outcome.attempts:
             done += AiOutcome(left_for_later=1, message=outcome.error or "")
             continue
         row = job.row(key, site, request, outcome)
-        rows.append("(" + ", ".join(_sql(v, kind) for v, (_, kind, _) in zip(row, COLUMNS, strict=True)) + ")")
+        rows.add("(" + ", ".join(_sql(v, kind) for v, (_, kind, _) in zip(row, COLUMNS, strict=True)) + ")")
         failed = outcome.error_class is not None
         done += AiOutcome(
             calls=1,
@@ -120,10 +137,32 @@ def _ask_page(execute: Execute, page: Sequence[Sequence[Any]], job: PartitionJob
             output_tokens=outcome.output_tokens,
             cost=float(row[13]),
             error_classes={outcome.error_class: 1} if outcome.error_class else {},
+            error_example=f"{outcome.error_class}: {outcome.error}" if failed else "",
         )
-    if rows:
-        execute(f"INSERT INTO {results_table} VALUES\n" + ",\n".join(rows))
+    rows.flush()
     return done
+
+
+class _Rows:
+    """Rows of VALUES, inserted when they are many, large, or `seconds` old: what is paid is soon kept."""
+
+    def __init__(self, execute: Execute, table: str, seconds: float) -> None:
+        self.execute, self.table, self.seconds = execute, table, seconds
+        self.rows: list[str] = []
+        self.size = 0
+        self.since = time.monotonic()
+
+    def add(self, row: str) -> None:
+        self.rows.append(row)
+        self.size += len(row)
+        late = time.monotonic() - self.since > self.seconds
+        if late or len(self.rows) >= _INSERT or self.size >= _INSERT_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        if self.rows:
+            self.execute(f"INSERT INTO {self.table} VALUES\n" + ",\n".join(self.rows))
+        self.rows, self.size, self.since = [], 0, time.monotonic()
 
 
 def _sql(value: Any, kind: str) -> str:

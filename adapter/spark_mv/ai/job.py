@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from spark_mv.ai import native
+from spark_mv.ai.engine_python import WorkersCannot, refuse_repeats, why_workers_cannot
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import counts_sql, pending_sql
 from spark_mv.ai.protocol import ERROR_CLASSES
@@ -59,7 +60,8 @@ def run_ai_round(
     first, then those that show an older model's answer, oldest first. `as_of` has no part in it: retry times are
     wall-clock times.
 
-    Failures of the provider are rows of the result table. Raises AiConfigError when there is no provider.
+    Failures of the provider are rows of the result table. Raises AiConfigError when there is no provider, and
+    WorkersCannot when Python on the executors is not up to it: then the driver can (spark_mv.ai.driver_job).
     """
     if not calls:
         return AiOutcome()
@@ -79,6 +81,7 @@ def run_ai_round(
             reused=counts.get("reused", 0),
             blocked=counts.get("blocked", 0),
             left_for_later=missing - take,
+            message=call_limit(missing, take, settings),
         )
         if not take:
             return outcome
@@ -134,12 +137,16 @@ def _numbered(todo: Any, missing: int, take: int, settings: AiSettings) -> Any:
     from pyspark.sql import functions as f
 
     columns = ["result_key", "function", "request", "site"]
-    if take == missing and settings.max_ai_tokens is None and settings.max_ai_cost is None:
+    if not _by_age(missing, take, settings):
         return todo.selectExpr(*columns, f"pmod(xxhash64(result_key), {_SLICES}) AS slice")
     if take < missing:
         todo = todo.orderBy("old_at", "result_key").limit(take)  # NULLs first: no answer at all comes first
     rank = f.row_number().over(Window.orderBy("old_at", "result_key")) - 1
     return todo.select(*columns, f.floor(rank * _SLICES / take).alias("slice")).localCheckpoint()
+
+
+def _by_age(missing: int, take: int, settings: AiSettings) -> bool:
+    return take < missing or settings.max_ai_tokens is not None or settings.max_ai_cost is not None
 
 
 def _ask_in_chunks(
@@ -156,8 +163,7 @@ def _ask_in_chunks(
     ship_by_value(settings)
     job = build_job(calls, settings, invocation_id)
     number = partitions(_cores(spark), settings, total)
-    # Spark never runs a second copy of a barrier task, which would pay twice
-    barrier = str(spark.conf.get("spark.speculation", "false")).lower() == "true"
+    barrier = refuse_repeats(spark)
     begun = time.time()
     deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
     done, at = AiOutcome(), 0
@@ -165,7 +171,11 @@ def _ask_in_chunks(
     while at < _SLICES:
         end, started = min(_SLICES, at + width), time.time()
         chunk = todo.where(f"slice >= {at} AND slice < {end}")
-        outcome = _ask_chunk(chunk, with_shares(job, settings, number, spent + done, deadline), results_table, barrier)
+        try:
+            shared = with_shares(job, settings, number, spent + done, deadline)
+            outcome = _ask_chunk(chunk, shared, results_table, barrier, ordered=_by_age(total, total, settings))
+        except WorkersCannot as found:
+            raise WorkersCannot(str(found), done + found.done) from None
         note_use(settings)
         done += outcome
         at = end
@@ -181,17 +191,19 @@ def _ask_in_chunks(
     return replace(done, left_for_later=total - done.calls)
 
 
-def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool) -> AiOutcome:
-    """Asks and appends in one Spark job; the counts come from the same pass, because a second would ask again."""
+def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool, *, ordered: bool) -> AiOutcome:
+    """Asks and appends in one Spark job; the counts come from the same pass, because a second would ask again.
+    `ordered`: a budget may end the job within the chunk, so each partition begins with its first requests."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
     seen = Observation()
     asked = f.col("attempts") > 0
     bad = f.col("status") == "error"
+    dealt = chunk.repartition(len(job.shares))
     answers = (
-        chunk.select("result_key", "request", "site")
-        .repartition(len(job.shares))
+        (dealt.sortWithinPartitions("slice") if ordered else dealt)
+        .select("result_key", "request", "site")
         .mapInPandas(job, schema=DDL, barrier=barrier)
         .observe(
             seen,
@@ -200,16 +212,23 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool)
             f.count_if(asked & ~bad & f.col("value").isNull()).alias("nulls"),
             f.count_if(~asked).alias("left"),
             f.max(f.when(~asked, f.col("error"))).alias("reason"),
+            f.max(f.when(~asked & (f.col("error_class") == "worker"), f.col("error"))).alias("lacks"),
+            f.max(f.when(asked & bad, f.concat_ws(": ", "error_class", "error"))).alias("example"),
             f.sum("input_tokens").alias("input_tokens"),
             f.sum("output_tokens").alias("output_tokens"),
             f.sum("cost").alias("cost"),
             *(f.count_if(asked & (f.col("error_class") == kind)).alias(kind) for kind in ERROR_CLASSES),
         )
     )
-    answers.where("attempts > 0").writeTo(results_table).append()
+    try:
+        answers.where("attempts > 0").writeTo(results_table).append()
+    except Exception as error:  # classes differ between Connect and not, and between releases
+        if reason := why_workers_cannot(error):
+            raise WorkersCannot(reason) from error
+        raise
     found = seen.get
     calls, errors, left = int(found["calls"] or 0), int(found["errors"] or 0), int(found["left"] or 0)
-    return AiOutcome(
+    outcome = AiOutcome(
         calls=calls,
         ok=calls - errors,
         null_answers=int(found["nulls"] or 0),
@@ -220,7 +239,16 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool)
         cost=float(found["cost"] or 0.0),
         error_classes={kind: int(found[kind]) for kind in ERROR_CLASSES if found[kind]},
         message=str(found["reason"] or "") if left else "",
+        error_example=str(found["example"] or ""),
     )
+    if found["lacks"]:
+        raise WorkersCannot(str(found["lacks"]), replace(outcome, left_for_later=0, message=""))
+    return outcome
+
+
+def call_limit(missing: int, take: int, settings: AiSettings) -> str:
+    """Why not all missing answers are asked for, "" when they are."""
+    return "" if take == missing or settings.max_ai_calls is None else f"max_ai_calls is {settings.max_ai_calls}"
 
 
 def _cores(spark: Any) -> int:

@@ -11,7 +11,8 @@ class AiOutcome:
     """Counts of distinct inputs. `requested` = `reused` + `calls` + `blocked` + `left_for_later`; `calls` = `ok` + `errors`.
 
     `reused` had an answer before, `blocked` failed before and may not be tried again yet, `left_for_later` found
-    the budget or the time used up. Cost in the profile's currency. `error_classes` counts the errors.
+    the budget or the time used up (`message` says which). Cost in the profile's currency. `error_classes` counts the
+    errors, `error_example` is one of their texts.
     """
 
     requested: int = 0
@@ -27,6 +28,7 @@ class AiOutcome:
     cost: float = 0.0
     error_classes: dict[str, int] = field(default_factory=dict)
     message: str = ""
+    error_example: str = ""
 
     def __add__(self, other: AiOutcome) -> AiOutcome:
         values: dict[str, Any] = {}
@@ -35,7 +37,9 @@ class AiOutcome:
             if f.name == "error_classes":
                 values[f.name] = {k: a.get(k, 0) + b.get(k, 0) for k in {**a, **b}}
             elif f.name == "message":
-                values[f.name] = " ".join(dict.fromkeys(m for m in (a, b) if m))
+                values[f.name] = "; ".join(dict.fromkeys(m for m in (a, b) if m))
+            elif f.name == "error_example":
+                values[f.name] = a or b
             else:
                 values[f.name] = a + b
         return AiOutcome(**values)

@@ -58,6 +58,7 @@ ERROR_CLASSES = (
     "budget",
     "deadline",
     "provider_bug",
+    "worker",
 )
 
 
@@ -106,7 +107,9 @@ class ProviderSettings:
 class Provider(Protocol):
     """What a provider is: built with ProviderSettings, asked in batches, from several threads at once.
 
-    Its module may import what the workers have installed; it is itself shipped to them by value.
+    Its module may import what the workers have installed; it is itself shipped to them by value. A class attribute
+    `requires`, optional, names the modules that it imports: workers that lack one ask nothing, and dbt's own process
+    asks instead.
     """
 
     def batch_size(self, request: Request) -> int:

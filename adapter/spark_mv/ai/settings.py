@@ -15,11 +15,12 @@ from spark_mv.query.ai_calls_signatures import BUILT_IN, AiFunction
 
 PROVIDERS = ("openai", "local", "scripted", "native")
 # Only the profile may say these: a model's config would write them into the manifest.
-PROFILE_ONLY = frozenset({"provider", "base_url", "api_key", "result_schema", "functions"})
+PROFILE_ONLY = frozenset({"provider", "base_url", "api_key", "result_schema", "functions", "ask_from"})
 # In a model's config under these names: what a run may spend and what it does with failures.
 _CHOICES = {
     "on_ai_error": ("null", "fail"),
     "on_model_change": ("recompute", "keep"),
+    "ask_from": ("executors", "driver"),
 }
 
 
@@ -55,6 +56,7 @@ class AiSettings:
     versions: Mapping[str, str] = field(default_factory=dict)
     functions: tuple[AiFunction, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    ask_from: str = "executors"
     on_ai_error: str = "null"
     on_model_change: str = "recompute"
     max_ai_calls: int | None = None

@@ -6,7 +6,10 @@ Runs on executors that have no spark_mv installed: it is shipped by value, so no
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
+import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -19,8 +22,8 @@ from spark_mv.ai.protocol import ERROR_CLASSES, ProviderSettings, Request
 from spark_mv.ai.results import COLUMN_NAMES
 
 # Failures of the input, waiting for next_retry_at. All others are of the moment or of the configuration: next run.
-_OF_THE_INPUT = frozenset({"refused", "invalid_answer"})
-assert set(ERROR_CLASSES) > _OF_THE_INPUT
+OF_THE_INPUT = frozenset({"refused", "invalid_answer"})
+assert set(ERROR_CLASSES) > OF_THE_INPUT
 
 Pending = tuple[str, str, int]  # result_key, request, number of the call site
 
@@ -78,15 +81,21 @@ class PartitionJob:
 
         context = TaskContext.get()
         share = self.shares[(context.partitionId() if context else 0) % len(self.shares)]
-        asker = self.asker(share)
+        lacks = self.missing_modules()
+        asker = None if lacks else self.asker(share)
         for frame in frames:
             pending = zip(frame["result_key"], frame["request"], (int(s) for s in frame["site"]), strict=False)
-            rows = [self.row(*found) for found in self.answer_all(pending, asker)]
+            found = _unasked(pending, lacks) if asker is None else self.answer_all(pending, asker)
+            rows = [self.row(*one) for one in found]
             if rows:
                 out = pandas.DataFrame(rows, columns=list(COLUMN_NAMES))
                 for name in ("attempts", "input_tokens", "output_tokens"):
                     out[name] = out[name].astype("int64")
                 yield out
+
+    def missing_modules(self) -> list[str]:
+        """What this Python lacks of what asking takes."""
+        return [name for name in ("tenacity", *getattr(self.provider, "requires", ())) if not _installed(name)]
 
     def asker(self, share: Share) -> Asker:
         """Asks this job's provider within the share."""
@@ -131,7 +140,7 @@ class PartitionJob:
         site = self.sites[number]
         retry = None
         if outcome.error_class:
-            pause = self.retry_errors_after if outcome.error_class in _OF_THE_INPUT else 0.0
+            pause = self.retry_errors_after if outcome.error_class in OF_THE_INPUT else 0.0
             retry = datetime.fromtimestamp(outcome.called_at + pause, timezone.utc)
         cost = (outcome.input_tokens * self.prices[0] + outcome.output_tokens * self.prices[1]) / 1000.0
         return (
@@ -154,3 +163,16 @@ class PartitionJob:
             self.invocation_id,
             request if self.keep_requests else None,
         )
+
+
+def _unasked(pending: Iterable[Pending], lacks: list[str]) -> Iterator[tuple[str, int, str, Outcome]]:
+    said = f"the workers' Python ({sys.executable}, {sys.version.split()[0]}) lacks {', '.join(lacks)}"
+    for key, request, number in pending:
+        yield key, number, request, Outcome(None, "worker", said, 0, 0, 0, time.time())
+
+
+def _installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False

@@ -10,11 +10,12 @@ from typing import Any
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions import FailedToConnectError
-from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod
+from dbt.adapters.spark.connections import PyhiveConnectionWrapper, SparkConnectionManager, SparkConnectionMethod
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from spark_mv.spark.errors import readable
 from spark_mv.spark.handle import SessionHandle
+from spark_mv.spark.thrift_handle import ThriftHandle
 
 logger = AdapterLogger("Spark")
 
@@ -30,20 +31,26 @@ class SparkMvConnectionManager(SparkConnectionManager):
         """Opens the connection; `method: session` is answered here, all others by dbt-spark."""
         creds = connection.credentials
         if creds.method != SparkConnectionMethod.SESSION or connection.state == ConnectionState.OPEN:
-            return super().open(connection)
+            opened = super().open(connection)
+            if type(opened.handle) is PyhiveConnectionWrapper:
+                opened.handle = ThriftHandle(opened.handle)
+            return opened
 
         from spark_mv.spark.jars import JarsError
-        from spark_mv.spark.session import JavaError, SessionError, open_session
+        from spark_mv.spark.session import JavaError, SessionError, is_remote, open_session
 
         try:
             spark = open_session(
                 creds.server_side_parameters,
                 creds.warehouse_path(cls.project_root),
                 cls.project_root / "logs" / "spark.log",
+                creds.connect_timeout,
             )
         except (JavaError, JarsError, SessionError) as error:
             raise FailedToConnectError(str(error)) from error
-        connection.handle = SessionHandle(spark)
+        # a server keeps the session of a client that just leaves for an hour
+        remote = is_remote(creds.server_side_parameters)
+        connection.handle = SessionHandle(spark, spark.stop if remote else None)
         connection.state = ConnectionState.OPEN
         return connection
 

@@ -20,6 +20,7 @@ EMBEDDED_HOST = "embedded"
 class SparkMvCredentials(SparkCredentials):
     """dbt-spark's credentials and what the embedded session and the AI functions need besides.
 
+    `host`: for `method: session`, a Spark Connect server (`sc://name:15002`) instead of a Spark in dbt's process.
     `warehouse`: folder of tables and catalogue, by default `spark-warehouse` in the project.
     `spark_config`: Spark settings, as dbt-spark's `server_side_parameters`; the latter win over the former,
     both win over what this adapter would choose.
@@ -43,6 +44,8 @@ class SparkMvCredentials(SparkCredentials):
         super().__post_init__()
         self.spark_config = {str(key): _conf_text(value) for key, value in self.spark_config.items()}
         self.server_side_parameters = {**self.spark_config, **self.server_side_parameters}
+        if self.method == SparkConnectionMethod.SESSION and str(self.host).startswith("sc://"):
+            self.server_side_parameters["spark.remote"] = str(self.host)
         # dbt-spark switches ANSI mode off whatever the profile says; here the profile wins
         if own_ansi is not None:
             self.server_side_parameters["spark.sql.ansi.enabled"] = _conf_text(own_ansi)

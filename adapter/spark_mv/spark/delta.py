@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from spark_mv.maintenance.record import RunRecord, SourceVersion, read_record
 from spark_mv.spark.commits import Query, Rows, commit_time, commits
@@ -87,7 +90,15 @@ def _history(rows: Rows) -> History:
     return History(int(rows[0]["version"]), None, foreign)
 
 
-__all__ = ["History", "Query", "Rows", "latest_version", "quoted", "read_history"]
+def entries(value: Any) -> Mapping[str, str]:
+    """A map of the history (operationMetrics, operationParameters). Over Thrift it comes as text, with values that are not
+    escaped: of a key that the text seems to hold more than once nothing is known, and it is left out.
+    """
+    if not isinstance(value, str):
+        return value or {}
+    found = re.findall(r'[{,]"(\w+)":"(.*?)"(?=,"\w+":"|\}$)', value)
+    names = re.findall(r'"(\w+)":"', value)
+    return {name: text for name, text in found if names.count(name) == 1}
 
 
 def quoted(table: str) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts
 from spark_mv.maintenance.forget import PROPERTY, from_property
-from spark_mv.spark.delta import Query, latest_version, quoted, read_history
+from spark_mv.spark.commits import Query
+from spark_mv.spark.delta import latest_version, quoted, read_history
 from spark_mv.spark.describe import Description, read_description
 
 ASK_AGAIN_PROPERTY = "spark_mv.ask_again"

@@ -6,7 +6,7 @@ import datetime as dt
 import decimal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -30,17 +30,21 @@ class Cancelled(Exception):
 
 
 class SessionHandle(SparkConnectionWrapper):
-    """Connection and cursor in one, as dbt-spark's wrappers are. `spark` is the session, for all but dbt's SQL."""
+    """Connection and cursor in one, as dbt-spark's wrappers are. `spark` is the session, for all but dbt's SQL.
+    `release` is called when the connection is closed."""
 
-    def __init__(self, spark: SparkSession, work: Work | None = None) -> None:
+    def __init__(
+        self, spark: SparkSession, release: Callable[[], None] | None = None, work: Work | None = None
+    ) -> None:
         self.spark = spark
+        self._release = release
         self._work = work or Work()
         self._frame: DataFrame | None = None
         self._rows: list[Row] | None = None
 
     def cursor(self) -> SessionHandle:
         """A cursor with no result of its own yet; results of an earlier cursor stay with that one."""
-        return SessionHandle(self.spark, self._work)
+        return SessionHandle(self.spark, work=self._work)
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
         """Runs the statements one by one; the result is the last one's.
@@ -125,6 +129,8 @@ class SessionHandle(SparkConnectionWrapper):
     def close(self) -> None:
         self._frame = None
         self._rows = None
+        if self._release is not None:
+            self._release()
 
     def rollback(self, *args: Any, **kwargs: Any) -> None:
         logger.debug("NotImplemented: rollback")

@@ -17,7 +17,7 @@ from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.incremental import Move, NotIncremental, read_tree
 from spark_mv.query.pin import Pins, clock_spans, pin
 from spark_mv.query.verdict import Analysis, Level
-from spark_mv.spark.delta import Query
+from spark_mv.spark.commits import Query
 from spark_mv.spark.mv_changes import read_changes
 from spark_mv.spark.mv_rewrite import _with_answers
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.ai.driver_job import count_ai_round_on_driver, run_ai_round_on_driver
+from spark_mv.ai.engine_python import WorkersCannot
 from spark_mv.ai.job import count_ai_round, run_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import create_sql, table_name
 from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.worker import OF_THE_INPUT
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.spark.mv_rewrite import AiContext
 
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls import AiPlan
+
+_CREATING = threading.Lock()
 
 
 @dataclass
@@ -48,12 +53,31 @@ class AiRunner:
             "spent": self.spent,
             "on_progress": lambda progress: self.adapter.note(self.model, str(progress)),
         }
-        if spark is None:
+        if spark is None or self.settings.ask_from == "driver":
             outcome = run_ai_round_on_driver(self._rows, calls, **more)
         else:
-            outcome = run_ai_round(spark, calls, as_of=self.as_of, **more)
+            try:
+                outcome = run_ai_round(spark, calls, as_of=self.as_of, **more)
+            except WorkersCannot as found:
+                self.adapter.warn(
+                    f"model {self.model}: {found}. dbt's own process asks instead; to have the executors ask, install what "
+                    "is missing there (see docs/ai.md); to silence this, set ask_from: driver in the profile's ai block"
+                )
+                more["spent"] = self.spent + found.done
+                rest = run_ai_round_on_driver(self._rows, calls, **more)
+                # what the executors have asked is neither a reuse of an earlier run's answer nor its error
+                failed = sum(found.done.error_classes.get(kind, 0) for kind in OF_THE_INPUT)
+                outcome = found.done + replace(rest, reused=rest.reused - found.done.ok, blocked=rest.blocked - failed)
+        self._tell(outcome)
         self.spent += outcome
         return outcome
+
+    def _tell(self, outcome: AiOutcome) -> None:
+        if outcome.error_example:
+            self.adapter.say(f"model {self.model}: an AI call failed with {outcome.error_example}")
+        if outcome.left_for_later:
+            why = f": {outcome.message}" if outcome.message else ""
+            self.adapter.say(f"model {self.model}: {outcome.left_for_later:,} AI calls are left for a later run{why}")
 
     def count(self, rounds: int) -> AiOutcome:
         """What the first `rounds` rounds would ask now, without asking. Later rounds count only what the answers that
@@ -94,7 +118,7 @@ def ai_runner(
             "model: …, api_key: \"{{ env_var('OPENAI_API_KEY') }}\"}`"
         )
     table = table_name(schema.strip("`"), settings.result_schema)
-    adapter.query(create_sql(table))
+    _create(adapter, table)
     return AiRunner(
         adapter=adapter,
         model=model,
@@ -103,3 +127,15 @@ def ai_runner(
         invocation_id=invocation_id,
         as_of=as_of,
     )
+
+
+def _create(adapter: Any, table: str) -> None:
+    """The first run of several models, or of several dbt processes, creates the table more than once at a time: Delta
+    lets one of them win, and the others find the table at their second try."""
+    with _CREATING:
+        try:
+            adapter.query(create_sql(table))
+        except Exception as error:
+            if not any(sign in str(error) for sign in ("DELTA_PROTOCOL_CHANGED", "DELTA_CONCURRENT", "ALREADY_EXISTS")):
+                raise
+            adapter.query(create_sql(table))

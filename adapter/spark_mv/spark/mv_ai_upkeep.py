@@ -11,7 +11,7 @@ from spark_mv.ai.results import quoted
 from spark_mv.ai.upkeep import costs_view_sql, errors_view_sql, provenance_sql, prune_sql, recompute_sql
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls import AiCall
-from spark_mv.spark.delta import Query
+from spark_mv.spark.commits import Query
 from spark_mv.spark.facts import ASK_AGAIN_PROPERTY
 from spark_mv.spark.mv_prepare import Prepared
 

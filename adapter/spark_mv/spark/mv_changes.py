@@ -12,7 +12,7 @@ from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.versions import MOVED
 from spark_mv.spark.commits import Query, Rows, commit_time, commits
-from spark_mv.spark.delta import KEEPS_ROWS, quoted
+from spark_mv.spark.delta import KEEPS_ROWS, entries, quoted
 from spark_mv.spark.facts import FEED_PROPERTY
 
 SCHEMA_CHANGES = frozenset({"RENAME COLUMN", "DROP COLUMNS", "REPLACE COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS"})
@@ -104,13 +104,13 @@ def _change(source: SourceFacts, before: SourceVersion, now: SourceVersion, sinc
 
 
 def _appends(row: Mapping[str, Any]) -> bool:
-    parameters, operation = row["operationParameters"] or {}, row["operation"]
+    parameters, operation = entries(row["operationParameters"]), row["operation"]
     if operation == "WRITE":
         return parameters.get("mode") == "Append"
     if operation == "STREAMING UPDATE":
         return parameters.get("outputMode") == "Append"
     if operation == "MERGE":
-        metrics = row["operationMetrics"] or {}
+        metrics = entries(row["operationMetrics"])
         names = ("numTargetRowsUpdated", "numTargetRowsDeleted")
         return all(metrics.get(name) == "0" for name in names)
     return bool(operation == "COPY INTO")
@@ -118,7 +118,7 @@ def _appends(row: Mapping[str, Any]) -> bool:
 
 def _rows(row: Mapping[str, Any], count: int) -> int | None:
     """Rows that came or went with one commit."""
-    metrics, operation = row["operationMetrics"] or {}, str(row["operation"])
+    metrics, operation = entries(row["operationMetrics"]), str(row["operation"])
     try:
         if operation in _COUNTS:
             return sum(factor * int(metrics[name]) for name, factor in _COUNTS[operation].items())
@@ -132,7 +132,7 @@ def _rows(row: Mapping[str, Any], count: int) -> int | None:
 
 def _net(row: Mapping[str, Any]) -> int | None:
     """By how many rows one commit made the table longer; None where its figures do not say."""
-    metrics, operation = row["operationMetrics"] or {}, str(row["operation"])
+    metrics, operation = entries(row["operationMetrics"]), str(row["operation"])
     try:
         if operation == "UPDATE":
             return 0

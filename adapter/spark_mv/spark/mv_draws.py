@@ -12,7 +12,7 @@ from spark_mv.query.ai_calls import plan_ai
 from spark_mv.query.filter_draws import split_filter_draws
 from spark_mv.query.pin import Pins, pin
 from spark_mv.query.verdict import Level
-from spark_mv.spark.delta import Query
+from spark_mv.spark.commits import Query
 from spark_mv.spark.facts import query_columns
 
 

@@ -88,7 +88,8 @@ def make_view(spark: Any, view: str, columns: Sequence[SeedColumn], rows: Iterab
 
     schema = StructType([StructField(f"c{i}", StringType()) for i in range(len(columns))])
     data = [tuple(text(value) for value in row) for row in rows]
-    frame = spark.createDataFrame(data, schema, verifySchema=False)
+    unchecked = {} if "connect" in type(spark).__module__ else {"verifySchema": False}  # Connect warns about it
+    frame = spark.createDataFrame(data, schema, **unchecked)
     frame.createOrReplaceTempView(view)
     declared = [(i, c) for i, c in enumerate(columns) if c.declared and c.type.lower() != "string"]
     if not declared:

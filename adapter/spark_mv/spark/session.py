@@ -34,14 +34,15 @@ def is_remote(user: Mapping[str, str]) -> bool:
     return "spark.remote" in user or "SPARK_REMOTE" in os.environ
 
 
-def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSession:
+def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path, remote_seconds: float = 10) -> SparkSession:
     """A fresh Spark session for one connection, with the user's run-time settings applied.
 
     Starts Spark when this process has none yet; a session that the caller has already made is used as it is (a
-    notebook, a program that calls dbt). Raises SessionError, JavaError, JarsError.
+    notebook, a program that calls dbt). A Spark Connect server has `remote_seconds` to answer. Raises SessionError,
+    JavaError, JarsError.
     """
     if is_remote(user):
-        return _remote_session(user)
+        return _remote_session(user, remote_seconds)
     with _lock:
         root = _running() or _start(user, warehouse, log_file)
     session = root.newSession()
@@ -72,13 +73,29 @@ def _running() -> SparkSession | None:
     return session if session is not None and session._sc._jsc is not None else None
 
 
-def _remote_session(user: Mapping[str, str]) -> SparkSession:
+def _remote_session(user: Mapping[str, str], seconds: float) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    url = user.get("spark.remote") or os.environ["SPARK_REMOTE"]
+    try:
+        import grpc
+        from pyspark.sql.connect.session import SparkSession as _  # noqa: F401
+    except ImportError as error:
+        raise SessionError(
+            f"A Spark Connect client needs more than pyspark: pip install 'dbt-spark-mv[connect]' ({error})"
+        ) from error
+    _hush()
     builder: Any = SparkSession.builder
-    if "spark.remote" in user:
-        builder = builder.remote(user["spark.remote"])
-    session = builder.create()
+    session = builder.remote(url).create()
+    try:
+        # pyspark itself would try for ten minutes
+        grpc.channel_ready_future(session.client._channel).result(timeout=seconds)
+    except grpc.FutureTimeoutError:
+        server = url.split(";")[0]  # what follows may be a token
+        raise SessionError(
+            f"No Spark Connect server answers at {server} within {seconds:g} seconds (connect_timeout in the profile). "
+            "Is it running, and is the port right (Spark's default is 15002)?"
+        ) from None
     _apply(session, {key: value for key, value in user.items() if key != "spark.remote"})
     return session
 

