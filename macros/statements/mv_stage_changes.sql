@@ -4,7 +4,8 @@
     Written, not viewed: draws and model answers must not be evaluated again by the statement that publishes them.
     `__mv_n` counts the rows of the query that share a key, so that repeats are found whatever else changed. With
     `affected`, the query gives only rows of these anchors and the target is read for them alone; a row of the target
-    that no changed row stood for before counts as one more of its key. -#}
+    that no changed row stood for before counts as one more of its key. `images` are columns whose old values the
+    affected rows carry: what the table need not be read for. -#}
 {% macro mv_stage_changes(args) -%}
   {%- set dispatch = adapter.dispatch -%}
   {{ return(dispatch('mv_stage_changes', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
@@ -41,7 +42,11 @@ from __mv_query q
   from __mv_query q
   {{ join }} join (
     {%- if args['affected'] %}
-    select r.*, a.__mv_pre, true as __mv_there
+    select
+      {%- for column in args['columns'] if column['in_target'] %}
+      {% if column['name'] in args['images'] %}a.{{ args['images'][column['name']] }}{% else %}r.{{ adapter.quote(column['name']) }}{% endif %} as {{ adapter.quote(column['name']) }},
+      {%- endfor %}
+      a.__mv_pre, true as __mv_there
     from {{ args['target'] }} r
     join {{ args['affected'] }} a on {% for anchor in args['anchors'] %}r.{{ adapter.quote(anchor['column']) }} <=> a.{{ anchor['affected'] }}{{ ' and ' if not loop.last }}{% endfor %}
     {%- if args['range'] %}

@@ -32,9 +32,12 @@ def stage_affected(sql: str) -> Step:
     return Step("stage_affected", {"into": "affected", "query": sql})
 
 
-def stage_rows(known: IncrementalFacts, query: str, anchors: Mapping[str, str] | None) -> list[Step]:
+def stage_rows(
+    known: IncrementalFacts, query: str, anchors: Mapping[str, str] | None, images: Mapping[str, str] | None = None
+) -> list[Step]:
     """Evaluate `query` (already restricted) and stage where it differs from the table's rows of the affected
-    `anchors` (column of the table → column of the affected table); None: all its rows are new."""
+    `anchors` (column of the table → column of the affected table); None: all its rows are new. `images`: columns whose
+    old values the affected table has, so that they need not be read from the table."""
     sql, first, rounds = known.evaluate(query)
     keep = known.config.on_source_delete == "keep"
     args: dict[str, Any] = {
@@ -46,6 +49,7 @@ def stage_rows(known: IncrementalFacts, query: str, anchors: Mapping[str, str] |
         "keep_missing": keep,
         "forget": (),
         "affected": "affected" if anchors is not None else None,
+        "images": dict(images or {}),
         "anchors": [{"column": c, "affected": k} for c, k in (anchors or {}).items()],
     }
     steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]

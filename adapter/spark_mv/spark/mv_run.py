@@ -94,7 +94,8 @@ class MvRun:
             yield from self._due()
             if self.broken and self.plan.fallback is not None:
                 self._drop_stages()
-                self.plan, self.counts, self.ai, self.broken = self.plan.fallback, {}, {}, ""
+                calls = {"calls": self.ai.get("calls", 0)}  # made and paid, whatever became of the plan
+                self.plan, self.counts, self.ai, self.broken = self.plan.fallback, {}, calls, ""
                 yield from self._due()
         finally:
             self._drop_stages()
