@@ -34,8 +34,9 @@ DIMENSIONS = (
     "update {s}.part set p_type = 'PROMO BRUSHED BRASS', p_size = 15 where p_partkey % 199 = {n}",
 )
 
-# one total, or the first rows of an order: any changed row can change them. What the others lack is said by explain
-WHOLE = {"q02", "q03", "q06", "q10", "q14", "q17", "q18", "q19", "q21"}
+# the others are one total (q06, q14, q17, q19), the first rows of an order (q02, q03, q10, q18, q21), groups of groups (q13),
+# or compare with a subquery whose table changed (q11, q15, q16, q20, q22): any changed row can change any of theirs
+FOLLOWED = {"q01", "q04", "q05", "q07", "q08", "q09", "q12"}
 
 
 def model_sql(name: str) -> str:
@@ -123,8 +124,7 @@ def test_two_rounds(pool: Pool, tmp_path: Path) -> None:
     load(pool.first, "tpch_small", tmp_path)
     found = live(pool, "tpch_small", rounds=2)
     print(Counter(s for times in found.values() for s in times.strategies))
-    whole = {name for name, times in found.items() if "COMPLETE_RECOMPUTE" in times.strategies}
-    assert whole <= WHOLE, whole - WHOLE
+    assert {name for name, times in found.items() if "COMPLETE_RECOMPUTE" not in times.strategies} >= FOLLOWED
     pool.first.query("drop schema tpch_small cascade")
 
 
