@@ -200,13 +200,20 @@ class _Header:
     def models(self) -> Any:
         return {
             "my_model_contract_sql_header.sql": _HEADER % self.materialized,
+            "next.sql": "{{ config(materialized='table') }}\n"
+            "-- {{ ref('my_model_contract_sql_header') }}\nselect current_timezone() as zone",
             "constraints_schema.yml": _spark(fixtures.model_contract_header_schema_yml),
         }
 
     def test__contract_sql_header(self, project: Any) -> None:
         super().test__contract_sql_header(project)  # type: ignore[misc]
         rows = project.run_sql("select column_name from {schema}.my_model_contract_sql_header", fetch="all")
-        assert [row[0] for row in rows] == ["Asia/Kolkata"]
+        assert {row[0] for row in rows} == {"Asia/Kolkata"}
+
+    def test_the_header_holds_for_its_own_model(self, project: Any) -> None:
+        run_dbt(["build", "--threads", "1"])
+        rows = project.run_sql("select zone from {schema}.next", fetch="all")
+        assert [row[0] for row in rows] != ["Asia/Kolkata"]
 
 
 _HEADER = """
