@@ -100,3 +100,16 @@ def test_two_days_over_spark_connect(server: Server, home: Path) -> None:
     pages += [server.page(f"/SQL/execution/?id={number}") for number in range(30)]
     assert len([page for page in pages if page]) > 10
     assert not any(SECRET in page for page in pages)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", ["pandas", "openai"])
+def test_a_server_whose_python_lacks_a_package(missing: str, tmp_path: Path) -> None:
+    with Server(CONNECT, tmp_path / "server", missing=(missing,)) as server, Endpoint() as endpoint:
+        connection = {"method": "session", "host": f"sc://127.0.0.1:{server.port}"}
+        project = Project(tmp_path / "project", {"dev": target(endpoint.url, **connection)})
+        _, run = project.run({"dbt": ["seed"]}, day(1, "--select", "kinds"))
+        assert (response(run, "kinds")["ai_calls"], response(run, "kinds")["ai_errors"]) == (6, 0)
+        assert set(endpoint.seen.asked.values()) == {1}
+    assert "dbt's own process asks instead" in project.output
+    assert missing in project.output
