@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PYTEST_ARGS ?=
-SUITES = tests $(addprefix integration_tests/,quickstart jaffle_shop materialization ai query incremental adapter)
+SUITES = tests $(addprefix integration_tests/,quickstart jaffle_shop materialization ai servers query incremental adapter)
 BENCH_ARGS ?=
 
 .PHONY: help install test test-unit test-all lint format demo bench build clean

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class SparkMvConnectionManager(SparkConnectionManager):
             return opened
 
         from spark_mv.spark.jars import JarsError
-        from spark_mv.spark.session import JavaError, SessionError, is_remote, open_session
+        from spark_mv.spark.session import JavaError, SessionError, close_remote, is_remote, open_session
 
         try:
             spark = open_session(
@@ -48,9 +49,8 @@ class SparkMvConnectionManager(SparkConnectionManager):
             )
         except (JavaError, JarsError, SessionError) as error:
             raise FailedToConnectError(str(error)) from error
-        # a server keeps the session of a client that just leaves for an hour
         remote = is_remote(creds.server_side_parameters)
-        connection.handle = SessionHandle(spark, spark.stop if remote else None)
+        connection.handle = SessionHandle(spark, release=partial(close_remote, spark) if remote else None)
         connection.state = ConnectionState.OPEN
         return connection
 

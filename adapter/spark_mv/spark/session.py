@@ -78,7 +78,6 @@ def _remote_session(user: Mapping[str, str], seconds: float) -> SparkSession:
 
     url = user.get("spark.remote") or os.environ["SPARK_REMOTE"]
     try:
-        import grpc
         from pyspark.sql.connect.session import SparkSession as _  # noqa: F401
     except ImportError as error:
         raise SessionError(
@@ -87,17 +86,36 @@ def _remote_session(user: Mapping[str, str], seconds: float) -> SparkSession:
     _hush()
     builder: Any = SparkSession.builder
     session = builder.remote(url).create()
-    try:
-        # pyspark itself would try for ten minutes
-        grpc.channel_ready_future(session.client._channel).result(timeout=seconds)
-    except grpc.FutureTimeoutError:
+    if not _answers(session, seconds):
+        close_remote(session, 0)
         server = url.split(";")[0]  # what follows may be a token
         raise SessionError(
             f"No Spark Connect server answers at {server} within {seconds:g} seconds (connect_timeout in the profile). "
             "Is it running, and is the port right (Spark's default is 15002)?"
-        ) from None
+        )
     _apply(session, {key: value for key, value in user.items() if key != "spark.remote"})
     return session
+
+
+def _answers(session: Any, seconds: float) -> bool:
+    """Whether the server is there; pyspark itself would try for ten minutes."""
+    import grpc
+
+    ready = grpc.channel_ready_future(session.client._channel)
+    try:
+        ready.result(timeout=seconds)
+    except grpc.FutureTimeoutError:
+        ready.cancel()
+        return False
+    return True
+
+
+def close_remote(session: Any, seconds: float = 2) -> None:
+    """Ends a Connect session, on the server too if that is there: it keeps the session of a client that just leaves for
+    an hour. A client left open keeps Python from ending."""
+    if not seconds or not _answers(session, seconds):
+        session.release_session_on_close = False
+    session.stop()
 
 
 def _apply(session: SparkSession, user: Mapping[str, str]) -> None:
@@ -183,4 +201,4 @@ def _tail(log_file: Path, lines: int = 15) -> str:
         return ""
 
 
-__all__ = ["JavaError", "SessionError", "is_remote", "open_session", "start_early"]
+__all__ = ["JavaError", "SessionError", "close_remote", "is_remote", "open_session", "start_early"]

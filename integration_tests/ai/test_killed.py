@@ -1,0 +1,38 @@
+"""kill -9 in the middle of a job: what was appended is never paid again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from integration_tests.ai.endpoint import Behaviour, Endpoint
+
+TEXTS = 240
+
+
+@pytest.mark.slow
+def test_the_next_run_asks_only_for_what_was_not_kept(tmp_path: Path) -> None:
+    with Endpoint(Behaviour(seconds=0.1)) as endpoint:
+        program = str(Path(__file__).with_name("killed_run.py"))
+        command = [sys.executable, program, str(tmp_path), endpoint.url, str(TEXTS)]
+        victim = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 200
+        # the first chunk is 16 requests per unit of concurrency: stop well within a later one
+        while len(endpoint.seen.answered) < 150 and victim.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        victim.kill()
+        victim.wait(30)
+        assert 150 <= len(endpoint.seen.answered) < TEXTS
+        time.sleep(5)  # its JVM hears of it by the end of its input, and gives the catalogue free
+        before = sum(endpoint.seen.answered.values())
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        line = next((s for s in done.stdout.splitlines() if s.startswith("RESULT")), None)
+        assert line, done.stdout + done.stderr[-3000:]
+        kept, calls, reused, missing = map(int, line.split()[1:])
+        assert kept >= 64
+        assert (calls, reused, missing) == (TEXTS - kept, kept, 0)
+        assert sum(endpoint.seen.answered.values()) == before + TEXTS - kept
+        assert len(endpoint.seen.answered) == TEXTS
