@@ -13,8 +13,9 @@ import pytest
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
-#: tiny data: one task each is quickest
+#: tiny data: one task each is quickest, and code that runs a few times is not worth the optimizing compiler
 SETTINGS = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
