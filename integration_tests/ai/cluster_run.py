@@ -43,6 +43,8 @@ def main(source_root: str, config: str) -> None:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "512m",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.ui.enabled": "true",
         "spark.ui.port": "0",
         "spark.eventLog.enabled": "true",

@@ -17,6 +17,7 @@ def main(folder: str, url: str, texts: str) -> None:
     config = {"provider": "openai", "base_url": url, "model": "m", "api_key": "none", "concurrency": 4}
     settings = AiSettings.from_config({**config, "chunk_seconds": 1})
     conf = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "1"}
+    conf["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
     spark = open_session(conf, Path(folder) / "warehouse", Path(folder) / "spark.log")
     results = table_name("default")
     spark.sql(create_sql(results))

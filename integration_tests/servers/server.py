@@ -83,6 +83,7 @@ class Server:
         settings = {
             "spark.master": "local[2]",
             "spark.driver.memory": "1g",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
