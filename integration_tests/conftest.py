@@ -65,6 +65,7 @@ def dbt_profile_target(warehouse: Path) -> dict[str, Any]:
         "method": "session",
         "warehouse": str(warehouse),
         "threads": 2,
+        "run_history": False,
         "spark_config": dict(SETTINGS),
     }
 

@@ -26,6 +26,10 @@ select floor(rand() * 3) as id, count(*) as n from {{ target.schema }}.src group
 
 class TestExplain:
     @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "run_history": True}
+
+    @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {"recent.sql": RECENT, "mv.sql": MODEL, "refused.sql": REFUSED}
 
