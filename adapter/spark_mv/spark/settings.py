@@ -30,6 +30,12 @@ def embedded_settings(
         "spark.master": "local[*]",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # without its UI Spark still remembers the last 1000 statements with their plans, and a long run fills the heap
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.ui.retainedJobs": "100",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "1000",
+        "spark.sql.maxPlanStringLength": "65536",
         # names of the machine that resolve to nowhere have kept many a laptop from starting Spark
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
