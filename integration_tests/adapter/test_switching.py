@@ -19,6 +19,10 @@ select id, 'new' as word from values (1), (2) as t (id)
 
 class TestSwitching:
     @pytest.fixture(scope="class")
+    def project_config_update(self) -> Any:
+        return {"models": {"+incremental_strategy": "merge"}}  # dbt-spark's default appends, whatever the key
+
+    @pytest.fixture(scope="class")
     def models(self) -> Any:
         return {f"{a}_then_{b}.sql": _BEFORE.format(kind=a) for a, b in permutations(KINDS, 2)}
 

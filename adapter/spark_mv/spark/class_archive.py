@@ -56,6 +56,19 @@ def with_archive(command: Sequence[str]) -> list[str]:
     return [command[0], f"{_USES}{archive}", *command[1:]] if archive.is_file() else list(command)
 
 
+def said_of_the_start() -> str | None:
+    """A line for `dbt debug`: whether this process's Spark has used its archive; None where Spark is not of this process."""
+    from spark_mv.spark.launch import LaunchError, started_with
+
+    try:
+        command = started_with()
+    except LaunchError:
+        return None
+    if any(part.startswith(_USES) for part in command):
+        return "start: with an archive of Spark's classes"
+    return "start: without an archive of Spark's classes; `spark-mv warm-up`, once, makes later starts quicker"
+
+
 def make_archive(say: Callable[[str], None] = print) -> Path:
     """Starts Spark on a temporary warehouse, lets it load what dbt runs use, and keeps that. Returns the archive.
 

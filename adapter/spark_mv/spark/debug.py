@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from spark_mv.spark.class_archive import said_of_the_start
+
 #: settings of a Spark session that tell where tables live and in which formats
 _EXTENSIONS, _CATALOG, _WAREHOUSE = "spark.sql.extensions", "spark.sql.catalogImplementation", "spark.sql.warehouse.dir"
 
@@ -23,6 +25,8 @@ def describe_connection(spark: Any | None, query: Callable[[str], Any]) -> Itera
         kept = "kept between runs" if catalogue == "hive" else "lost when the process ends"
         yield f"catalogue: {catalogue} ({kept}), warehouse: {spark.conf.get(_WAREHOUSE, 'unknown')}"
         yield f"table formats with MERGE: {', '.join(_formats(spark)) or 'none'}"
+        if (start := said_of_the_start()) is not None:
+            yield start
     yield can_merge(spark, query)
 
 
