@@ -25,6 +25,7 @@ select ai_summarize(body) as summary, count(*) as n from {{ target.schema }}.rev
 """
 
 
+@pytest.mark.slow
 class TestThreeModels:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
