@@ -83,6 +83,16 @@ class TestSeedSpecificFormats(BaseSeedSpecificFormats):
     """Spark allows letters, digits and _ in a table's name: a file with others needs an alias."""
 
     @pytest.fixture(scope="class")
+    def seeds(self) -> Any:
+        from dbt.tests.adapter.simple_seed import seeds
+
+        return {
+            "big_seed.csv": "seed_id\n" + "".join(f"{number}\n" for number in range(20_000)),
+            "seed.with.dots.csv": seeds.seed__with_dots_csv,
+            "seed_unicode.csv": seeds.seed__unicode_csv,
+        }
+
+    @pytest.fixture(scope="class")
     def project_config_update(self) -> Any:
         return {"seeds": {"quote_columns": False, "test": {"seed.with.dots": {"+alias": "seed_with_dots"}}}}
 
