@@ -13,7 +13,7 @@ from spark_mv.ai.job import run_ai_round
 FUNCTIONS = [
     ("ai_query('m', t)", "string", "{x} LIKE 'answer to%'"),
     ("ai_query('m', t, returnType => 'INT')", "int", "{x} BETWEEN 0 AND 100"),
-    ("ai_query(endpoint => 'other', request => named_struct('messages', array(named_struct('role', 'user', 'content', t))))",
+    ("ai_query(endpoint => 'other', request => if(t IS NULL, NULL, named_struct('messages', array(named_struct('role', 'user', 'content', t)))))",
      "string", "{x} = 'answer to first'"),
     ("ai_query('m', t, responseFormat => 'STRUCT<a: INT, b: ARRAY<STRING>>')", "struct<a:int,b:array<string>>",
      "{x}.a >= 0 AND size({x}.b) = 1"),

@@ -86,7 +86,8 @@ def test_the_oldest_answers_are_renewed_first(bench: Bench, tmp_path: Path) -> N
         outcome, rows = bench.run(SQL, settings)
         assert all(k for id_, k in rows if id_ < 5)  # the old answers stay in sight
         assert bool(outcome.left_for_later) == bool(outcome.message)
-        return [ages[json.loads(line)[1]["prompt"]] for line in file.read_text().splitlines()]
+        lines = file.read_text().splitlines() if file.exists() else []  # none when nothing was left to ask
+        return [ages[json.loads(line)[1]["prompt"]] for line in lines]
 
     assert asked("2", max_ai_calls=1) == [0]
     assert asked("2", max_ai_calls=2) == [1, 1]
