@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PYTEST_ARGS ?=
-SUITES = tests $(addprefix integration_tests/,quickstart jaffle_shop materialization ai servers query incremental adapter)
+SUITES = tests $(addprefix integration_tests/,adapter incremental materialization ai jaffle_shop servers query quickstart)
+JOBS ?= 1
 BENCH_ARGS ?=
 
+MAKEFLAGS += --no-builtin-rules
 .PHONY: help install test test-unit test-all lint format demo bench build clean
 
 help:
@@ -24,13 +26,13 @@ $(VENV)/installed: pyproject.toml hatch_build.py
 
 install: $(VENV)/installed
 
-# a process for each suite: each starts a Spark of its own and leaves nothing to the next
+# a process for each suite: each starts a Spark of its own and leaves nothing to the next. JOBS=2 runs two at a time
 test: install
-	@failed=; for suite in $(SUITES); do \
-	  echo "== $$suite"; \
-	  $(BIN)/python -m pytest -m "not slow" $$suite $(PYTEST_ARGS) || failed="$$failed $$suite"; \
-	done; \
-	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
+	@$(MAKE) --no-print-directory --keep-going $(if $(filter-out 1,$(JOBS)),--jobs=$(JOBS) --output-sync=target) $(SUITES:%=suite/%)
+
+suite/%: install
+	@echo "== $*"
+	@$(BIN)/python -m pytest -m "not slow" $* $(PYTEST_ARGS)
 
 test-unit: install
 	$(BIN)/python -m pytest -m "not slow and not spark" tests $(PYTEST_ARGS)
