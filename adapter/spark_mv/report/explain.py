@@ -35,7 +35,7 @@ def explain_text(
         lines += ["", "predicates"]
         lines += [f"  {line}" for predicate in analysis.predicates for line in _predicate(predicate)]
     if rewritten.clock:
-        lines += ["", f"window: {_window(rewritten, plan)}"]
+        lines += ["", f"window: {_window(rewritten, plan, analysis)}"]
     lines += ["", "sources"]
     lines += _table(
         [("name", "format", "version now", "version of the last run")]
@@ -169,9 +169,11 @@ def _predicate(predicate: PredicateVerdict) -> Iterable[str]:
         yield "  follows the clock; evaluated at each run, because it could not be solved for the clock"
 
 
-def _window(rewritten: Rewritten, plan: Plan) -> str:
-    if not rewritten.clock_solved:
+def _window(rewritten: Rewritten, plan: Plan, analysis: Analysis) -> str:
+    if any(p.clock and not p.solved for p in analysis.predicates):
         return "some predicate on the clock could not be solved, so every move of the clock recomputes"
+    if not rewritten.clock_solved:
+        return "the clock stands outside the windows too (in a column that is not frozen, say), so every move of it recomputes"
     record = plan.record
     if plan.strategy == "NO_OP" and record is not None:
         return f"the next row enters or leaves at {record.next_change_at or 'no time'} (UTC)"
