@@ -174,9 +174,8 @@ class SourceTexts:
 
     def _moved_rows(self, moved: MovedWindows, came: bool) -> str:
         there, gone = (moved.now, moved.before) if came else (moved.before, moved.now)
-        table = ".".join(quoted(part) for part in moved.name.split("."))
         return (
-            f"SELECT {self._listed(moved.name)} FROM {self._now(moved.name, table)} AS {quoted(moved.alias)} "
+            f"SELECT {self._listed(moved.name)} FROM {self._now(moved.name, _path(moved.name))} AS {quoted(moved.alias)} "
             f"WHERE ({there}) AND NOT ({gone})"
         )
 
@@ -185,17 +184,21 @@ class SourceTexts:
         return with_tables(sql, lambda ref: text if ref.name.lower() == name.lower() else self._pinned_ref(ref))
 
 
+def _path(name: str) -> str:
+    """The name of a table (parts joined by dots) for a statement."""
+    return ".".join(quoted(part) for part in name.split("."))
+
+
 def feed(change: SourceChange) -> str:
     """The change data feed since the last run."""
-    name = ".".join(quoted(part) for part in change.name.split("."))
-    return f"table_changes('{name}', {change.low + 1}, {change.high})"
+    return f"table_changes('{_path(change.name)}', {change.low + 1}, {change.high})"
 
 
 def stage_args(number: int, change: SourceChange, source: SourceFacts) -> dict[str, object]:
     """The arguments of the step that stages what changed in one source."""
     return {
         "into": staged_name(number),
-        "source": ".".join(quoted(part) for part in source.name.split(".")),
+        "source": _path(source.name),
         "low": change.low,
         "high": change.high,
         "how": change.how,
