@@ -13,9 +13,8 @@ import pytest
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
-#: tiny data: one task each is quickest, and code that runs a few times is not worth the optimizing compiler
+#: tiny data: one task each is quickest
 SETTINGS = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",

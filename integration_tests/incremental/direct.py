@@ -16,6 +16,8 @@ from spark_mv.maintenance.errors import RefusedError
 from spark_mv.spark.mv_prepare import Invocation, prepare
 from spark_mv.spark.mv_run import MvRun
 
+#: a scripted model that the driver asks: no Python workers for a handful of rows
+AI = {"provider": "scripted", "model": "test", "ask_from": "driver"}
 Bag = Counter[tuple[Any, ...]]
 
 
@@ -35,6 +37,8 @@ class Direct:
         self.warnings.append(text)
 
     def say(self, text: str) -> None: ...
+
+    def note(self, model: str, text: str) -> None: ...
 
     def mv_spark(self) -> Any:
         return self.spark
@@ -112,7 +116,7 @@ class Model:
                 invocation_id=f"{self.runs:08x}-{self.name}",
                 full_refresh=full_refresh,
             ),
-            {"embedded": True},
+            {"embedded": True, "ai": AI},
         )
         for step in run.steps():
             run.execute(step, statement(step))

@@ -1,4 +1,5 @@
-"""Queries of every shape, put together at random from tables t(id, k, x, s, ts, d), u(k, y, w), e(k, z, amt).
+"""Queries of every shape, put together at random from tables t(id, k, x, s, ts, d), u(k, y, w), e(k, z, amt)
+and the view v of t's rows with a `k`.
 
 `t.id` and `u.k` are unique and never NULL, all other columns may be; `e` has repeated rows.
 """
@@ -6,11 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
 Draw = st.DrawFn
+SAMPLE = "rand() < 0.5"
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Query:
     key: tuple[str, ...]
     kept: tuple[str, ...] = ()
     redraw: bool = False
+    keeps: bool = False  # on_source_delete: keep
 
     @property
     def model_sql(self) -> str:
@@ -31,9 +34,10 @@ class Query:
     def kept_names(self) -> list[str]:
         return [text.split()[-1] for text in self.kept]
 
-    def plain_sql(self, as_of: str) -> str:
-        """The deterministic columns at an instant of UTC, put in by hand."""
-        text = self.sql.replace("{kept}", "")
+    def plain_sql(self, as_of: str, sample: str = "true") -> str:
+        """The deterministic columns at an instant of UTC, put in by hand, with what the scripted model answers and
+        `sample` for the condition on a draw."""
+        text = self.sql.replace("{kept}", "").replace("ai_gen(", "concat('ai_gen: ', ").replace(SAMPLE, sample)
         return text.replace("current_timestamp()", f"TIMESTAMP'{as_of}'").replace(
             "current_date()", f"DATE'{as_of[:10]}'"
         )
@@ -197,6 +201,39 @@ def group_join(draw: Draw) -> Query:
     )
 
 
+_DISTRIBUTIVE = (
+    "count(*) as n", "sum({a}k) as sk", "count({a}k) filter (where {a}x > 2) as nf", "min({a}ts) as mt", "max({a}s) as ms",
+    "sum(cast({a}x as decimal(12, 2))) as dx", "count_if({a}s = 'a') as na", "bool_or({a}x > 3) as bo",
+    "every({a}k > 0) as ev", "max({a}k) filter (where {a}s <> 'b') as mk", "sum(cast({a}x as decimal(30, 4))) as wx",
+)  # fmt: skip
+
+
+def adjusted(draw: Draw) -> Query:
+    """Groups that are adjusted by what came and went."""
+    found = draw(st.lists(st.sampled_from(_DISTRIBUTIVE), min_size=1, max_size=4, unique=True))
+    listed = ", ".join(text.replace("{a}", "t.") for text in found)
+    tables = _pick(draw, "t", "t", "t join u on t.k = u.k", "t left join u on t.id = u.k", "e join t on e.k = t.k")
+    key, by = draw(
+        st.sampled_from(
+            [
+                ("coalesce(t.k, -1) as g", "group by 1"),
+                ("coalesce(t.k, -1) as g", "group by coalesce(t.k, -1)"),
+                ("coalesce(t.s, '') as g", "group by g"),
+                ("coalesce(t.k, -1) as g, t.s", "group by coalesce(t.k, -1), s"),
+                ("1 as g", ""),
+            ]
+        )
+    )
+    name = ("g", "s") if by.endswith(", s") else ("g",)
+    if by.endswith(", s"):
+        key = key.replace("t.s", "coalesce(t.s, '') as s") if draw(st.booleans()) else key
+        by = "group by 1, 2"
+    where = _pick(
+        draw, "", f"where {_clock(draw, 't.')}", f"where {_clock(draw, 't.')}", f"where {_filter(draw, 't.')}"
+    )
+    return Query("adjusted groups", f"select {key}, {listed}{{kept}} from {tables} {where} {by}", name)
+
+
 def window(draw: Draw) -> Query:
     functions = draw(
         st.lists(
@@ -312,6 +349,55 @@ def stacked(draw: Draw) -> Query:
     )
 
 
+def asked(draw: Draw) -> Query:
+    """Answers of a model as columns, groups, filters and join keys."""
+    clock = f"and {_clock(draw, 't.')}" if draw(st.booleans()) else ""
+    return draw(
+        st.sampled_from(
+            [
+                Query(
+                    "asked", f"select id, x, ai_gen(s) as a{{kept}} from t where {_filter(draw, '')} {clock}", ("id",)
+                ),
+                Query(
+                    "asked",
+                    "select coalesce(ai_gen(s), '-') as a, count(*) as n, max(x) as m{kept} from t group by 1",
+                    ("a",),
+                ),
+                Query(
+                    "asked",
+                    f"select t.id, t.x, ai_gen(u.w) as a{{kept}} from t left join u on t.k = u.k where true {clock}",
+                    ("id",),
+                ),
+                Query("asked", f"select id, s{{kept}} from t where ai_gen(s) like '%a' {clock}", ("id",)),
+            ]
+        )
+    )
+
+
+def over_view(draw: Draw) -> Query:
+    """A view in between is looked through to its table."""
+    if draw(st.booleans()):
+        return Query("view", f"select id, {_values(draw, '')}{{kept}} from v where {_clock(draw, '')}", ("id",))
+    return Query("view", f"select k, {_aggregates(draw)}{{kept}} from v {_where(draw)} group by k", ("k",))
+
+
+def sampled(draw: Draw) -> Query:
+    """A random filter: the draws of all candidates are kept, so that a sample stays the same sample."""
+    more = _pick(draw, "", f"and {_filter(draw, '')}", f"and {_clock(draw, '')}")
+    return Query("sampled", f"select id, {_values(draw, '')} from t where {SAMPLE} {more}", ("id",))
+
+
+def keeping(draw: Draw) -> Query:
+    """Rows that the source loses stay."""
+    sql = _pick(
+        draw,
+        f"select id, {_values(draw, '')}{{kept}} from t",
+        "select t.id, t.x, u.y{kept} from t left join u on t.k = u.k",
+        "select coalesce(k, -1) as g, count(*) as n, sum(k) as sk{kept} from t group by 1",
+    )
+    return Query("kept rows", sql, ("g",) if " as g" in sql else ("id",), keeps=True)
+
+
 def whole(draw: Draw) -> Query:
     """Shapes that only a complete recompute follows."""
     return draw(
@@ -342,7 +428,8 @@ def whole(draw: Draw) -> Query:
 
 SHAPES: tuple[Callable[[Draw], Query], ...] = (
     projection, temporal, join, join, joins, self_join, union_all, distinct, group, group, moving_group, moving_group,
-    group_join, window, window, dedup, subquery, subquery, scalar, stacked, stacked, whole,
+    group_join, adjusted, adjusted, window, window, dedup, subquery, subquery, scalar, stacked, stacked, whole,
+    asked, asked, over_view, sampled, keeping,
 )  # fmt: skip
 
 
@@ -354,4 +441,5 @@ def queries(draw: Draw, shape: Callable[[Draw], Query]) -> Query:
         kept = draw(
             st.sampled_from([(), ("rand() as r",), ("uuid() as u_",), ("rand() as r", "current_timestamp() as seen")])
         )
-    return Query(query.shape, query.sql, query.key, kept, bool(kept) and draw(st.integers(0, 3)) == 0)
+    redraw = bool(kept) and draw(st.integers(0, 3)) == 0
+    return replace(query, kept=kept, redraw=redraw)

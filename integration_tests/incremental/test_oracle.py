@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,11 +19,11 @@ from direct import Direct, Model, Pool
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from oracle_changes import CREATE, Step, histories
-from oracle_queries import SHAPES, Query, queries
+from oracle_queries import SAMPLE, SHAPES, Query, queries
 
 from spark_mv.maintenance.errors import RunFailed
 
-LENGTH = 9  # steps after the first one
+LENGTH = 8  # steps after the first one
 
 
 @dataclass
@@ -51,6 +51,8 @@ class Watched:
     model: Model
     kept: dict[tuple[Any, ...], tuple[Any, ...]] = field(default_factory=dict)
     data: dict[tuple[Any, ...], tuple[Any, ...]] = field(default_factory=dict)
+    draws: dict[Any, float] = field(default_factory=dict)
+    names: Sequence[str] = ()
 
 
 def check(world: World, step: Step, first: bool, session: Direct, watched: Watched) -> None:
@@ -69,13 +71,36 @@ def check(world: World, step: Step, first: bool, session: Direct, watched: Watch
     assert not broken, f"keys that are not unique were let through\n{query.model_sql}"
     world.seen[run.plan.strategy] += 1
     assert not session.warnings, session.warnings
+    if SAMPLE in query.sql:
+        rows = _sampled(session, watched, step)
+        wanted = Counter(tuple(_plain(v) for v in row) for row in rows)
+    if query.keeps:
+        now = {tuple(row[name] for name in query.key): tuple(_plain(v) for v in row) for row in rows}
+        wanted = Counter({**watched.data, **now}.values())
+        names = names or watched.names
+    watched.names = names
+    width = len(names or query.key)
     listed = ", ".join(f"`{name}`" for name in (names or query.key))
     kept = "".join(f", {name}" for name in query.kept_names)
     found = session.spark.sql(f"select {listed}{kept} from {model.table}").collect()
-    width = len(names or query.key)
     got = Counter(tuple(_plain(v) for v in row[:width]) for row in found)
     assert got == wanted, _report(query, run, session, f"missing {wanted - got}, too many {got - wanted}")
     _check_kept(watched, run, session, found, width, step)
+
+
+def _sampled(session: Direct, watched: Watched, step: Step) -> Sequence[Any]:
+    """The rows whose draw says so. A candidate that stayed has kept its draw."""
+    query, model = watched.query, watched.model
+    state = f"{model.schema}.`{model.name}__state`"
+    drawn = session.spark.table(state).columns[-1]
+    draws = {row[0]: row[1] for row in session.spark.sql(f"select id, `{drawn}` from {state}").collect()}
+    assert all(draws[key] == draw for key, draw in watched.draws.items() if key in draws)
+    watched.draws = draws
+    kept = f"id in (select id from {state} where `{drawn}` < 0.5)"
+    found = session.spark.sql(query.plain_sql(step.as_of, kept)).collect()
+    candidates = session.spark.sql(query.plain_sql(step.as_of)).collect()
+    assert {row["id"] for row in candidates} <= draws.keys(), "a candidate has no draw"
+    return found
 
 
 def _check_kept(watched: Watched, run: Any, session: Direct, found: Sequence[Any], width: int, step: Step) -> None:
@@ -117,6 +142,7 @@ def live(world: World, found: Sequence[Query], steps: Sequence[Step]) -> None:
     session.query(f"create schema {schema}")
     for table, columns in CREATE.items():
         session.query(f"create table {schema}.{table} {columns}")
+    session.query(f"create view {schema}.v as select id, k, x, s, ts, d from {schema}.t where k is not null")
     everyone = []
     for k, query in enumerate(found):
         config = {"unique_key": list(query.key)}
@@ -124,7 +150,9 @@ def live(world: World, found: Sequence[Query], steps: Sequence[Step]) -> None:
             config["on_row_update"] = "redraw"
         if "seen" in query.kept_names:
             config["freeze"] = ["seen"]
-        named = Query(query.shape, in_schema(query.sql, schema), query.key, query.kept, query.redraw)
+        if query.keeps:
+            config["on_source_delete"] = "keep"
+        named = replace(query, sql=in_schema(query.sql, schema))
         everyone.append(Watched(named, Model(schema, f"m{k}", named.model_sql, config)))
     done: list[str] = []
     try:
@@ -142,8 +170,8 @@ def live(world: World, found: Sequence[Query], steps: Sequence[Step]) -> None:
 
 
 def in_schema(sql: str, schema: str) -> str:
-    """The tables t, u and e of a query, found as words behind FROM and JOIN."""
-    return re.sub(r"\b(from|join) ([tue])\b", rf"\1 {schema}.\2", sql)
+    """The tables t, u and e and the view v of a query, found as words behind FROM and JOIN."""
+    return re.sub(r"\b(from|join) ([tuev])\b", rf"\1 {schema}.\2", sql)
 
 
 @st.composite

@@ -1,4 +1,4 @@
-{#- Publish staged rows whose keys are known to be new: no row of the table is read or rewritten. -#}
+{#- Publish rows whose keys are known to be new: no row of the table is read or rewritten. -#}
 {% macro mv_append(args) -%}
   {%- set dispatch = adapter.dispatch -%}
   {{ return(dispatch('mv_append', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
@@ -10,6 +10,6 @@
   {%- endset -%}
 insert into {{ args['relation'] }} ({{ names }})
 select {{ names }}
-from {{ args['stage'] }}
+from {{ mv_staged(args) }}
 where __mv_op = 'I'
 {%- endmacro %}

@@ -8,7 +8,7 @@
 select
   count(*) as duplicate_keys,
   min(to_json(named_struct({% for key in args['keys'] %}'{{ key }}', s.{{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}))) as duplicate_example
-from {{ args['stage'] }} s
+from {{ mv_staged(args) }} s
 left semi join {{ args['target'] }} t
 on {% for key in args['keys'] %}s.{{ adapter.quote(key) }} = t.{{ adapter.quote(key) }}{{ ' and ' if not loop.last }}{% endfor %}
 where s.__mv_op = 'I'

@@ -28,8 +28,13 @@ select
   max({{ adapter.quote(args['keys'][0]) }}) as highest_key,
   min(case when __mv_op = 'I' then {{ adapter.quote(args['keys'][0]) }} end) as lowest_new_key
   {%- endif %}
+  {%- if args.get('next_change') %},
+  (select unix_micros((
+{{ args['next_change'] }}
+  ))) as next_change
+  {%- endif %}
   {%- if args.get('count_target') %},
   (select count(*) from {{ args['count_target'] }}) as target_rows
   {%- endif %}
-from {{ args['stage'] }}
+from {{ mv_staged(args) }}
 {%- endmacro %}

@@ -12,8 +12,13 @@
 {%- endmacro %}
 
 {% macro default__mv_stage_changes(args) -%}
-  {%- set keys = args['columns'] | selectattr('role', 'equalto', 'key') | list -%}
 create table {{ args['into'] }} using parquet as
+{{ mv_changed_rows(args) }}
+{%- endmacro %}
+
+{#- The rows to stage. -#}
+{% macro mv_changed_rows(args) -%}
+  {%- set keys = args['columns'] | selectattr('role', 'equalto', 'key') | list -%}
 with __mv_query as (
   select *, count(*) over (partition by {% for key in keys %}{{ adapter.quote(key['name']) }}{{ ', ' if not loop.last }}{% endfor %}) as __mv_n
   from (
@@ -71,6 +76,15 @@ from __mv_both
 where __mv_there is null or __mv_n is null or __mv_n > 1 or __mv_differs
 {%- endif %}
 {%- endif %}
+{%- endmacro %}
+
+{#- The staged rows as an item of FROM. Rows that only come, and whose keys two evaluations agree on, need not be written
+    down first: `inline` are the arguments that they would be staged with. -#}
+{% macro mv_staged(args) -%}
+  {%- if args.get('inline') -%}(
+{{ mv_changed_rows(args['inline']) }}
+)
+  {%- else -%}{{ args['stage'] }}{%- endif -%}
 {%- endmacro %}
 
 {#- The value that the query gives, in the type of the target; NULL where only the target has the column. -#}

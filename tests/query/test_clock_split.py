@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_mv.query.clock_split import next_change_sql, split_clock
+from spark_mv.query import analyze
+from spark_mv.query.clock_split import calls_any, next_change_sql, split_clock
+from spark_mv.query.incremental import kept_spans
 from spark_mv.query.source_text import SourceTextError
 
 SCHEMAS = {
@@ -85,3 +87,24 @@ def test_unknown_columns_stay_unsolved() -> None:
 def test_text_that_is_not_understood_is_refused() -> None:
     with pytest.raises(SourceTextError):
         split_clock("from orders select id where d > current_date()", SCHEMAS, "UTC")
+
+
+def test_what_a_kept_column_says_of_the_clock_is_said_once() -> None:
+    sql = "select id, current_timestamp() as seen, rand() as r from db.orders where d > current_date() - 3"
+    assert split_clock(sql, SCHEMAS, "UTC").clock_elsewhere
+    analysis = analyze(sql, unique_key=("id",), schemas=SCHEMAS, freeze=("seen",))
+    split = split_clock(sql, SCHEMAS, "UTC", kept=kept_spans(sql, analysis))
+    assert (split.clock_elsewhere, split.all_solved, split.bounds_complete, split.pullable) == (False, True, True, True)
+    assert next_change_sql(split, "TIMESTAMP'2026-01-01 00:00:00'")
+    # the same function in a column that follows the clock still moves every row
+    analysis = analyze(sql, unique_key=("id",), schemas=SCHEMAS)
+    assert split_clock(sql, SCHEMAS, "UTC", kept=kept_spans(sql, analysis)).clock_elsewhere
+
+
+def test_bounds_do_not_wait_for_answers() -> None:
+    """A row that is not valid yet has not been asked about: its bound counts, whatever the answer will be."""
+    sql = "select id from db.orders where d <= current_date() and AI_GEN(status) like '%a' and amount > 1"
+    split = split_clock(sql, SCHEMAS, "UTC", asked=["ai_gen"])
+    assert "AI_GEN" in sql and not calls_any(split.bound_queries[0], ["ai_gen"])
+    assert "amount > 1" in split.bound_queries[0]
+    assert calls_any(split_clock(sql, SCHEMAS, "UTC").bound_queries[0], ["ai_gen"])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from spark_mv.maintenance import cost
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
-from spark_mv.maintenance.incremental_steps import finish, stage_rows, stage_sources
+from spark_mv.maintenance.incremental_steps import append_rows, stage_sources
 from spark_mv.maintenance.plan import Candidate, Reason
 
 STRATEGY = "APPEND_ONLY"
@@ -34,11 +34,12 @@ def propose(known: IncrementalFacts) -> Proposal:
         )
     if reasons:
         return rejected(STRATEGY, *reasons)
-    # AI calls look at the rows more than once
-    known = replace(known, unstaged=sources[0].how == "feed" and not known.rewritten.ai_rounds)
+    # AI calls look at the rows more than once; other rows than at first must not be found a second time
+    twice = known.settled and not known.rewritten.ai_rounds
+    known = replace(known, unstaged=sources[0].how == "feed" and twice)
     query = known.texts.on_changes(known.tree.sql, came=True)
     staged = () if known.unstaged else stage_sources(known)
-    steps = (*staged, *stage_rows(known, query, None), *finish(known))
+    steps = (*staged, *append_rows(known, query))
     why = Reason("ONLY_INSERTS", f"{sources[0].name} only gained rows")
     return Proposal(
         Candidate(STRATEGY, True, (why,), cost.append_only(known.changes)), steps, cost.complete(known.changes)

@@ -155,6 +155,25 @@ class SourceTexts:
         rows += [self._changed_rows(c, came, moved.alias, moved.before) for c in self.changes]
         return self._on(sql, moved.name, rows)
 
+    def on_step(self, sql: str, number: int, came: bool) -> str:
+        """The text reading, of the source that is `number` among the changes, only the rows that came or went. Sources
+        before it are read as they are now, those after it as they were: the changes applied one source after the other."""
+        change = self.changes[number]
+        before = {c.name.lower(): c.low for c in self.changes[number + 1 :]}
+        rows = self._changed_rows(change, came, "", "")
+
+        def text(ref: TableRef) -> str:
+            if ref.name.lower() == change.name.lower():
+                return f"({rows})"
+            low = before.get(ref.name.lower())
+            return self._pinned_ref(ref) if low is None else f"{ref.text} VERSION AS OF {low}"
+
+        return with_tables(sql, text)
+
+    def on_move(self, sql: str, moved: MovedWindows, came: bool) -> str:
+        """The text reading, of the source that the windows stand on, only the rows that the clock let in or out."""
+        return self._on(sql, moved.name, [self._moved_rows(moved, came)])
+
     def on_candidates(self, sql: str, moved: MovedWindows | None) -> str:
         """The text reading only rows that the clock can have taken: those that left, and those that came too late."""
         rows = [self._moved_rows(moved, False)] if moved else []

@@ -31,6 +31,13 @@ def linear(changes: Changes) -> float:
     return _changed(changes) + LOOK_UP * changes.target_rows
 
 
+def adjusted(changes: Changes, steps: int) -> float:
+    """Changed rows alone, and the table's rows of their groups; where several sources changed, each of the `steps` also
+    reads the others."""
+    joined = READ * steps * changes.table_rows if len(changes.source_rows) > 1 else 0.0
+    return _changed(changes) + joined + LOOK_UP * changes.target_rows
+
+
 def restricted(changes: Changes, arms: int) -> float:
     """Changed rows; the sources read once for each of `arms` places of change, to find the anchors that they touch, and
     once more for these anchors. Where many joined tables change at once, a recompute is cheaper."""

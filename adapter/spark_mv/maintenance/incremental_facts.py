@@ -32,6 +32,7 @@ class IncrementalFacts:
     changes: Changes
     move: Move | None
     evaluate: Evaluate
+    settled: bool = False  # no value depends on the order of rows: two evaluations find the same rows
     unstaged: bool = False  # read the change feed where it is needed, instead of writing it down first
 
     @property
@@ -58,6 +59,14 @@ class IncrementalFacts:
             return None
         (name,) = names.values()
         return name if self.tree.linear(name) else None
+
+    @property
+    def only_came(self) -> bool:
+        """Whether all that moved is one source, and what the query reads of its rows depends on no other of them."""
+        changed = self.changes.sources
+        if len(changed) != 1 or self.move is not None or self.config.on_source_delete != "delete":
+            return False
+        return self.tree.linear_below_groups(changed[0].name)
 
     @cached_property
     def moved_windows(self) -> MovedWindows | None:

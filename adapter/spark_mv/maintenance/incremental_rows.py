@@ -6,7 +6,7 @@ from spark_mv.maintenance import cost
 from spark_mv.maintenance.changes import relation
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
-from spark_mv.maintenance.incremental_steps import finish, stage_affected, stage_rows, stage_sources
+from spark_mv.maintenance.incremental_steps import merge_rows, stage_affected, stage_sources
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.query.incremental import NotIncremental, anchor_column
 from spark_mv.query.incremental_tree import quoted
@@ -33,8 +33,7 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     steps = (
         *stage_sources(known),
         stage_affected(affected),
-        *stage_rows(known, texts.on_changes(sql, True, moved), columns, {c: name for c, (name, _) in images.items()}),
-        *finish(known),
+        *merge_rows(known, texts.on_changes(sql, True, moved), columns, {c: name for c, (name, _) in images.items()}),
     )
     moves = "rows came or went in" if known.changes.sources else "the clock moved rows of"
     why = Reason("CHANGED_ROWS", f"only {moves} {known.linear_source}, and each of its rows gives rows of its own")
@@ -69,8 +68,7 @@ def for_affected_anchors(known: IncrementalFacts, strategy: str, why: Reason) ->
     steps = (
         *stage_sources(known),
         stage_affected(affected),
-        *stage_rows(known, query, found.columns),
-        *finish(known),
+        *merge_rows(known, query, found.columns),
     )
     sentence = f"{why.sentence}, found again by {', '.join(found.anchors)}"
     return Proposal(

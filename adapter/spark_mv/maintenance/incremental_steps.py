@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from spark_mv.maintenance.changes import relation, stage_args
@@ -32,40 +33,55 @@ def stage_affected(sql: str) -> Step:
     return Step("stage_affected", {"into": "affected", "query": sql})
 
 
-def stage_rows(
-    known: IncrementalFacts, query: str, anchors: Mapping[str, str] | None, images: Mapping[str, str] | None = None
-) -> list[Step]:
-    """Evaluate `query` (already restricted) and stage where it differs from the table's rows of the affected
-    `anchors` (column of the table → column of the affected table); None: all its rows are new. `images`: columns whose
-    old values the affected table has, so that they need not be read from the table."""
+def append_rows(known: IncrementalFacts, query: str) -> list[Step]:
+    """Check that all rows of `query` are new, and append them. With `known.unstaged`, nothing is written in between."""
     sql, first, rounds = known.evaluate(query)
-    keep = known.config.on_source_delete == "keep"
-    args: dict[str, Any] = {
+    args = _stage_args(known, sql)
+    staged: dict[str, Any] = {"inline": args} if known.unstaged else {"stage": "stage"}
+    steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
+    if not known.unstaged:
+        steps.append(Step("stage_changes", args))
+    steps.append(_check(known, staged))
+    if bounded(known.columns):
+        steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when="no_bound"))
+    steps.append(Step("check_new", {**_new(known), **staged}, when="unproven"))
+    return [*steps, *_next_step(known), *_publish(known, staged)]
+
+
+def merge_rows(
+    known: IncrementalFacts, query: str, anchors: Mapping[str, str], images: Mapping[str, str] | None = None
+) -> list[Step]:
+    """Evaluate `query` (already restricted), stage where it differs from the table's rows of the affected `anchors`
+    (column of the table → column of the affected table), and publish. `images`: columns whose old values the affected
+    table has, so that they need not be read from the table."""
+    sql, first, rounds = known.evaluate(query)
+    listed = [{"column": c, "affected": k} for c, k in anchors.items()]
+    args = {**_stage_args(known, sql), "target": "target", "affected": "affected", "anchors": listed}
+    args["images"] = dict(images or {})
+    steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
+    ranged = _ranged(known, listed)
+    if ranged:
+        steps.append(Step("affected_range", {"affected": "affected", "anchors": ranged}))
+    staged = {"stage": "stage"}
+    steps += [Step("stage_changes", args), _check(known, staged)]
+    if not {name.lower() for name in anchors} <= {name.lower() for name in known.columns.keys}:
+        steps.append(Step("check_new", {**_new(known), **staged}, when="inserted"))
+    return [*steps, *_evicted(known), *_next_step(known), *_publish(known, staged)]
+
+
+def _stage_args(known: IncrementalFacts, sql: str) -> dict[str, Any]:
+    return {
         "into": "stage",
         "query": sql,
         "columns": known.columns.columns,
-        "target": "target" if anchors is not None else None,
+        "target": None,
         "all_rows": False,
-        "keep_missing": keep,
+        "keep_missing": known.config.on_source_delete == "keep",
         "forget": (),
-        "affected": "affected" if anchors is not None else None,
-        "images": dict(images or {}),
-        "anchors": [{"column": c, "affected": k} for c, k in (anchors or {}).items()],
+        "affected": None,
+        "images": {},
+        "anchors": [],
     }
-    steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
-    ranged = _ranged(known, args["anchors"])
-    if ranged:
-        steps.append(Step("affected_range", {"affected": "affected", "anchors": ranged}))
-    steps.append(Step("stage_changes", args))
-    steps.append(check_stage(known.columns, known.changes.target_rows))
-    keys = {name.lower() for name in known.columns.keys}
-    if anchors is None:
-        if bounded(known.columns):
-            steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when="no_bound"))
-        steps.append(Step("check_new", _new(known), when="unproven"))
-    elif not {name.lower() for name in anchors} <= keys:
-        steps.append(Step("check_new", _new(known), when="inserted"))
-    return steps
 
 
 def _ranged(known: IncrementalFacts, anchors: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
@@ -94,37 +110,44 @@ def check_stage(columns: ColumnPlan, target_rows: int | None, count: bool = Fals
     return Step("check_stage", args)
 
 
-def _new(known: IncrementalFacts) -> dict[str, object]:
-    return {"stage": "stage", "target": "target", "keys": known.columns.keys}
+def _check(known: IncrementalFacts, staged: Mapping[str, Any]) -> Step:
+    """The check of the rows, which also finds the next bound where that takes no second look."""
+    step, look = check_stage(known.columns, known.changes.target_rows), _next_change(known)
+    return replace(step, args={**step.args, **staged, "next_change": None if look["near"] else look["query"]})
 
 
-def finish(known: IncrementalFacts) -> list[Step]:
-    """Count what the clock took, find the next bound, publish in one commit."""
-    rewritten = known.rewritten
-    steps: list[Step] = []
-    if rewritten.clock and rewritten.unclocked_sql:
-        steps.append(
-            Step(
-                "count_evicted",
-                {
-                    "stage": "stage",
-                    "keys": known.columns.keys,
-                    # where no source changed, nothing but the clock takes rows: no need to ask the whole query
-                    "query": _unclocked(known, rewritten.unclocked_sql),
-                    "is_relation": False,
-                    "as_of": rewritten.as_of_literal,
-                },
-                when="deleted",
-            )
-        )
-    if rewritten.next_change_sql:
-        steps.append(Step("next_change", _next_change(known, rewritten.next_change_sql, rewritten.near_change_sql)))
+def _next_step(known: IncrementalFacts) -> list[Step]:
+    look = _next_change(known)
+    return [Step("next_change", look)] if look["near"] else []
+
+
+def _new(known: IncrementalFacts) -> dict[str, Any]:
+    return {"target": "target", "keys": known.columns.keys}
+
+
+def _evicted(known: IncrementalFacts) -> list[Step]:
+    """Count the rows that the clock takes."""
+    if not known.rewritten.clock or not known.rewritten.unclocked_sql:
+        return []
+    args = {
+        "stage": "stage",
+        "keys": known.columns.keys,
+        # where no source changed, nothing but the clock takes rows: no need to ask the whole query
+        "query": _unclocked(known, known.rewritten.unclocked_sql),
+        "is_relation": False,
+        "as_of": known.rewritten.as_of_literal,
+    }
+    return [Step("count_evicted", args, when="deleted")]
+
+
+def _publish(known: IncrementalFacts, staged: Mapping[str, Any]) -> list[Step]:
+    """One commit, whatever it takes."""
+    keys = known.columns.keys
     publish = {"relation": "target", "stage": "stage", "columns": known.columns.columns}
     return [
-        *steps,
-        Step("staged_keys", {"stage": "stage", "keys": known.columns.keys, "limit": FEW_KEYS + 1}, when="rewritten"),
-        Step("append", publish, when="only_new"),
-        Step("replace_where", {**publish, "keys": known.columns.keys}, when="few_keys"),
+        Step("staged_keys", {"stage": "stage", "keys": keys, "limit": FEW_KEYS + 1}, when="rewritten"),
+        Step("append", {**publish, **staged}, when="only_new"),
+        Step("replace_where", {**publish, "keys": keys}, when="few_keys"),
         Step("merge_into", publish, when="many_keys"),
         Step("record_only", {"relation": "target"}, when="unchanged"),
     ]
@@ -142,11 +165,13 @@ def _unclocked(known: IncrementalFacts, sql: str) -> str | None:
     return known.texts.on_candidates(sql, known.moved_windows) if known.linear_source is not None else sql
 
 
-def _next_change(known: IncrementalFacts, sql: str, near: str | None) -> dict[str, object]:
-    """The next bound. Where only rows of one source came and went, those that came can only bring it forward (an
-    instant that is too early costs one run that finds nothing)."""
-    record = known.facts.target.record
-    if known.linear_source is None or known.move is not None or record is None:
+def _next_change(known: IncrementalFacts) -> dict[str, str | None]:
+    """The query for the next bound, and one that looks near ahead first. Where only rows of one source came and went,
+    those that came can only bring the bound forward (an instant that is too early costs one run that finds nothing)."""
+    record, sql, near = known.facts.target.record, known.rewritten.next_change_sql, known.rewritten.near_change_sql
+    if sql is None:
+        return {"query": None, "near": None}
+    if not known.only_came or record is None:
         pinned = [at_versions(text, known.facts.sources) or text if text else None for text in (sql, near)]
         return {"query": pinned[0], "near": pinned[1]}
     came = known.texts.on_changes(sql, came=True)
@@ -155,4 +180,4 @@ def _next_change(known: IncrementalFacts, sql: str, near: str | None) -> dict[st
     return {"query": f"SELECT least(TIMESTAMP'{record.next_change_at} UTC', (\n{came}\n))", "near": None}
 
 
-__all__ = ["finish", "relation", "stage_affected", "stage_rows", "stage_sources"]
+__all__ = ["append_rows", "merge_rows", "relation", "stage_affected", "stage_sources"]

@@ -6,7 +6,8 @@ row, and rows enter and leave by themselves. Text outside the predicates stays a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from spark_mv.query.clock import solve_or_reason
@@ -54,11 +55,19 @@ class _Conjunct:
 
 
 def split_clock(
-    sql: str, schemas: Schemas | None = None, time_zone: str | None = None, near: Between | None = None
+    sql: str,
+    schemas: Schemas | None = None,
+    time_zone: str | None = None,
+    near: Between | None = None,
+    kept: Collection[Span] = (),
+    asked: Collection[str] = (),
 ) -> ClockSplit:
     """Split a query. `schemas`: table as written → column → Spark type. `time_zone`: the session's; without it, what
-    depends on local dates stays unsolved. Raises SourceTextError for text whose structure is not understood."""
-    uses = clock_spans(sql, schema_columns(schemas) if schemas else None)
+    depends on local dates stays unsolved. `kept`: expressions that are evaluated once per row, whatever the clock says
+    later. `asked`: names of AI functions; bounds are those of all rows, whatever their answers, which rows outside their
+    windows do not have yet. Raises SourceTextError for text whose structure is not understood."""
+    found = clock_spans(sql, schema_columns(schemas) if schemas else None)
+    uses = tuple(use for use in found if not any(_inside(use, span) for span in kept))
     if not uses:
         return ClockSplit(reason="no clock function")
     blocks = select_blocks(sql)
@@ -80,8 +89,8 @@ def split_clock(
         predicates=tuple(_verdict(sql, c, blocks[c.block]) for c in conjuncts),
         all_solved=len(solved) == len(conjuncts),
         clock_elsewhere=any(use not in covered for use in uses),
-        bound_queries=tuple(_bound_query(sql, i, blocks, conjuncts) for i in scopes),
-        near_queries=tuple(_bound_query(sql, i, blocks, conjuncts, near) for i in scopes) if near else (),
+        bound_queries=tuple(_bound_query(sql, i, blocks, conjuncts, asked) for i in scopes),
+        near_queries=tuple(_bound_query(sql, i, blocks, conjuncts, asked, near) for i in scopes) if near else (),
         bounds_complete=len(covered) == len(uses),
     )
     obstacle = _obstacle(split, conjuncts)
@@ -162,7 +171,12 @@ def _verdict(sql: str, conjunct: _Conjunct, block: Block) -> PredicateVerdict:
 
 
 def _bound_query(
-    sql: str, index: int, blocks: tuple[Block, ...], conjuncts: list[_Conjunct], near: Between | None = None
+    sql: str,
+    index: int,
+    blocks: tuple[Block, ...],
+    conjuncts: list[_Conjunct],
+    asked: Collection[str],
+    near: Between | None = None,
 ) -> str:
     """Stand-alone: the CTEs before the block, its FROM, its other conjuncts."""
     block = blocks[index]
@@ -179,11 +193,18 @@ def _bound_query(
             if isinstance(c.solution, Bounds)
         ]
         edits[0] = replace(edits[0], replacement=f"({edits[0].replacement} AND ({' OR '.join(differ)}))")
+    clocked = [c.span for c in own]
+    edits += [Edit(s.start, s.end, "true") for s in block.conjuncts if s not in clocked and calls_any(s.of(sql), asked)]
     end = _where_end(block)
     text = apply_edits(sql[:end], edits)[block.select.end + _growth(edits, block.select.end) :]
     head = f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
     lower, upper = bounds.valid_from or NO_BOUND, bounds.valid_to or NO_BOUND
     return f"{head}SELECT {lower} AS valid_from, {upper} AS valid_to{text}"
+
+
+def calls_any(text: str, names: Collection[str]) -> bool:
+    """Whether one of the functions is called in the text. A name in a string or comment counts too."""
+    return any(re.search(rf"\b{re.escape(name)}\s*\(", text, re.IGNORECASE) for name in names)
 
 
 def _growth(edits: list[Edit], before: int) -> int:
@@ -233,6 +254,7 @@ __all__ = [
     "VALID_TO",
     "ClockSplit",
     "SourceTextError",
+    "calls_any",
     "near_change_sql",
     "next_change_sql",
     "split_clock",

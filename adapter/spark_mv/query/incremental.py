@@ -9,7 +9,7 @@ from spark_mv.query.clock_move import is_comparison
 from spark_mv.query.clock_split import ClockSplit
 from spark_mv.query.incremental_affected import Affected, Move, Tables, Window
 from spark_mv.query.incremental_names import Columns, Scope, output
-from spark_mv.query.incremental_text import is_linear, restricted, with_tables
+from spark_mv.query.incremental_text import is_linear, is_linear_below, restricted, with_tables
 from spark_mv.query.incremental_tree import (
     Leaf,
     Node,
@@ -23,7 +23,7 @@ from spark_mv.query.incremental_tree import (
 from spark_mv.query.source_text import Span, line_and_column
 from spark_mv.query.verdict import Analysis, Level
 
-__all__ = ["AffectedQuery", "LeafWindows", "Move", "NotIncremental", "QueryTree", "Window", "read_tree"]
+__all__ = ["AffectedQuery", "LeafWindows", "Move", "NotIncremental", "QueryTree", "Window", "kept_spans", "read_tree"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,11 @@ class QueryTree:
     def linear(self, name: str) -> bool:
         """Whether the result is linear in the table, which the query reads once."""
         return self.occurrences(name) == 1 and is_linear(self.node, name)
+
+    def linear_below_groups(self, name: str) -> bool:
+        """Whether the rows that the outermost SELECT groups are linear in the table, which the query reads once."""
+        root = self.node
+        return self.occurrences(name) == 1 and isinstance(root, SelectNode) and is_linear_below(root, name)
 
     def leaf_windows(self, tables: Columns) -> LeafWindows | None:
         """The one table that all windows stand on, if they are comparisons in the WHERE of the SELECT that reads it."""
@@ -137,6 +142,21 @@ class QueryTree:
         return restricted(self.sql, self.node, affected, query.columns)
 
 
+def kept_spans(sql: str, analysis: Analysis) -> tuple[Span, ...]:
+    """The kept columns in the select list of a model's text: what they say of the clock is said once, when a row comes."""
+    try:
+        return _kept(build(sql), analysis)
+    except NotIncremental:
+        return ()
+
+
+def _kept(tree: Node, analysis: Analysis) -> tuple[Span, ...]:
+    kept = {c.name.lower() for c in analysis.columns if c.kept}
+    if not isinstance(tree, SelectNode):
+        return ()
+    return tuple(Span(i.start, i.end) for i in tree.items if i.name is not None and i.name.lower() in kept)
+
+
 def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence[Span], clock_moves: bool) -> QueryTree:
     """The tree of an analysed query.
 
@@ -163,9 +183,7 @@ def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence
                 windows[piece.start] = Window(found.valid_from, found.valid_to)
                 spans.append(Span(piece.start, piece.start + len(piece.text)))
     if clock_moves:
-        kept = {c.name.lower() for c in analysis.columns if c.kept}
-        if isinstance(tree, SelectNode):
-            spans += [Span(i.start, i.end) for i in tree.items if i.name is not None and i.name.lower() in kept]
+        spans += _kept(tree, analysis)
         for use in clock_uses:
             if not any(span.start <= use.start and use.end <= span.end for span in spans):
                 line, column = line_and_column(analysis.sql, use.start)

@@ -69,9 +69,14 @@ def with_tables(sql: str, replacement: Callable[[TableRef], str]) -> str:
 def is_linear(node: SelectNode | SetNode, name: str) -> bool:
     """Whether the result of the query is linear in its one table `name`: Q(X ⊎ D) = Q(X) ⊎ Q(D) as bags, so that the
     rows of Q on changed rows alone are the rows that come and go."""
-    if isinstance(node, SetNode):
+    if isinstance(node, SetNode) or node.aggregate:
         return False
-    if node.aggregate or node.windowed or node.distinct or not node.sources:
+    return is_linear_below(node, name)
+
+
+def is_linear_below(node: SelectNode, name: str) -> bool:
+    """Whether the rows that a SELECT reads, before it groups them, are linear in its one table `name`."""
+    if node.windowed or node.distinct or not node.sources:
         return False
     for k, source in enumerate(node.sources):
         if isinstance(source.item, SelectNode | SetNode):
@@ -96,9 +101,10 @@ def restricted(sql: str, node: SelectNode | SetNode, affected: str, anchors: dic
     """The rows of the query whose anchors are in the table `affected`. `anchors`: output column → column of `affected`.
 
     The condition goes into the outermost WHERE where that is one SELECT: there it stands below a projection with
-    draws, which no optimizer moves a join through. `sql` must be the text that `node` was built from.
+    draws, which no optimizer moves a join through. (Not for an aggregate without GROUP BY, which gives a row even of no
+    rows.) `sql` must be the text that `node` was built from.
     """
-    if isinstance(node, SelectNode):
+    if isinstance(node, SelectNode) and (node.grouped or not node.aggregate):
         texts = {item.name.lower(): item.text for item in node.items if item.name is not None}
         stars = any(item.name is None for item in node.items)
         wanted = {

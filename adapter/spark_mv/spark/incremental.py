@@ -14,7 +14,7 @@ from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.incremental import clock_moves, crossed
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
 from spark_mv.maintenance.rewritten import Rewritten
-from spark_mv.query.incremental import Move, NotIncremental, read_tree
+from spark_mv.query.incremental import Move, NotIncremental, kept_spans, read_tree
 from spark_mv.query.pin import Pins, clock_spans, pin
 from spark_mv.query.verdict import Analysis, Level
 from spark_mv.spark.commits import Query
@@ -48,7 +48,12 @@ class Gatherer:
         if clock:
             from spark_mv.query.clock_split import split_clock
 
-            split = split_clock(self.analysis.sql, schemas, self.facts.time_zone)
+            split = split_clock(
+                self.analysis.sql,
+                schemas,
+                self.facts.time_zone,
+                kept=kept_spans(self.analysis.sql, self.analysis),
+            )
         uses = clock_spans(self.analysis.sql) if clock else ()
         moves = clock_moves(self.facts)
         tree = read_tree(self.analysis, split, uses, moves)
@@ -66,6 +71,7 @@ class Gatherer:
             changes=read_changes(self.query, self.facts, self.target),
             move=move,
             evaluate=self.evaluate,
+            settled=Level.ORDER_DEPENDENT not in self.analysis.levels,
         )
 
     def evaluate(self, sql: str) -> tuple[str, int, int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.query.incremental import kept_spans
 from spark_mv.query.pin import Pinned, Pins, pin
 from spark_mv.query.verdict import Analysis, Level, QueryError
 from spark_mv.spark.as_of import timestamp_literal
@@ -82,7 +83,7 @@ def rewrite(
         ai_rounds=len(ai_plan.rounds) if ai_plan else 0,
     )
     if Level.COMMAND in analysis.levels:
-        rewritten = _with_window(rewritten, sql, pins, schemas, ai)
+        rewritten = _with_window(rewritten, sql, analysis, pins, schemas, ai)
     return RewriteResult(rewritten, ai_plan)
 
 
@@ -129,12 +130,23 @@ def _unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
 
 
 def _with_window(
-    rewritten: Rewritten, sql: str, pins: Pins, schemas: Mapping[str, Mapping[str, str]], ai: AiContext | None
+    rewritten: Rewritten,
+    sql: str,
+    analysis: Analysis,
+    pins: Pins,
+    schemas: Mapping[str, Mapping[str, str]],
+    ai: AiContext | None,
 ) -> Rewritten:
     from spark_mv.query.clock_move import Between
-    from spark_mv.query.clock_split import near_change_sql, next_change_sql, split_clock
+    from spark_mv.query.clock_split import calls_any, near_change_sql, next_change_sql, split_clock
 
-    split: ClockSplit = split_clock(sql, schemas, pins.time_zone, Between.of(pins, pins.as_of + NEAR))
+    asked = [name for name, level, _, _ in analysis.functions if level is Level.AI]
+    split: ClockSplit = split_clock(
+        sql, schemas, pins.time_zone, Between.of(pins, pins.as_of + NEAR), kept_spans(sql, analysis), asked
+    )
+    if any(calls_any(query, asked) for query in split.bound_queries):
+        # rows outside their windows have no answers yet, and these decide whether there will be a row
+        split = replace(split, bounds_complete=False)
     if not split.predicates:
         return replace(rewritten, clock_elsewhere=split.clock_elsewhere)
     unclocked = None

@@ -208,6 +208,8 @@ class MvRun:
             self.counts["target_rows"] = int(before) + self.counts["inserted"] - self.counts["deleted"]
             if step.args["keeps"] and self.plan.record and self.plan.record.base_version is not None:
                 self.counts["kept"] = int(before) - self.counts["deleted"]
+        if "next_change" in row:
+            self._changes_next(row["next_change"])
         self.highest, self.lowest_new = row.get("highest_key"), row.get("lowest_new_key")
         self.staged_range = between(step.args["keys"][0], row.get("lowest_key"), self.highest, "t.") or ""
         self.bound = self.plan.record.key_bound if self.plan.record else None
@@ -259,8 +261,11 @@ class MvRun:
         micros = None
         for query in (step.args.get("near"), sql):
             if query and micros is None:
-                # as a number: rows carry timestamps in the local time of this process, whatever the session's zone is
                 micros = self._statement(f"select unix_micros((\n{query}\n)) as next_change")[0]["next_change"]
+        self._changes_next(micros)
+
+    def _changes_next(self, micros: int | None) -> None:
+        """As a number: rows carry timestamps in the local time of this process, whatever the session's zone is."""
         instant = None if micros is None else datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=micros)
         self.next_change_at = utc_text(instant) if instant else None
 
@@ -320,13 +325,20 @@ class MvRun:
     @contextmanager
     def _tagged(self, settings: Mapping[str, str]) -> Iterator[None]:
         """Settings for one statement. They tag every later commit of the session until they are reset."""
+        conf = getattr(self.session.mv_spark(), "conf", None)
         try:
             for key, value in settings.items():
-                self.session.query(f"set `{key}` = `{value.replace('`', '``')}`")
+                if conf is not None:
+                    conf.set(key, value)
+                else:
+                    self.session.query(f"set `{key}` = `{value.replace('`', '``')}`")
             yield
         finally:
             for key in settings:
-                self.session.query(f"reset `{key}`")
+                if conf is not None:
+                    conf.unset(key)
+                else:
+                    self.session.query(f"reset `{key}`")
 
     # --- plumbing
 
@@ -347,17 +359,24 @@ class MvRun:
                 except Exception as error:  # a leftover is dropped by the next run; the first error matters more
                     self.session.warn(f"could not drop {self.relations[name]}: {error}")
 
-    def _view(self, step: Step) -> StepView:
+    def _args(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments with the names of the run's relations in their places."""
         args: dict[str, Any] = {}
-        for name, value in step.args.items():
+        for name, value in given.items():
             if isinstance(value, str) and value in self.relations:
                 args[name] = self.relations[value]
-            elif name == "query" and isinstance(value, str):
+            elif name in ("query", "near", "next_change") and isinstance(value, str):
                 args[name] = filled(value.replace("{state}", self.relations["state"]), self.relations)
+            elif name == "inline":
+                args[name] = self._args(value)
             elif isinstance(value, tuple) and value and isinstance(value[0], StagedColumn):
                 args[name] = [{**asdict(column), "role": column.role.value} for column in value]
             else:
                 args[name] = value
+        return args
+
+    def _view(self, step: Step) -> StepView:
+        args = self._args(step.args)
         if step.args.get("into") == "state":
             args["into"] = "state"
         if step.kind == "replace_where":

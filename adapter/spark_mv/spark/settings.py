@@ -36,6 +36,8 @@ def embedded_settings(
         "spark.ui.retainedStages": "100",
         "spark.ui.retainedTasks": "1000",
         "spark.sql.maxPlanStringLength": "65536",
+        # a commit of Delta alone fills Spark's cache of 100 compiled classes, and the next one compiles them again
+        "spark.sql.codegen.cache.maxEntries": "2000",
         # names of the machine that resolve to nowhere have kept many a laptop from starting Spark
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
