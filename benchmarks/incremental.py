@@ -26,8 +26,9 @@ PROPERTIES = "'delta.enableChangeDataFeed' = 'true', 'delta.enableDeletionVector
 DAY0 = "2026-01-01 00:00:00"
 #: narrow rows: the hard case, because little is saved per row that is not written
 SELECT = "select id, customer, amount * 1.2 as gross, ts{draw} from bench.{source} where ts >= current_timestamp() - interval 365 days"
+#: money as decimals, whose sums can be adjusted; sums of doubles are added up again per group
 GROUPED = (
-    "select customer, count(*) as orders, sum(amount) as amount, max(amount) as largest from bench.src "
+    "select customer, count(*) as orders, sum(cast(amount as decimal(18, 2))) as amount from bench.src "
     "where ts >= current_timestamp() - interval 30 days and ts <= current_timestamp() group by customer"
 )
 

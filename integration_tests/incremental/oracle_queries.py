@@ -439,7 +439,7 @@ def queries(draw: Draw, shape: Callable[[Draw], Query]) -> Query:
     kept: tuple[str, ...] = ()
     if "{kept}" in query.sql:
         kept = draw(
-            st.sampled_from([(), ("rand() as r",), ("uuid() as u_",), ("rand() as r", "current_timestamp() as seen")])
+            st.sampled_from([(), ("rand() as r_",), ("uuid() as u_",), ("rand() as r_", "current_timestamp() as seen")])
         )
     redraw = bool(kept) and draw(st.integers(0, 3)) == 0
     return replace(query, kept=kept, redraw=redraw)

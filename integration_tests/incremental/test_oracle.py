@@ -191,15 +191,16 @@ QUIET = {
 
 def explore(world: World, start: int, shapes: int, examples: int) -> None:
     """So many worlds drawn from one seed. Hypothesis begins with the simplest one, which is too simple to be worth it."""
-    first = [True]
+    simplest: list[object] = []
 
     @seed(20260110 + start)
     @settings(max_examples=examples + 1, **QUIET)
     @given(worlds(start, shapes))
     def run(drawn: tuple[list[Query], tuple[Step, ...]]) -> None:
-        if not first.pop():
+        if not simplest:
+            simplest.append(drawn)
+        else:
             live(world, *drawn)
-        first.append(False)
 
     run()
 

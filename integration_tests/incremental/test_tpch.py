@@ -41,7 +41,7 @@ FOLLOWED = {"q01", "q04", "q05", "q07", "q08", "q09", "q12"}
 
 def model_sql(name: str) -> str:
     text = (QUERIES / f"{name}.sql").read_text(encoding="utf-8").strip()
-    return text if KEYS[name] else f"select 'all' as scope, q.* from (\n{text}\n) q"
+    return text if KEYS[name] else text.replace("select", "select 'all' as scope,", 1)
 
 
 def generate(scale: str, folder: Path) -> None:

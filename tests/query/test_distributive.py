@@ -52,6 +52,7 @@ def test_groups_that_the_result_shows(by: str) -> None:
         ("select k as g, sum(x) + 1 as v from t group by k", "AGGREGATE"),
         ("select k as g, avg(x) as v from t group by k", "AGGREGATE"),
         ("select k as g, count(*) as n from t group by k, x", "HIDDEN_GROUPS"),
+        ("select k as g, my_own(x) as v from t group by all", "OWN_FUNCTION"),
         # `day` is a column of the table: it is grouped by that, not by the output column
         ("select date(s) as day, count(*) as n from t group by day", "HIDDEN_GROUPS"),
     ],

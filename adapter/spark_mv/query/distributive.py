@@ -14,8 +14,9 @@ from enum import Enum
 
 from sqlglot import exp
 
+from spark_mv.query.catalogue import level_of
 from spark_mv.query.incremental_names import Columns, Scope
-from spark_mv.query.incremental_tree import Node, NotIncremental, OutItem, SelectNode, aggregates
+from spark_mv.query.incremental_tree import Node, NotIncremental, OutItem, SelectNode, aggregates, calls
 from spark_mv.query.parse import Call
 
 
@@ -66,6 +67,8 @@ def _part(item: OutItem, type_: str) -> Part:
         node, filtered = node.this, True
     call = node.meta.get("call")
     if not aggregates(item.node):
+        if any(level_of(name) is None for name in calls(item.node)):
+            raise NotIncremental("OWN_FUNCTION", f"{item.name} calls a function that may be an aggregate")
         if not _ORDERED.fullmatch(type_):
             raise NotIncremental("GROUP_TYPE", f"{item.name} is of type {type_}, which groups can differ in unseen")
         return Part.PLAIN
