@@ -23,6 +23,7 @@ from direct import Direct, Model
 from spark_mv.spark.session import open_session
 
 PROPERTIES = "'delta.enableChangeDataFeed' = 'true', 'delta.enableDeletionVectors' = 'true'"
+DRAW = ", rand() as split"
 DAY0 = "2026-01-01 00:00:00"
 #: narrow rows: the hard case, because little is saved per row that is not written
 SELECT = "select id, customer, amount * 1.2 as gross, ts{draw} from bench.{source} where ts >= current_timestamp() - interval 365 days"
@@ -46,7 +47,9 @@ class Bench:
         result = work()
         self.times.setdefault(scenario, {}).setdefault(method, []).append(time.perf_counter() - started)
         if result is not None and hasattr(result, "plan"):
-            publishing = {"insert into": "INSERT", "merge into": "MERGE", "alter table": "record only"}
+            publishing = {
+                "insert into": "INSERT", "merge into": "MERGE", "delete from": "DELETE", "alter table": "record only",
+            }  # fmt: skip
             sent = [word for s in self.session.statements for start, word in publishing.items() if s.startswith(start)]
             how = "REPLACE WHERE" if any("\nreplace where" in s for s in self.session.statements) else "".join(sent)
             self.said[scenario, method] = f"{result.plan.strategy} {how}".strip()
@@ -56,14 +59,18 @@ class Bench:
         """One row a minute going back from 2026-01-01, so that a day is 1440 rows or, with more rows, a fixed share."""
         self.session.query(
             f"create or replace table bench.{name} using delta tblproperties ({PROPERTIES}) as "
-            f"select id, cast(id % 1000 as int) as customer, cast((id * 7919) % 100000 as double) / 4 as amount, "
+            f"select id, cast(pmod(xxhash64(id), 1000) as int) as customer, pmod(xxhash64(id, 1), 1000000) / 100.0D as amount, "
             f"timestamp'{DAY0}' - make_dt_interval(0, 0, 0, ({rows} - id) * 300.0 * 86400 / {rows}) as ts "
             f"from range(0, {rows}, 1, 8)"
         )
 
-    def plain(self, as_of: str, source: str = "src") -> str:
-        """The query at an instant, without draws."""
-        return SELECT.format(draw="", source=source).replace("current_timestamp()", f"timestamp'{as_of}'")
+    def plain(self, as_of: str, draw: str = "") -> str:
+        """The query at an instant."""
+        return SELECT.format(draw=draw, source="src").replace("current_timestamp()", f"timestamp'{as_of}'")
+
+    def drawn(self, as_of: str) -> str:
+        """The query as dbt's own materializations evaluate it: every value is drawn anew."""
+        return self.plain(as_of, DRAW)
 
     def grouped(self, as_of: str) -> str:
         return GROUPED.replace("current_timestamp()", f"timestamp'{as_of}'")
@@ -93,13 +100,14 @@ class Bench:
             "merge into bench.expert t using bench.expert_stage s on t.id = s.id "
             "when matched and s._change_type = 'delete' then delete "
             "when matched then update set t.gross = s.gross, t.customer = s.customer "
-            "when not matched then insert (id, customer, gross, ts) values (s.id, s.customer, s.gross, s.ts)"
+            "when not matched then insert (id, customer, gross, ts, split) "
+            "values (s.id, s.customer, s.gross, s.ts, rand())"
         )
 
     def key_pass(self, low: int) -> None:
         """The floor: look the keys up in the table once, and write the changed rows somewhere."""
         self.session.query("select count(*) from bench.expert t join bench.expert_stage s on t.id = s.id")
-        self.session.query("insert into bench.floor select id, customer, gross, ts from bench.expert_stage")
+        self.session.query("insert into bench.floor select id, customer, gross, ts, rand() from bench.expert_stage")
 
     def version(self) -> int:
         return int(self.session.query("describe history bench.src limit 1")[0]["version"])
@@ -110,12 +118,12 @@ class Bench:
         self.session.query("drop schema if exists bench cascade")
         self.session.query("create schema bench")
         self.make_source("src", self.rows)
-        self.model = Model("bench", "ours", SELECT.format(draw=", rand() as split", source="src"), {"unique_key": "id"})
+        self.model = Model("bench", "ours", SELECT.format(draw=DRAW, source="src"), {"unique_key": "id"})
         self.moving = Model("bench", "moving", GROUPED, {"unique_key": "customer"})
         self.model.run(self.session, DAY0)
         self.moving.run(self.session, DAY0)
         for name in ("merged", "expert"):
-            self.table(name, self.plain(DAY0))
+            self.table(name, self.drawn(DAY0))
         self.session.query("create table bench.floor using delta as select * from bench.expert limit 0")
 
     def changes(self, scenario: str, statement: str, with_merge: bool) -> None:
@@ -127,11 +135,11 @@ class Bench:
             if number == 1:
                 self.times.pop(scenario, None)
             self.timed(scenario, "ours", lambda: self.model.run(self.session, DAY0))
-            self.timed(scenario, "table", lambda: self.table("rebuilt", self.plain(DAY0)))
+            self.timed(scenario, "table", lambda: self.table("rebuilt", self.drawn(DAY0)))
             self.timed(scenario, "expert's MERGE", lambda low=low: self.expert(low))
             self.timed(scenario, "key pass + insert", lambda low=low: self.key_pass(low))
             if with_merge and number:
-                self.timed(scenario, "dbt incremental", lambda: self.merge("merged", self.plain(DAY0)))
+                self.timed(scenario, "dbt incremental", lambda: self.merge("merged", self.drawn(DAY0)))
         self.check(self.model, self.plain(DAY0))
         self.report(scenario)
 
@@ -147,7 +155,7 @@ class Bench:
                      f"{{n}} * {share} * 3 and {{n}} * {share} * 3 + {share - 1}", False)  # fmt: skip
         for _ in range(self.rounds):
             self.timed("nothing changed", "ours", lambda: self.model.run(self.session, DAY0))
-            self.timed("nothing changed", "table", lambda: self.table("rebuilt", self.plain(DAY0)))
+            self.timed("nothing changed", "table", lambda: self.table("rebuilt", self.drawn(DAY0)))
         self.report("nothing changed")
         # 300 days of data in a window of 365: 66 days on, rows begin to leave, about 0.1 % in 7 hours
         at = "2026-03-07 06:00:00"
@@ -155,9 +163,18 @@ class Bench:
         for number in range(self.rounds):
             at = f"2026-03-07 {13 + 2 * number}:00:00"
             self.timed("rows leave the window", "ours", lambda at=at: self.model.run(self.session, at))
-            self.timed("rows leave the window", "table", lambda at=at: self.table("rebuilt", self.plain(at)))
+            self.timed("rows leave the window", "table", lambda at=at: self.table("rebuilt", self.drawn(at)))
         self.check(self.model, self.plain(at))
         self.report("rows leave the window")
+        for number in range(self.rounds):
+            at = f"2026-03-{8 + number // 12:02} {2 * (number % 12):02}:30:00"
+            self.session.query(
+                f"insert into bench.src select {100 * self.rows + number * share} + id, 1, 2.5, timestamp'{at}' from range({share})"
+            )
+            self.timed("rows come, others leave", "ours", lambda at=at: self.model.run(self.session, at))
+            self.timed("rows come, others leave", "table", lambda at=at: self.table("rebuilt", self.drawn(at)))
+        self.check(self.model, self.plain(at))
+        self.report("rows come, others leave")
         for number in range(1, self.rounds + 1):
             at = f"2026-01-{1 + number:02} 00:00:00"
             self.timed("30-day aggregate, one day on", "ours", lambda at=at: self.moving.run(self.session, at))
@@ -169,7 +186,7 @@ class Bench:
     def smaller(self, share: int) -> None:
         """The same number of new rows on a table of a tenth of the size."""
         self.make_source("tenth", self.rows // 10)
-        model = Model("bench", "small", SELECT.format(draw=", rand() as split", source="tenth"), {"unique_key": "id"})
+        model = Model("bench", "small", SELECT.format(draw=DRAW, source="tenth"), {"unique_key": "id"})
         model.run(self.session, DAY0)
         for number in range(self.rounds + 1):
             self.session.query(

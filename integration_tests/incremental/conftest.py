@@ -98,12 +98,13 @@ class Engine:
 
     @property
     def published(self) -> str:
-        """How the latest run wrote to the table: APPEND, REPLACE WHERE, MERGE, RECORD or, without a commit, nothing."""
+        """How the latest run wrote to the table: APPEND, REPLACE WHERE, MERGE, DELETE, RECORD or, without a commit, nothing."""
         for text in reversed(self.statements):
             flat = " ".join(text.lower().split())
             if flat.startswith(f"insert into {self.table} replace where"):
                 return "REPLACE WHERE"
-            for start, word in (("insert into", "APPEND"), ("merge into", "MERGE"), ("alter table", "RECORD")):
+            words = {"insert into": "APPEND", "merge into": "MERGE", "delete from": "DELETE", "alter table": "RECORD"}
+            for start, word in words.items():
                 if flat.startswith(f"{start} {self.table}"):
                     return word
         return ""

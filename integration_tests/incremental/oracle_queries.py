@@ -111,6 +111,17 @@ def temporal(draw: Draw) -> Query:
     )
 
 
+def leaving(draw: Draw) -> Query:
+    """The columns that windows stand on are passed on, under another name or not."""
+    join = _pick(draw, "", "", "left join u on t.k = u.k", "left semi join u on t.k = u.k")
+    columns = ", u.w" if join.startswith("left join") else ""
+    at = _pick(draw, "t.ts as at, t.d", "t.*")
+    return Query(
+        "leaving", f"select {'' if at == 't.*' else 't.id, '}{at}{columns}{{kept}} from t {join} "
+        f"where {_clock(draw, 't.')} and {_filter(draw, 't.')}", ("id",),
+    )  # fmt: skip
+
+
 def join(draw: Draw) -> Query:
     kind = _pick(draw, "join", "left join", "left semi join", "left anti join")
     extra = _pick(draw, "", "and u.y > 1", "and u.y > t.x", "and t.s = 'a'")
@@ -429,7 +440,7 @@ def whole(draw: Draw) -> Query:
 SHAPES: tuple[Callable[[Draw], Query], ...] = (
     projection, temporal, join, join, joins, self_join, union_all, distinct, group, group, moving_group, moving_group,
     group_join, adjusted, adjusted, window, window, dedup, subquery, subquery, scalar, stacked, stacked, whole,
-    asked, asked, over_view, sampled, keeping,
+    asked, asked, over_view, sampled, keeping, leaving, leaving,
 )  # fmt: skip
 
 

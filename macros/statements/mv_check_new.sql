@@ -1,4 +1,5 @@
-{#- Rows staged as new whose key the table has already: the query gives two rows of one key. -#}
+{#- Rows staged as new whose key the table has already: the query gives two rows of one key, or the row of the table leaves
+    in this run. -#}
 {% macro mv_check_new(args) -%}
   {%- set dispatch = adapter.dispatch -%}
   {{ return(dispatch('mv_check_new', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
@@ -6,10 +7,14 @@
 
 {% macro default__mv_check_new(args) -%}
 select
-  count(*) as duplicate_keys,
-  min(to_json(named_struct({% for key in args['keys'] %}'{{ key }}', s.{{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}))) as duplicate_example
+  count_if(not __mv_leaves) as duplicate_keys,
+  min(case when not __mv_leaves then to_json(named_struct({% for key in args['keys'] %}'{{ key }}', s.{{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %})) end) as duplicate_example,
+  count_if(__mv_leaves) as returned_keys
 from {{ mv_staged(args) }} s
-left semi join {{ args['target'] }} t
+join (
+  select {% for key in args['keys'] %}{{ adapter.quote(key) }}, {% endfor %}{{ args.get('leaves') or 'false' }} as __mv_leaves
+  from {{ args['target'] }}
+) t
 on {% for key in args['keys'] %}s.{{ adapter.quote(key) }} = t.{{ adapter.quote(key) }}{{ ' and ' if not loop.last }}{% endfor %}
 where s.__mv_op = 'I'
 {%- endmacro %}

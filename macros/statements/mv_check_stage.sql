@@ -29,12 +29,24 @@ select
   min(case when __mv_op = 'I' then {{ adapter.quote(args['keys'][0]) }} end) as lowest_new_key
   {%- endif %}
   {%- if args.get('next_change') %},
-  (select unix_micros((
-{{ args['next_change'] }}
-  ))) as next_change
+  {{ mv_next_change(args) }}
+  {%- endif %}
+  {%- if args.get('sure') %},
+  count_if(__mv_op = '?') as unsure
+  {%- endif %}
+  {%- if args.get('leaves') %},
+  (select count(*) from {{ args['target'] }} where {{ args['leaves'] }}) as leaving,
+  ({{ args['typed'] }}) as typed
   {%- endif %}
   {%- if args.get('count_target') %},
   (select count(*) from {{ args['count_target'] }}) as target_rows
   {%- endif %}
 from {{ mv_staged(args) }}
+{%- endmacro %}
+
+{#- When the next row enters or leaves by the clock. As a number, because rows carry timestamps in the local time of dbt's process. -#}
+{% macro mv_next_change(args) -%}
+(select unix_micros((
+{{ args['next_change'] }}
+  ))) as next_change
 {%- endmacro %}

@@ -11,13 +11,15 @@
   {%- elif step.kind == 'delete_from' -%}{{ return(mv.mv_delete_from(step.args)) }}
   {%- elif step.kind == 'forget_expired' -%}{{ return(mv.mv_forget_expired(step.args)) }}
   {%- elif step.kind == 'stage_source_changes' -%}{{ return(mv.mv_stage_source_changes(step.args)) }}
-  {%- elif step.kind == 'stage_affected' -%}{{ return(mv.mv_stage_affected(step.args)) }}
+  {%- elif step.kind == 'stage_query' -%}{{ return(mv.mv_stage_query(step.args)) }}
   {%- elif step.kind == 'affected_range' -%}{{ return(mv.mv_affected_range(step.args)) }}
   {%- elif step.kind == 'key_range' -%}{{ return(mv.mv_key_range(step.args)) }}
   {%- elif step.kind == 'check_new' -%}{{ return(mv.mv_check_new(step.args)) }}
   {%- elif step.kind == 'staged_keys' -%}{{ return(mv.mv_staged_keys(step.args)) }}
   {%- elif step.kind == 'append' -%}{{ return(mv.mv_append(step.args)) }}
   {%- elif step.kind == 'replace_where' -%}{{ return(mv.mv_replace_where(step.args)) }}
+  {%- elif step.kind == 'check_leaving' -%}{{ return(mv.mv_check_leaving(step.args)) }}
+  {%- elif step.kind == 'delete_where' -%}{{ return(mv.mv_delete_where(step.args)) }}
   {%- elif step.kind == 'next_change' -%}{{ return(step.args['query']) }}
   {%- elif step.kind in ('ai_round', 'confirm_sources') -%}{{ return(none) }}
   {%- else -%}{%- do exceptions.raise_compiler_error("nondeterministic_mv: no statement for step " ~ step.kind) -%}

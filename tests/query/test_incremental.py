@@ -35,6 +35,7 @@ START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 # name → (query, unique_key); each must be understood
 QUERIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "projection": ("select id, x + 1 as x1 from t where k > 1", ("id",)),
+    "star_except": ("select t.* except (k), k + 1 as k from t where x > 0", ("id",)),
     "star": ("select * from t where x is not null or k = 2", ("id",)),
     "alias": ("select a.id, a.x * 2 as d from t as a where a.k <> 0 -- why\n", ("id",)),
     "derived": ("select id, s from (select id, k + x as s from t where k < 3) q where s > 1", ("id",)),

@@ -3,7 +3,8 @@
     new = old + Q(rows that came) − Q(rows that went)        per group, with the user's own SELECT as Q
 
 A group whose stored row does not tell the new one (its maximum went, what is left of its sum is zero, nothing proves that
-a row is left) is unsure, and recomputed from the sources in the same statement.
+a row is left) is unsure, and recomputed from the sources in the same statement. Where that is not to be expected, the groups
+are staged without this part of the statement, and again with it should there be one after all.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from spark_mv.maintenance.adjusted_values import Values, value_of
 from spark_mv.maintenance.changes import relation
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
-from spark_mv.maintenance.incremental_steps import merge_rows, stage_affected, stage_sources
+from spark_mv.maintenance.incremental_steps import merge_rows, publish_ready, stage_affected, stage_sources
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.query.distributive import Part, parts
 from spark_mv.query.incremental import AffectedQuery, NotIncremental
@@ -41,14 +42,32 @@ def adjusted_groups(known: IncrementalFacts, strategy: str) -> Proposal:
         f"UNION ALL\nSELECT {listed} FROM (\n{known.texts.pinned(again)}\n)"
     )
     old = {value.name: value.old for value in values.others if value.follows}
-    steps = (
-        *stage_sources(known),
-        stage_affected(_affected(values, found, terms)),
-        *merge_rows(known, query, found.columns, old),
-    )
+    states = _affected(values, found, terms)
+    steps = (*stage_sources(known), stage_affected(states), *merge_rows(known, query, found.columns, old))
     why = Reason("ADJUSTED_GROUPS", "groups that rows came to or went from are adjusted by these rows")
-    estimate = cost.adjusted(known.changes, len(known.changes.sources))
-    return Proposal(Candidate(strategy, True, (why,), estimate), steps, cost.complete(known.changes))
+    candidate = Candidate(strategy, True, (why,), cost.adjusted(known.changes, len(known.changes.sources)))
+    if not _sure(known, values):
+        return Proposal(candidate, steps, cost.complete(known.changes))
+    ready = (*stage_sources(known), *publish_ready(known, _ready(known, values, found, states)))
+    return Proposal(candidate, ready, cost.complete(known.changes), instead=steps)
+
+
+def _sure(known: IncrementalFacts, values: Values) -> bool:
+    """Whether hardly a group will have to be recomputed, so that it is worth trying without."""
+    only_came = known.move is None and all(change.append_only for change in known.changes.sources)
+    return only_came or (values.counted and not values.extremes)
+
+
+def _ready(known: IncrementalFacts, values: Values, found: AffectedQuery, states: str) -> str:
+    """The adjusted groups as they are staged, without those that stay the same."""
+    names = {**found.columns, **{value.name: value.new for value in values.others}}
+    listed = ", ".join(f"{text} AS {quoted(name)}" for name, text in names.items())
+    return (
+        f"SELECT `__mv_op`, {listed}, 1 AS `__mv_n` FROM (\nSELECT *, CASE WHEN `__mv_state` = '?' THEN '?' "
+        "WHEN `__mv_state` = '-' THEN CASE WHEN `__mv_pre` THEN 'D' ELSE '=' END "
+        f"WHEN NOT `__mv_pre` THEN 'I' WHEN {values.differs} THEN 'U' ELSE '=' END AS `__mv_op` FROM (\n{states}\n)\n)\n"
+        "WHERE `__mv_op` <> '='"
+    )
 
 
 def _values(known: IncrementalFacts) -> Values:
@@ -74,6 +93,8 @@ def _values(known: IncrementalFacts) -> Values:
         tuple(value_of(k, c.name, c.type, made_of.get(c.name.lower()), steps == 1)
               for k, c in enumerate(columns) if c.role is not Role.KEY),
         always=isinstance(known.tree.node, SelectNode) and not known.tree.node.grouped,
+        counted=bool({Part.ROWS, Part.COUNT} & set(made_of.values())),
+        extremes=bool({Part.MIN, Part.MAX} & set(made_of.values())),
     )  # fmt: skip
 
 

@@ -38,6 +38,13 @@ class Values:
     keys: tuple[str, ...]
     others: tuple[Value, ...]
     always: bool = False
+    counted: bool = False  # a count tells whether a group has rows
+    extremes: bool = False  # there is a minimum or maximum, which may go
+
+    @property
+    def differs(self) -> str:
+        """Whether a group that the table has gets another value."""
+        return " OR ".join(f"NOT {v.old} <=> {v.new}" for v in self.others if v.follows) or "false"
 
     @property
     def state(self) -> str:
@@ -59,7 +66,8 @@ def value_of(number: int, name: str, type_: str, part: Part | None, one_step: bo
     summed: tuple[str, ...]
     if part is None:
         summed = (f"any_value({v}, true) FILTER (WHERE `__mv_came`) AS {came}",)
-        return Value(name, v, old, new, summed, (came,), came, follows=False)
+        kept = f"CASE WHEN `__mv_pre` THEN {old} ELSE {came} END"
+        return Value(name, v, old, new, summed, (came,), kept, follows=False)
     if part is Part.PLAIN:
         summed = (
             f"min({v}) AS {came}", f"max({v}) AS {went}", f"count({v}) = 0 OR count({v}) = count(*) AS {net}",

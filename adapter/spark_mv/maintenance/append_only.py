@@ -1,12 +1,11 @@
-"""APPEND_ONLY: the one source that changed only gained rows, and each of them gives rows of its own."""
+"""APPEND_ONLY: the one source that changed only gained rows, and each of them gives rows of its own; others may leave by
+the clock."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from spark_mv.maintenance import cost
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
-from spark_mv.maintenance.incremental_steps import append_rows, stage_sources
+from spark_mv.maintenance.leaving import come_and_leave, instead, leaving
 from spark_mv.maintenance.plan import Candidate, Reason
 
 STRATEGY = "APPEND_ONLY"
@@ -14,10 +13,12 @@ STRATEGY = "APPEND_ONLY"
 
 def propose(known: IncrementalFacts) -> Proposal:
     """The table's own rows are not read: that the new keys are new is proven by their range, or looked up."""
-    sources = known.changes.sources
+    sources, leaves = known.changes.sources, leaving(known)
     reasons = []
-    if known.move is not None:
-        reasons.append(Reason("BOUND_CROSSED", "rows enter or leave by the clock"))
+    if known.move is not None and leaves is None:
+        reasons.append(
+            Reason("BOUND_CROSSED", "rows enter by the clock, or leave in a way that the table's columns do not tell")
+        )
     if not sources:
         reasons.append(Reason("NO_NEW_ROWS", "no source changed"))
     elif len(sources) > 1:
@@ -28,19 +29,17 @@ def propose(known: IncrementalFacts) -> Proposal:
         reasons.append(
             Reason("KEPT_ROWS", "on_source_delete: keep: a new row may stand for one that the table still has")
         )
-    elif known.linear_source is None:
+    elif not known.tree.linear(sources[0].name):
         reasons.append(
             Reason("NOT_ROW_WISE", f"a new row of {sources[0].name} can change rows that the table already has")
         )
     if reasons:
         return rejected(STRATEGY, *reasons)
-    # AI calls look at the rows more than once; other rows than at first must not be found a second time
-    twice = known.settled and not known.rewritten.ai_rounds
-    known = replace(known, unstaged=sources[0].how == "feed" and twice)
-    query = known.texts.on_changes(known.tree.sql, came=True)
-    staged = () if known.unstaged else stage_sources(known)
-    steps = (*staged, *append_rows(known, query))
-    why = Reason("ONLY_INSERTS", f"{sources[0].name} only gained rows")
+    leave = ", and the table's own columns tell the rows that leave by the clock" if leaves else ""
+    why = Reason("ONLY_INSERTS", f"{sources[0].name} only gained rows{leave}")
     return Proposal(
-        Candidate(STRATEGY, True, (why,), cost.append_only(known.changes)), steps, cost.complete(known.changes)
+        Candidate(STRATEGY, True, (why,), cost.append_only(known.changes)),
+        come_and_leave(known, leaves),
+        cost.complete(known.changes),
+        instead(known, STRATEGY) if leaves else (),
     )

@@ -181,10 +181,11 @@ class SourceTexts:
         return self._on(sql, moved.name if moved else self.changes[0].name, rows)
 
     def _changed_rows(self, change: SourceChange, came: bool, alias: str, condition: str) -> str:
-        if self.unstaged:
-            return f"SELECT {self._listed(change.name)} FROM {feed(change)}"
-        test, times = (f"{COUNT} > 0", COUNT) if came else (f"{COUNT} < 0", f"-{COUNT}")
         name = f" AS {quoted(alias)}" if alias else ""
+        if self.unstaged:
+            where = f" WHERE {condition}" if condition else ""
+            return f"SELECT {self._listed(change.name)} FROM {feed(change)}{name}{where}"
+        test, times = (f"{COUNT} > 0", COUNT) if came else (f"{COUNT} < 0", f"-{COUNT}")
         return (
             f"SELECT {self._listed(change.name)} FROM {self.changes_of(change.name)}{name} "
             f"LATERAL VIEW explode(array_repeat(0, CAST({times} AS INT))) AS `__mv_copy` WHERE {test}"

@@ -20,3 +20,7 @@ class RefusedError(ValueError):
 
 class RunFailed(RuntimeError):
     """The run stopped on its way; the table was not touched, or another run's state of it stands."""
+
+
+class NotFollowed(RunFailed):
+    """The data is of a kind that the plan's steps do not follow; those of its fallback do."""

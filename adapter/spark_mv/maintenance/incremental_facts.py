@@ -68,6 +68,17 @@ class IncrementalFacts:
             return False
         return self.tree.linear_below_groups(changed[0].name)
 
+    @property
+    def clock_back(self) -> bool:
+        """Whether the as-of instant went back: rows that are not valid yet have to go then."""
+        record = self.facts.target.record
+        return record is None or self.facts.as_of < record.as_of
+
+    @property
+    def enters(self) -> bool:
+        """Whether the move of the clock can let rows in."""
+        return self.move is not None and any(w.valid_from is not None for w in self.move.windows.values())
+
     @cached_property
     def moved_windows(self) -> MovedWindows | None:
         """The windows before and after the move of the clock, if they all stand on one source."""
@@ -83,11 +94,13 @@ class IncrementalFacts:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A strategy that was looked at, and its steps where it applies."""
+    """A strategy that was looked at, and its steps where it applies. `instead` are steps for data that turns out to be of
+    a kind that `steps` do not follow."""
 
     candidate: Candidate
     steps: tuple[Step, ...] = ()
     complete_cost: float = 0.0
+    instead: tuple[Step, ...] = ()
 
 
 def rejected(strategy: str, *reasons: Reason) -> Proposal:

@@ -30,22 +30,51 @@ def stage_sources(known: IncrementalFacts) -> list[Step]:
 
 def stage_affected(sql: str) -> Step:
     """`sql` gives the affected anchors and, as `__mv_pre`, whether the table may have a row of them."""
-    return Step("stage_affected", {"into": "affected", "query": sql})
+    return Step("stage_query", {"into": "affected", "query": sql})
 
 
-def append_rows(known: IncrementalFacts, query: str) -> list[Step]:
-    """Check that all rows of `query` are new, and append them. With `known.unstaged`, nothing is written in between."""
+def publish_ready(known: IncrementalFacts, query: str) -> list[Step]:
+    """Publish what `query` gives: rows as they are staged, with `__mv_op` and `__mv_n`. A row whose operation is `?` is not
+    sure: the plan's fallback follows it."""
+    staged = {"stage": "stage"}
+    check = _check(known, {**staged, "sure": True})
+    return [Step("stage_query", {"into": "stage", "query": query}), check, *_look_far(known), *_publish(known, staged)]
+
+
+def append_rows(known: IncrementalFacts, query: str, leaves: str | None = None, typed: str = "") -> list[Step]:
+    """Check that all rows of `query` are new, and append them. With `known.unstaged`, nothing is written in between.
+    Rows of the table for which the condition `leaves` holds go with the same commit, provided that `typed` is true."""
     sql, first, rounds = known.evaluate(query)
     args = _stage_args(known, sql)
     staged: dict[str, Any] = {"inline": args} if known.unstaged else {"stage": "stage"}
     steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
     if not known.unstaged:
         steps.append(Step("stage_changes", args))
-    steps.append(_check(known, staged))
+    steps.append(_check(known, {**staged, "leaves": leaves, "typed": typed, "target": "target"} if leaves else staged))
     if bounded(known.columns):
         steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when="no_bound"))
-    steps.append(Step("check_new", {**_new(known), **staged}, when="unproven"))
-    return [*steps, *_next_step(known), *_publish(known, staged)]
+    steps.append(Step("check_new", {**_new(known), **staged, "leaves": leaves}, when="unproven"))
+    publish = _publish(known, staged)
+    if leaves:
+        args = {"relation": "target", "columns": known.columns.columns, "predicate": leaves, **staged}
+        publish = [*_delete(leaves), Step("replace_where", args, when="come_and_leave"), *publish]
+    return [*steps, *_look_far(known), *publish]
+
+
+def evict_rows(known: IncrementalFacts, leaves: str) -> list[Step]:
+    """Delete the rows of the table for which the condition `leaves` holds."""
+    look = _next_change(known)
+    check = {"target": "target", "leaves": leaves, "next_change": look["near"] or look["query"]}
+    return [
+        Step("check_leaving", {**check, **_counted(known.columns, known.changes.target_rows)}),
+        *_look_far(known),
+        *_delete(leaves),
+        Step("record_only", {"relation": "target"}, when="unchanged"),
+    ]
+
+
+def _delete(leaves: str) -> list[Step]:
+    return [Step("delete_where", {"relation": "target", "predicate": leaves}, when="only_leave")]
 
 
 def merge_rows(
@@ -66,7 +95,7 @@ def merge_rows(
     steps += [Step("stage_changes", args), _check(known, staged)]
     if not {name.lower() for name in anchors} <= {name.lower() for name in known.columns.keys}:
         steps.append(Step("check_new", {**_new(known), **staged}, when="inserted"))
-    return [*steps, *_evicted(known), *_next_step(known), *_publish(known, staged)]
+    return [*steps, *_evicted(known), *_look_far(known), *_publish(known, staged)]
 
 
 def _stage_args(known: IncrementalFacts, sql: str) -> dict[str, Any]:
@@ -103,22 +132,27 @@ def check_stage(columns: ColumnPlan, target_rows: int | None, count: bool = Fals
         "stage": "stage",
         "keys": columns.keys,
         "bound": bounded(columns),
-        "keeps": bool(columns.kept),
-        "target_rows": target_rows,
+        **_counted(columns, target_rows),
         "count_target": "target" if count and target_rows is None else None,
     }
     return Step("check_stage", args)
 
 
+def _counted(columns: ColumnPlan, target_rows: int | None) -> dict[str, Any]:
+    """What tells the rows of the table after the run from those before it."""
+    return {"keeps": bool(columns.kept), "target_rows": target_rows}
+
+
 def _check(known: IncrementalFacts, staged: Mapping[str, Any]) -> Step:
-    """The check of the rows, which also finds the next bound where that takes no second look."""
+    """The check of the rows, which also looks for the next bound: near ahead, where that can be told apart."""
     step, look = check_stage(known.columns, known.changes.target_rows), _next_change(known)
-    return replace(step, args={**step.args, **staged, "next_change": None if look["near"] else look["query"]})
+    return replace(step, args={**step.args, **staged, "next_change": look["near"] or look["query"]})
 
 
-def _next_step(known: IncrementalFacts) -> list[Step]:
+def _look_far(known: IncrementalFacts) -> list[Step]:
+    """The look for the next bound, where none was found near ahead."""
     look = _next_change(known)
-    return [Step("next_change", look)] if look["near"] else []
+    return [Step("next_change", {"query": look["query"], "near": None}, when="far")] if look["near"] else []
 
 
 def _new(known: IncrementalFacts) -> dict[str, Any]:
@@ -153,14 +187,8 @@ def _publish(known: IncrementalFacts, staged: Mapping[str, Any]) -> list[Step]:
     ]
 
 
-def _back(known: IncrementalFacts) -> bool:
-    """Whether the clock went back: rows that are not valid yet have to go then."""
-    record = known.facts.target.record
-    return record is None or known.facts.as_of < record.as_of
-
-
 def _unclocked(known: IncrementalFacts, sql: str) -> str | None:
-    if not known.changes.sources and not _back(known):
+    if not known.changes.sources and not known.clock_back:
         return None
     return known.texts.on_candidates(sql, known.moved_windows) if known.linear_source is not None else sql
 
@@ -180,4 +208,4 @@ def _next_change(known: IncrementalFacts) -> dict[str, str | None]:
     return {"query": f"SELECT least(TIMESTAMP'{record.next_change_at} UTC', (\n{came}\n))", "near": None}
 
 
-__all__ = ["append_rows", "merge_rows", "relation", "stage_affected", "stage_sources"]
+__all__ = ["append_rows", "evict_rows", "merge_rows", "publish_ready", "relation", "stage_affected", "stage_sources"]

@@ -34,8 +34,8 @@ class Candidate:
 class Step:
     """One statement, or one piece of work outside SQL. `kind` names the macro that renders it.
 
-    `when`: the step is only executed if that many-valued fact of the run is not zero: `changed` (rows staged),
-    `unchanged` (none staged), `deleted`. None: always.
+    `when`: the step is only executed if that count of the run (MvRun.counts) is not zero: `changed` (rows to write),
+    `unchanged` (none), `deleted`, `only_leave`, … None: always.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class Plan:
     columns: tuple[StagedColumn, ...] = ()
     record: RunRecord | None = None
     notes: tuple[str, ...] = ()
-    fallback: Plan | None = None  # taken when a statement fails before anything is published
+    fallback: Plan | None = None  # taken when a step fails, or does not follow the data, before anything is published
 
     @property
     def reasons(self) -> tuple[Reason, ...]:

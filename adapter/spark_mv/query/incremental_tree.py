@@ -179,7 +179,8 @@ def _query(sql: str, base: int, ctes: _Ctes) -> Node:
         if tokens[depth].kind == TokenType.L_PAREN:
             depth = closing(tokens, depth) + 1
             continue
-        if _word(tokens, depth) in _SET and depth > start:
+        starred = depth > start and tokens[depth - 1].kind == TokenType.STAR  # * EXCEPT (column)
+        if _word(tokens, depth) in _SET and depth > start and not starred:
             keep_all = keep_all and _word(tokens, depth) == "UNION" and _word(tokens, depth + 1) == "ALL"
             arms.append((start, depth))
             depth += 2 if _word(tokens, depth + 1) in ("ALL", "DISTINCT") else 1

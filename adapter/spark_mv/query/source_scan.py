@@ -136,6 +136,7 @@ class Scan:
             if (
                 self.word(i) in _SET
                 and i > start
+                and self.kind(i - 1) != TokenType.STAR  # * EXCEPT (column)
                 and self.word(i + 1) in ("ALL", "DISTINCT", "SELECT", "VALUES", "TABLE", "")
             ):
                 if not (self.kind(i + 1) == TokenType.L_PAREN or self.word(i + 1)):

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
-#: what a run did to the table. Which statement does a merge best (MERGE, INSERT, REPLACE WHERE) is not the reader's concern
-VERBS = {"merge_into": "MERGE", "replace_where": "MERGE", "append": "MERGE", "replace_table": "REPLACE"}
-
 
 @dataclass
 class MvResponse(AdapterResponse):

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from spark_mv.maintenance.changes import filled
 from spark_mv.maintenance.columns import StagedColumn
-from spark_mv.maintenance.errors import RunFailed
+from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.key_bound import bound_text, higher, is_above
 from spark_mv.maintenance.plan import Plan, Step
 from spark_mv.maintenance.record import SourceVersion
@@ -22,9 +22,11 @@ from spark_mv.spark.as_of import utc_text
 from spark_mv.spark.commits import Ask
 from spark_mv.spark.delta import USER_METADATA, latest_version, quoted
 from spark_mv.spark.mv_publish import PREDICATE, between, in_list, published_by
-from spark_mv.spark.mv_response import VERBS, MvResponse, message
+from spark_mv.spark.mv_response import MvResponse, message
 
-PUBLISHES = frozenset({"merge_into", "replace_table", "record_only", "append", "replace_where"})
+PUBLISHES = frozenset({"merge_into", "replace_table", "record_only", "append", "replace_where", "delete_where"})
+SILENT = frozenset({"append", "replace_where"})
+"""Statements whose result does not say whether Delta made them."""
 TXN_APP = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
@@ -92,7 +94,7 @@ class MvRun:
             self._statement(f"drop table if exists {relation}")
         try:
             yield from self._due()
-            if self.broken and self.plan.fallback is not None:
+            while self.broken and self.plan.fallback is not None:
                 self._drop_stages()
                 calls = {"calls": self.ai.get("calls", 0)}  # made and paid, whatever became of the plan
                 self.plan, self.counts, self.ai, self.broken = self.plan.fallback, {}, calls, ""
@@ -119,13 +121,15 @@ class MvRun:
                 self._statement(sql or "")
         except Exception as error:
             self._drop_stages()
-            if self.plan.fallback is None or isinstance(error, RunFailed) or step.kind in PUBLISHES:
+            final = isinstance(error, RunFailed) and not isinstance(error, NotFollowed)
+            if self.plan.fallback is None or final or step.kind in PUBLISHES:
                 raise
             # nothing is published yet: the whole query is asked instead, and says so itself if it is at fault
             self.broken = f"{step.kind}: {str(error).strip().splitlines()[0]}"
-            self.session.warn(
-                f"model {self.plan.model}: {self.plan.strategy} stopped at {self.broken}; recomputing completely"
-            )
+            if not isinstance(error, NotFollowed):
+                self.session.warn(
+                    f"model {self.plan.model}: {self.plan.strategy} stopped at {self.broken}; recomputing completely"
+                )
         except BaseException:
             self._drop_stages()
             raise
@@ -177,6 +181,13 @@ class MvRun:
 
     def _do_check_stage(self, step: StepView, sql: str | None) -> None:
         row = self._statement(sql or "")[0]
+        if row.get("unsure"):
+            raise NotFollowed(f"model {self.plan.model}: {row['unsure']:,} groups have to be recomputed")
+        if not row.get("typed", True):
+            raise NotFollowed(
+                f"model {self.plan.model}: a window compares a column with a value of another type. The table was not "
+                "touched. Cast the value to the type of the column, or run once with refresh: auto"
+            )
         if row["duplicate_keys"] or row["null_keys"]:
             found = []
             if row["duplicate_keys"]:
@@ -198,23 +209,44 @@ class MvRun:
             return
         for name in ("inserted", "updated", "deleted", "remaining"):
             self.counts[name] = int(row[name])
-        self.counts["changed"] = sum(self.counts[name] for name in ("inserted", "updated", "deleted"))
-        self.counts["unchanged"] = int(self.counts["changed"] == 0)
-        self.counts["only_new"] = int(self.counts["changed"] == self.counts["inserted"] > 0)
-        self.counts["rewritten"] = int(self.counts["changed"] > self.counts["inserted"])
+        staged = sum(self.counts[name] for name in ("inserted", "updated", "deleted"))
+        self.counts["rewritten"] = int(staged > self.counts["inserted"])
         self.counts["many_keys"] = self.counts["rewritten"]
-        before = row.get("target_rows", step.args["target_rows"])
-        if before is not None:
-            self.counts["target_rows"] = int(before) + self.counts["inserted"] - self.counts["deleted"]
-            if step.args["keeps"] and self.plan.record and self.plan.record.base_version is not None:
-                self.counts["kept"] = int(before) - self.counts["deleted"]
-        if "next_change" in row:
-            self._changes_next(row["next_change"])
+        self._count_leaving(int(row.get("leaving") or 0))
+        self.counts["only_new"] = int(self.counts["changed"] == self.counts["inserted"] > 0)
+        self._count_target(row.get("target_rows", step.args["target_rows"]), step.args["keeps"])
+        self._found_next(row)
         self.highest, self.lowest_new = row.get("highest_key"), row.get("lowest_new_key")
         self.staged_range = between(step.args["keys"][0], row.get("lowest_key"), self.highest, "t.") or ""
         self.bound = self.plan.record.key_bound if self.plan.record else None
         self.counts["no_bound"] = int(self.lowest_new is not None and self.bound is None)
         self._prove_new()
+
+    def _do_check_leaving(self, step: StepView, sql: str | None) -> None:
+        self.counts.update(inserted=0, updated=0, deleted=0)
+        row = self._statement(sql or "")[0]
+        self._count_leaving(int(row["leaving"]))
+        self._found_next(row)
+        self._count_target(step.args["target_rows"], step.args["keeps"])
+        self.bound = self.plan.record.key_bound if self.plan.record else None
+
+    def _count_leaving(self, leaving: int) -> None:
+        """Rows of the table that go without being staged."""
+        counts = self.counts
+        counts["deleted"] += leaving
+        if leaving:
+            counts["evicted"] = leaving
+        counts["changed"] = sum(counts[name] for name in ("inserted", "updated", "deleted"))
+        counts["unchanged"] = int(counts["changed"] == 0)
+        counts["only_leave"] = int(counts["changed"] == leaving > 0)
+        counts["come_and_leave"] = int(counts["changed"] > leaving > 0)
+
+    def _count_target(self, before: int | None, keeps: bool) -> None:
+        """Rows of the table after this run, from those `before` it, and how many of them kept their values."""
+        if before is not None:
+            self.counts["target_rows"] = int(before) + self.counts["inserted"] - self.counts["deleted"]
+            if keeps and self.plan.record and self.plan.record.base_version is not None:
+                self.counts["kept"] = int(before) - self.counts["deleted"]
 
     def _do_affected_range(self, step: StepView, sql: str | None) -> None:
         row = self._statement(sql or "")[0]
@@ -235,6 +267,11 @@ class MvRun:
         if row["duplicate_keys"]:
             raise self._wrong_keys(
                 step, f"{row['duplicate_keys']:,} rows share a key with another, e.g. {row['duplicate_example']}"
+            )
+        if row["returned_keys"]:
+            raise NotFollowed(
+                f"model {self.plan.model}: {row['returned_keys']:,} new rows have the key of a row that leaves its window "
+                "in this run, whose kept values they take over. The table was not touched. Run once with refresh: auto"
             )
 
     def _do_staged_keys(self, step: StepView, sql: str | None) -> None:
@@ -263,6 +300,12 @@ class MvRun:
             if query and micros is None:
                 micros = self._statement(f"select unix_micros((\n{query}\n)) as next_change")[0]["next_change"]
         self._changes_next(micros)
+
+    def _found_next(self, row: Mapping[str, Any]) -> None:
+        """What a check says of the next bound, if it was asked."""
+        if "next_change" in row:
+            self._changes_next(row["next_change"])
+            self.counts["far"] = int(row["next_change"] is None)
 
     def _changes_next(self, micros: int | None) -> None:
         """As a number: rows carry timestamps in the local time of this process, whatever the session's zone is."""
@@ -295,18 +338,18 @@ class MvRun:
         with self._tagged(settings):
             rows = self._statement(sql)
         published = bool(rows)
-        if step.kind in ("append", "replace_where"):
+        if step.kind in SILENT:
             published = published_by(self._ask, step.args["relation"], record)
-        elif step.kind != "merge_into":
+        elif step.kind not in ("merge_into", "delete_where"):
             published = base is None or self._newer_than(base, step.args["relation"])
         if not published:
             raise RunFailed(
                 f"model {self.plan.model}: another run published a new version of the table while this one was working, "
                 "so this one changed nothing. Run it again: it continues from the new state and pays no AI answer twice"
             )
-        self.verb = VERBS.get(step.kind, "MERGE")
-        if step.kind == "replace_table" and base is None:
-            self.verb = "CREATE"
+        # which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is not the reader's concern
+        anew = "CREATE" if base is None else "REPLACE"
+        self.verb = anew if step.kind == "replace_table" else "MERGE"
 
     def _key_bound(self, step: StepView) -> str | None:
         if step.kind == "replace_table":
@@ -380,7 +423,7 @@ class MvRun:
         if step.args.get("into") == "state":
             args["into"] = "state"
         if step.kind == "replace_where":
-            args["predicate"] = PREDICATE
+            args.setdefault("predicate", PREDICATE)
         if step.kind == "merge_into" and step.args["relation"] == "target":
             args["inserts"] = self.counts.get("inserted", 1) > 0
             args["range"] = self.staged_range

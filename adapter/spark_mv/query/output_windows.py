@@ -1,0 +1,139 @@
+"""The windows of a query said of its own result: which of its rows a later instant takes, without asking the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+
+from spark_mv.query.clock_move import is_comparison
+from spark_mv.query.incremental_affected import Window
+from spark_mv.query.incremental_names import Columns, Scope, expand
+from spark_mv.query.incremental_tree import Leaf, Node, SelectNode, quoted, selects
+from spark_mv.query.source_text import Edit, apply_edits
+
+_HEAD = "SELECT 1 WHERE "
+
+
+@dataclass(frozen=True)
+class OutputWindows:
+    """A row that is in the result stays in it for as long as all `conditions`, which are on output `columns`, hold."""
+
+    conditions: tuple[str, ...]
+    columns: frozenset[str]
+
+
+def compared_with(condition: str) -> tuple[tuple[str, str], ...] | None:
+    """The columns of a condition, each with an expression without columns that it is compared with, in words that have its
+    type. None where the condition
+    is made of anything but comparisons of this kind, joined by AND."""
+    return _compared(sqlglot.parse_one(_HEAD + condition, dialect="spark").args["where"].this, condition)
+
+
+def _compared(node: exp.Expr, text: str) -> tuple[tuple[str, str], ...] | None:
+    if isinstance(node, exp.Paren):
+        return _compared(node.this, text)
+    if isinstance(node, exp.And):
+        sides = _compared(node.left, text), _compared(node.right, text)
+        return None if sides[0] is None or sides[1] is None else sides[0] + sides[1]
+    others: tuple[exp.Expr, ...]
+    if isinstance(node, exp.Between):
+        column, others = node.this, (node.args["low"], node.args["high"])
+    elif isinstance(node, exp.GT | exp.GTE | exp.LT | exp.LTE | exp.EQ):
+        turned = not isinstance(node.left, exp.Column)
+        column, others = (node.right, (node.left,)) if turned else (node.left, (node.right,))
+    else:
+        return None
+    if (
+        not isinstance(column, exp.Column)
+        or len(column.parts) > 1
+        or any(o.find(exp.Column, exp.Query) for o in others)
+    ):
+        return None
+    return tuple((column.name, other.sql(dialect="spark")) for other in others)
+
+
+def output_windows(
+    node: Node, windows: Mapping[int, Window], tables: Columns, usable: Collection[str]
+) -> OutputWindows | None:
+    """The windows as conditions on output columns.
+
+    None where that cannot be said: they stand in the WHERE of more than one SELECT, or of one whose rows do not come through
+    one by one; a window is no comparison, or stands on a column that no output column in `usable` (lower case) gives as it is.
+    """
+    holders = [n for n in selects(node) if any(piece.start in windows for piece in n.where)]
+    if len(holders) != 1:
+        return None
+    (holder,) = holders
+    pieces = [piece for piece in holder.where if piece.start in windows]
+    given = _passed(node, holder, tables)
+    if len(pieces) != len(windows) or given is None:
+        return None
+    given = {place: name for place, name in given.items() if name.lower() in usable}
+    scope, conditions, columns = Scope.of(holder, tables), [], set()
+    for piece in pieces:
+        found = _on_output(piece.text, scope, given)
+        if found is None or not is_comparison(piece.text):
+            return None
+        conditions.append(found[0])
+        columns |= found[1]
+    return OutputWindows(tuple(conditions), frozenset(columns))
+
+
+def _passed(node: Leaf | Node, holder: SelectNode, tables: Columns) -> dict[tuple[str, str], str] | None:
+    """(alias, column) of the FROM items of `holder`, lower case → the output column of `node` that gives it as it is.
+    None where a row of `holder` is not a row of `node`, or one of its partners in a join."""
+    if not isinstance(node, SelectNode) or node.aggregate or node.windowed or node.laterals:
+        return None
+    given = _given(node, Scope.of(node, tables), tables)
+    if node is holder:
+        return given
+    for k, source in enumerate(node.sources):
+        below = _passed(source.item, holder, tables)
+        if below is None:
+            continue
+        if source.kind not in ("", "INNER", "CROSS") or any(s.kind in ("RIGHT", "FULL") for s in node.sources[k + 1 :]):
+            return None
+        up = {place: (source.alias.lower(), name.lower()) for place, name in below.items()}
+        return {place: given[at] for place, at in up.items() if at in given}
+    return None
+
+
+def _given(node: SelectNode, scope: Scope, tables: Columns) -> dict[tuple[str, str], str]:
+    """(alias, column), lower case → the output column that gives it as it is."""
+    given: dict[tuple[str, str], str] = {}
+    for item in node.items:
+        if item.name is None:
+            passed = [((alias.lower(), column.lower()), column) for alias, column in expand(node, item, tables)]
+        elif isinstance(item.node, exp.Column) and (place := _whole(item.node, scope)) is not None:
+            passed = [(place, item.name)]
+        else:
+            continue
+        for place, name in passed:
+            given.setdefault(place, name)
+    return given
+
+
+def _whole(column: exp.Column, scope: Scope) -> tuple[str, str] | None:
+    """Where a column comes from; None for a field of a struct and for what is not here."""
+    place, parts = scope.resolve(column), [part.name.lower() for part in column.parts]
+    if place is None or parts[-1] != place[1] or (len(parts) > 1 and parts[-2] != place[0]):
+        return None
+    return place
+
+
+def _on_output(text: str, scope: Scope, given: Mapping[tuple[str, str], str]) -> tuple[str, set[str]] | None:
+    """The condition on output columns, and these columns."""
+    where = sqlglot.parse_one(_HEAD + text, dialect="spark").args["where"]
+    edits, names = [], set()
+    for column in where.find_all(exp.Column):
+        place = _whole(column, scope)
+        name = given.get(place) if place is not None else None
+        spans = [(part.meta.get("start"), part.meta.get("end")) for part in column.parts]
+        if name is None or any(start is None or end is None for start, end in spans):
+            return None
+        edits.append(Edit(spans[0][0] - len(_HEAD), spans[-1][1] + 1 - len(_HEAD), quoted(name)))
+        names.add(name.lower())
+    return apply_edits(text, edits), names
