@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_mv.maintenance.changes import relation, stage_args
@@ -17,6 +17,15 @@ LARGE = 500_000
 """Rows of a table from which on a statement to prune its files is worth its time."""
 FEW_KEYS = 20_000
 """Staged keys up to which they are written into the statement (REPLACE WHERE key IN …) instead of a MERGE."""
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """The `condition` on the table's columns that tells the rows which the move of the clock takes. It may stand in REPLACE
+    WHERE provided that `typed`, a condition without columns, is true."""
+
+    condition: str
+    typed: str
 
 
 def stage_sources(known: IncrementalFacts) -> list[Step]:
@@ -41,23 +50,24 @@ def publish_ready(known: IncrementalFacts, query: str) -> list[Step]:
     return [Step("stage_query", {"into": "stage", "query": query}), check, *_look_far(known), *_publish(known, staged)]
 
 
-def append_rows(known: IncrementalFacts, query: str, leaves: str | None = None, typed: str = "") -> list[Step]:
+def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = None) -> list[Step]:
     """Check that all rows of `query` are new, and append them. With `known.unstaged`, nothing is written in between.
-    Rows of the table for which the condition `leaves` holds go with the same commit, provided that `typed` is true."""
+    Rows of the table that leave go with the same commit."""
     sql, first, rounds = known.evaluate(query)
     args = _stage_args(known, sql)
     staged: dict[str, Any] = {"inline": args} if known.unstaged else {"stage": "stage"}
     steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
     if not known.unstaged:
         steps.append(Step("stage_changes", args))
-    steps.append(_check(known, {**staged, "leaves": leaves, "typed": typed, "target": "target"} if leaves else staged))
+    leave = {"target": "target", "leaves": leaves.condition, "typed": leaves.typed} if leaves else {}
+    steps.append(_check(known, {**staged, **leave}))
     if bounded(known.columns):
         steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when="no_bound"))
-    steps.append(Step("check_new", {**_new(known), **staged, "leaves": leaves}, when="unproven"))
+    steps.append(Step("check_new", {**_new(known), **staged, **leave}, when="unproven"))
     publish = _publish(known, staged)
     if leaves:
-        args = {"relation": "target", "columns": known.columns.columns, "predicate": leaves, **staged}
-        publish = [*_delete(leaves), Step("replace_where", args, when="come_and_leave"), *publish]
+        args = {"relation": "target", "columns": known.columns.columns, "predicate": leaves.condition, **staged}
+        publish = [*_delete(leaves.condition), Step("replace_where", args, when="come_and_leave"), *publish]
     return [*steps, *_look_far(known), *publish]
 
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from spark_mv.maintenance import cost
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.incremental_rows import for_affected_anchors, from_changed_rows
-from spark_mv.maintenance.incremental_steps import append_rows, evict_rows, stage_sources
+from spark_mv.maintenance.incremental_steps import Leaving, append_rows, evict_rows, stage_sources
 from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.query.clock_move import pinned_condition
 from spark_mv.query.incremental import NotIncremental
 from spark_mv.query.output_windows import compared_with, output_windows
-
-
-@dataclass(frozen=True)
-class Leaving:
-    """The condition on the table's columns that tells the rows which the move of the clock takes. `plain`: it may stand in
-    REPLACE WHERE, provided that the condition `typed` is true."""
-
-    condition: str
-    plain: bool
-    typed: str
 
 
 def leaving(known: IncrementalFacts) -> Leaving | None:
@@ -51,8 +41,9 @@ def leaving(known: IncrementalFacts) -> Leaving | None:
         f"typeof({constant}) = '{types[column.lower()].lower()}'" for side in sides for column, constant in side or ()
     ]
     plain = all(side is not None for side in sides)
-    leaves = Leaving(f"NOT ({stay})", plain, " AND ".join(typed))
-    return leaves if plain or not (known.enters or known.changes.sources) else None
+    return (
+        Leaving(f"NOT ({stay})", " AND ".join(typed)) if plain or not (known.enters or known.changes.sources) else None
+    )
 
 
 def come_and_leave(known: IncrementalFacts, leaves: Leaving | None) -> tuple[Step, ...]:
@@ -62,7 +53,7 @@ def come_and_leave(known: IncrementalFacts, leaves: Leaving | None) -> tuple[Ste
     known = replace(known, unstaged=feed and known.settled and not known.rewritten.ai_rounds)
     query = known.texts.on_changes(known.tree.sql, True, known.moved_windows if known.enters else None)
     staged = () if known.unstaged else stage_sources(known)
-    return (*staged, *append_rows(known, query, leaves.condition if leaves else None, leaves.typed if leaves else ""))
+    return (*staged, *append_rows(known, query, leaves))
 
 
 def leaving_rows(known: IncrementalFacts, strategy: str) -> Proposal | None:

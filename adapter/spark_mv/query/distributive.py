@@ -14,9 +14,10 @@ from enum import Enum
 
 from sqlglot import exp
 
+from spark_mv.query.aggregates import aggregates
 from spark_mv.query.catalogue import level_of
 from spark_mv.query.incremental_names import Columns, Scope
-from spark_mv.query.incremental_tree import Node, NotIncremental, OutItem, SelectNode, aggregates, calls
+from spark_mv.query.incremental_tree import Node, NotIncremental, OutItem, SelectNode, calls
 from spark_mv.query.parse import Call
 
 

@@ -13,6 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from spark_mv.query.aggregates import aggregates
 from spark_mv.query.catalogue import level_of
 from spark_mv.query.source_blocks import Block, Context, Item, select_blocks
 from spark_mv.query.source_text import Edit, Span, Token, apply_edits, call_span_at, line_and_column, tokenize
@@ -106,7 +107,7 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[_Draw]) -> B
         else "PIVOT"
         if tree.find(exp.Pivot)
         else "an aggregate"
-        if any(_aggregates(entry) for entry in tree.expressions)
+        if any(aggregates(entry) for entry in tree.expressions)
         else ""
     )
     if obstacle:
@@ -114,11 +115,6 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[_Draw]) -> B
     if block.from_ is None:
         raise _Refused("filters a SELECT without FROM")
     return block
-
-
-def _aggregates(entry: exp.Expr) -> bool:
-    windows = (exp.Window, exp.Query)
-    return any(isinstance(node, exp.AggFunc) for node in entry.walk(prune=lambda n: isinstance(n, windows)))
 
 
 def _draws(sql: str, blocks: tuple[Block, ...], levels: Mapping[str, Level]) -> list[_Draw]:

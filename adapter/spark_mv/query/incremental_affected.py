@@ -18,6 +18,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from spark_mv.query.aggregates import aggregates
 from spark_mv.query.clock_move import Between, truth_differs
 from spark_mv.query.incremental_names import Columns, Scope, expand, output
 from spark_mv.query.incremental_tree import (
@@ -29,7 +30,6 @@ from spark_mv.query.incremental_tree import (
     SelectNode,
     SetNode,
     Source,
-    aggregates,
     calls,
     children,
     quoted,

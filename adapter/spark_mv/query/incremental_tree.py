@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from spark_mv.query.levels import AGGREGATES
+from spark_mv.query.aggregates import aggregates
 from spark_mv.query.parse import Call, parse
 from spark_mv.query.source_blocks import Context, select_blocks
 from spark_mv.query.source_text import SourceTextError, Token, closing, tokenize
@@ -448,26 +448,6 @@ def _windows(tree: exp.Expr) -> Iterator[exp.Window]:
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, exp.Expr):
                 yield from (n for n in part.walk(prune=lambda n: isinstance(n, exp.Query)) if isinstance(n, exp.Window))
-
-
-def aggregates(node: exp.Expr) -> bool:
-    """Whether an aggregate function stands in `node`, outside windows and subqueries."""
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, exp.Query):
-            continue
-        if isinstance(item, exp.Window):
-            inner = item.this
-            while isinstance(inner, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
-                inner = inner.this
-            stack += list(inner.iter_expressions())
-            continue
-        call = item.meta.get("call")
-        if (isinstance(call, Call) and call.name in AGGREGATES) or isinstance(item, exp.AggFunc):
-            return True
-        stack += list(item.iter_expressions())
-    return False
 
 
 def calls(node: exp.Expr) -> Iterator[str]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from .aggregates import aggregates
 from .facts import Field, OpenPart, Relation, Taint, Value, digest, union
 from .field_types import column_type, deriving
 from .generators import generated_names, struct_fields
@@ -55,7 +56,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
 
     group = node.args.get("group")
     aggregated = (
-        group is not None or node.args.get("having") is not None or any(_aggregates(item) for item in node.expressions)
+        group is not None or node.args.get("having") is not None or any(aggregates(item) for item in node.expressions)
     )
     if (
         env.preserved
@@ -162,36 +163,10 @@ def _only_projects(node: exp.Select) -> bool:
     """Whether the rows of the one FROM item are the rows of the SELECT."""
     source = node.args.get("from_")
     clauses = ("where", "group", "having", "qualify", "distinct", "limit", "offset", "joins", "laterals")
-    if source is None or any(node.args.get(key) for key in clauses) or any(_aggregates(p) for p in node.expressions):
+    if source is None or any(node.args.get(key) for key in clauses) or any(aggregates(p) for p in node.expressions):
         return False
     item = source.this
     return not any(item.args.get(key) for key in ("joins", "laterals", "pivots", "sample"))
-
-
-def _aggregates(node: exp.Expr) -> bool:
-    """Whether an aggregate function stands in `node`, outside windows and subqueries."""
-    from .levels import AGGREGATES
-
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, exp.Query):
-            continue
-        if isinstance(item, exp.Window):
-            # arguments of a window function may aggregate: sum(sum(x)) OVER ()
-            inner = item.this
-            while isinstance(inner, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
-                inner = inner.this
-            stack += list(inner.iter_expressions())
-            stack += [*(item.args.get("partition_by") or [])]
-            if item.args.get("order") is not None:
-                stack.append(item.args["order"])
-            continue
-        call = item.meta.get("call")
-        if isinstance(call, Call) and not call.keyword and call.name in AGGREGATES:
-            return True
-        stack += list(item.iter_expressions())
-    return False
 
 
 def _alias_values(walk: Walk, node: exp.Select, scope: Scope) -> dict[str, tuple[exp.Expr, Value | None]]:
@@ -216,7 +191,7 @@ def _group_keys(
     """The grouping keys, with ordinals, select aliases and GROUP BY ALL resolved."""
     keys: list[exp.Expr] = []
     if group.args.get("all"):
-        keys = [p.this if isinstance(p, exp.Alias) else p for p in node.expressions if not _aggregates(p)]
+        keys = [p.this if isinstance(p, exp.Alias) else p for p in node.expressions if not aggregates(p)]
     stack = list(group.expressions)
     for word in ("rollup", "cube", "grouping_sets"):
         for item in group.args.get(word) or []:

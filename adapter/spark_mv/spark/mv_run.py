@@ -127,9 +127,9 @@ class MvRun:
             # nothing is published yet: the whole query is asked instead, and says so itself if it is at fault
             self.broken = f"{step.kind}: {str(error).strip().splitlines()[0]}"
             if not isinstance(error, NotFollowed):
-                self.session.warn(
-                    f"model {self.plan.model}: {self.plan.strategy} stopped at {self.broken}; recomputing completely"
-                )
+                whole = self.plan.fallback.strategy == "COMPLETE_RECOMPUTE"
+                then = "recomputing completely" if whole else "trying by affected rows"
+                self.session.warn(f"model {self.plan.model}: {self.plan.strategy} stopped at {self.broken}; {then}")
         except BaseException:
             self._drop_stages()
             raise
