@@ -69,7 +69,7 @@ def test_unknown_functions_draw_until_declared() -> None:
         ("select x as id, count(*) as c from t where rand() < 1 group by x", (1, 44), "GROUP BY"),
         ("select distinct id from t where rand() < 1", (1, 33), "DISTINCT"),
         ("select max(x) as id from t where rand() < 1", (1, 34), "an aggregate"),
-        ("select bitmap_or_agg(x) as id from t where rand() < 1", (1, 44), "an aggregate"),
+        ("select kll_sketch_agg_bigint(x) as id from t where rand() < 1", (1, 52), "an aggregate"),
         ("select id from t where rand() < 1 union all select id from u", (1, 24), "set operation"),
         ("select x from t where rand() < 1", (1, 23), "unique_key column id is not found"),
         ("select a.*, b.* from a join b on a.i = b.i where rand() < 1", (1, 50), "unique_key column id is not found"),
