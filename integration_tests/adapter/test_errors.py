@@ -88,6 +88,8 @@ def test_ctrl_c_cancels_what_runs(tmp_path: Path) -> None:
         text=True,
         # where dbt's own fixtures have this process read and write
         env={key: value for key, value in os.environ.items() if key not in ("DBT_PROFILES_DIR", "DBT_LOG_PATH")},
+        # as from a terminal: what a shell starts in the background has Ctrl-C ignored, and so have its children
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         while not (log.exists() and "cross join range" in log.read_text(encoding="utf-8")):
