@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import sqlglot
 from sqlglot import exp
 
+from spark_mv.query.aggregates import AGGREGATES
 from spark_mv.query.catalogue import level_of
 from spark_mv.query.clock_bounds import Bounds, both
 from spark_mv.query.clock_sources import Source, block_sources
@@ -141,54 +142,4 @@ def _aggregate(node: exp.Expr) -> bool:
     if not isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
         return False
     name = str(node.this).lower()
-    return name in _AGGREGATES or level_of(name) == Level.ORDER_DEPENDENT
-
-
-_AGGREGATES = frozenset(
-    [
-        "any",
-        "every",
-        "some",
-        "bool_and",
-        "bool_or",
-        "count_if",
-        "listagg",
-        "string_agg",
-        "mode",
-        "median",
-        "kurtosis",
-        "skewness",
-        "bit_and",
-        "bit_or",
-        "bit_xor",
-        "try_sum",
-        "try_avg",
-        "histogram_numeric",
-        "count_min_sketch",
-        "hll_sketch_agg",
-        "hll_union_agg",
-        "bitmap_construct_agg",
-        "bitmap_or_agg",
-        "bitmap_and_agg",
-        "regr_avgx",
-        "regr_avgy",
-        "regr_count",
-        "regr_intercept",
-        "regr_r2",
-        "regr_slope",
-        "regr_sxx",
-        "regr_sxy",
-        "regr_syy",
-        "percentile",
-        "approx_percentile",
-        "approx_top_k",
-        "approx_top_k_accumulate",
-        "approx_top_k_combine",
-        "kll_sketch_agg_bigint",
-        "kll_sketch_agg_double",
-        "kll_sketch_agg_float",
-        "theta_sketch_agg",
-        "theta_union_agg",
-        "theta_intersection_agg",
-    ]
-)
+    return name in AGGREGATES or level_of(name) == Level.ORDER_DEPENDENT
