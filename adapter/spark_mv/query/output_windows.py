@@ -27,16 +27,15 @@ class OutputWindows:
 
 def compared_with(condition: str) -> tuple[tuple[str, str], ...] | None:
     """The columns of a condition, each with an expression without columns that it is compared with, in words that have its
-    type. None where the condition
-    is made of anything but comparisons of this kind, joined by AND."""
-    return _compared(sqlglot.parse_one(_HEAD + condition, dialect="spark").args["where"].this, condition)
+    type. None where the condition is made of anything but comparisons of this kind, joined by AND."""
+    return _compared(sqlglot.parse_one(_HEAD + condition, dialect="spark").args["where"].this)
 
 
-def _compared(node: exp.Expr, text: str) -> tuple[tuple[str, str], ...] | None:
+def _compared(node: exp.Expr) -> tuple[tuple[str, str], ...] | None:
     if isinstance(node, exp.Paren):
-        return _compared(node.this, text)
+        return _compared(node.this)
     if isinstance(node, exp.And):
-        sides = _compared(node.left, text), _compared(node.right, text)
+        sides = _compared(node.left), _compared(node.right)
         return None if sides[0] is None or sides[1] is None else sides[0] + sides[1]
     others: tuple[exp.Expr, ...]
     if isinstance(node, exp.Between):
