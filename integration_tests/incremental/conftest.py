@@ -32,6 +32,7 @@ class Engine:
     sql: str = ""
     config: dict[str, Any] = field(default_factory=dict)
     statements: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
     runs: int = 0
     profile: Mapping[str, Any] = field(default_factory=lambda: {"embedded": True})
 
@@ -64,7 +65,7 @@ class Engine:
         """One run; `table` writes to another table than the model's own."""
         name = table or self.name
         self.runs += 1
-        self.statements = []
+        self.statements, self.steps = [], []
         self.warnings: list[str] = []
         names = [row["tableName"] for row in self.adapter.query(f"show tables in {self.schema}")]
         invocation = Invocation(
@@ -93,12 +94,16 @@ class Engine:
         }
         for step in run.steps():
             sql = self.adapter.execute_macro("mv_statement", kwargs={"step": step}, context_override=context)
+            self.steps.append(step.kind)
             run.execute(step, None if sql is None else str(sql))
         return run
 
     @property
     def published(self) -> str:
-        """How the latest run wrote to the table: APPEND, REPLACE WHERE, MERGE, DELETE, RECORD or, without a commit, nothing."""
+        """How the latest run wrote to the table: APPEND, REPLACE WHERE, REPLACE USING, MERGE, DELETE, RECORD or, without a
+        commit, nothing."""
+        if "replace_using" in self.steps:
+            return "REPLACE USING"
         for text in reversed(self.statements):
             flat = " ".join(text.lower().split())
             if flat.startswith(f"insert into {self.table} replace where"):

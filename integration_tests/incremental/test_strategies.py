@@ -70,6 +70,43 @@ class TestRowBased:
         assert all(now[key] == drawn[key] for key in now if key in drawn and key != 10)
         assert engine.run().plan.strategy == "NO_OP"
 
+    @pytest.mark.parametrize("vectors", ["true", "false"])
+    def test_changes_of_a_key_of_two_columns(self, engine: Any, vectors: str) -> None:
+        """Rows that are only replaced go by a join with the staged ones, whatever their key; readers of the table's change
+        feed see these rows and no other."""
+        source(engine)
+        properties = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": vectors}
+        engine.model(
+            "select id, cast(id % 7 as string) as `Part`, amount, k, rand() as split from {schema}.src where k <> 3",
+            unique_key=["id", "part"], tblproperties=properties,
+        )  # fmt: skip
+        engine.run()
+        drawn = {row[0]: row[4] for row in engine.rows()}
+        engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
+        engine.query("insert into {schema}.src values (6000, 1, 1.0, null)")
+        run = engine.run()
+        assert (run.plan.strategy, engine.published) == ("ROW_BASED", "REPLACE USING"), (
+            run.plan.candidates,
+            engine.warnings,
+        )
+        assert (run.counts["inserted"], run.counts["updated"], run.counts["deleted"]) == (1, 20, 0)
+        sql = "select id, cast(id % 7 as string) as part, amount, k from {schema}.src where k <> 3"
+        assert engine.rows("mv", "id, part, amount, k") == wanted(engine, sql)
+        assert {row[0]: row[4] for row in engine.rows() if row[0] in drawn} == drawn
+        version = engine.version()
+        feed = f"from table_changes('{engine.table}', {version}, {version})"
+        old = "count_if(_change_type in ('delete', 'update_preimage'))"
+        assert engine.rows_of(f"select count(distinct id), {old}, count(*) {feed}") == [(21, 20, 41)]
+        assert engine.run().plan.strategy == "NO_OP"
+
+    def test_keys_that_the_option_would_split(self, engine: Any) -> None:
+        source(engine)
+        engine.model("select id as `the.id`, amount, rand() as split from {schema}.src", unique_key="the.id")
+        engine.run()
+        engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
+        assert (engine.run().counts["updated"], engine.published) == (20, "REPLACE WHERE")
+        assert engine.rows("mv", "`the.id`, amount") == wanted(engine, "select id, amount from {schema}.src")
+
     def test_an_overwrite_with_the_same_rows_changes_nothing(self, engine: Any) -> None:
         source(engine)
         engine.model("select id, amount, rand() as split from {schema}.src", refresh="incremental")
@@ -456,6 +493,9 @@ class TestStatements:
         assert 0 < commits_of("APPEND_ONLY", "APPEND", writes=0) <= 7
         engine.query("update {schema}.src set amount = amount + 1 where id in (21, 25)")
         # staged: changed source rows, affected keys, rows to write
+        assert 0 < commits_of("ROW_BASED", "REPLACE USING", writes=3) <= 12
+        engine.query("update {schema}.src set amount = amount + 1 where id = 21")
+        engine.query("delete from {schema}.src where id = 25")
         assert 0 < commits_of("ROW_BASED", "REPLACE WHERE", writes=3) <= 12
         # rows leave by a condition: a look at how many, and for the next bound
         assert 0 < commits_of("ROW_BASED", "DELETE", writes=0, as_of="2026-01-01 00:31:00") <= 10

@@ -53,7 +53,7 @@ from __mv_query q
       {%- endfor %}
       a.__mv_pre, true as __mv_there
     from {{ args['target'] }} r
-    join {{ args['affected'] }} a on {% for anchor in args['anchors'] %}r.{{ adapter.quote(anchor['column']) }} <=> a.{{ anchor['affected'] }}{{ ' and ' if not loop.last }}{% endfor %}
+    join {{ args['affected'] }} a on {% for anchor in args['anchors'] %}r.{{ adapter.quote(anchor['column']) }} {{ anchor['test'] }} a.{{ anchor['affected'] }}{{ ' and ' if not loop.last }}{% endfor %}
     {%- if args['range'] %}
     where {{ args['range'] }}{% endif %}
     {%- else %}select *, true as __mv_there{% for flag in args['forget'] %}, coalesce({{ flag['where'] }}, false) as {{ flag['name'] }}{% endfor %} from {{ args['target'] }}

@@ -18,6 +18,7 @@
   {%- elif step.kind == 'staged_keys' -%}{{ return(mv.mv_staged_keys(step.args)) }}
   {%- elif step.kind == 'append' -%}{{ return(mv.mv_append(step.args)) }}
   {%- elif step.kind == 'replace_where' -%}{{ return(mv.mv_replace_where(step.args)) }}
+  {%- elif step.kind == 'replace_using' -%}{{ return(mv.mv_replace_using(step.args)) }}
   {%- elif step.kind == 'check_leaving' -%}{{ return(mv.mv_check_leaving(step.args)) }}
   {%- elif step.kind == 'delete_where' -%}{{ return(mv.mv_delete_where(step.args)) }}
   {%- elif step.kind == 'next_change' -%}{{ return(step.args['query']) }}

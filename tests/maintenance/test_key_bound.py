@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_mv.maintenance.key_bound import bound_text, has_bound, higher, is_above
+from spark_mv.maintenance.key_bound import bound_text, has_bound, higher, is_above, lower, share
 
 pytestmark = pytest.mark.unit
 
@@ -49,3 +49,35 @@ def test_what_cannot_be_compared_is_not_above() -> None:
     assert not is_above(1.5, "1")
     assert is_above(Decimal("1.10"), "1.09")
     assert higher(None, "4") == "4" and higher(7, None) == "7"
+
+
+@given(st.lists(st.integers(), min_size=2) | st.lists(st.dates(), min_size=2) | st.lists(st.text(), min_size=2))
+def test_the_floor_is_the_lowest_key(keys: list[object]) -> None:
+    order = (lambda k: k.encode("utf-8", "surrogatepass")) if isinstance(keys[0], str) else (lambda k: k)
+    floor = bound_text(keys[0])
+    for key in keys[1:]:
+        floor = lower(key, floor)
+    assert floor == bound_text(min(keys, key=order))  # type: ignore[arg-type]
+    assert lower(None, "4") == "4"
+    assert lower(3, None) is None  # nothing is known of the other keys
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "floor", "bound", "wanted"),
+    [
+        (10, 60, "0", "100", 0.5),
+        (Decimal("1.5"), Decimal("2.5"), "0.5", "4.5", 0.25),
+        (date(2026, 1, 1), date(2026, 1, 11), "2025-12-12", "2026-01-21", 0.25),
+        ("ORD-10", "ORD-90", "ORD-00", "ORD-99", 0.9),
+        ("01f3-a", "fe77-b", "00ab-c", "ffe1-d", 1.0),
+        ("ORD-5001", "ORD-5002", "ORD-0000", "ORD-9999", 0.0),
+        (5, 5, "5", "5", None),
+        (None, 5, "1", "9", None),
+        (1, 5, None, "9", None),
+        (1, 5, "2026-01-01", "9", None),
+        (date(2026, 1, 1), date(2026, 1, 2), "1", "9", None),
+    ],
+)
+def test_how_much_of_the_table_lies_between(low: object, high: object, floor: str, bound: str, wanted: float) -> None:
+    found = share(low, high, floor, bound)
+    assert found is None if wanted is None else found == pytest.approx(wanted, abs=0.05)

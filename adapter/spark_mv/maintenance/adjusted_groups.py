@@ -133,7 +133,7 @@ def _affected(values: Values, found: AffectedQuery, terms: Sequence[tuple[bool, 
         for came, text in terms
     )
     summed = ",\n".join(["bool_or(NOT `__mv_came`) AS `__mv_went`", *(s for v in values.others for s in v.summed)])
-    on = " AND ".join(f"t.{quoted(key)} <=> s.{anchor}" for key, anchor in found.columns.items())
+    on = " AND ".join(f"t.{quoted(key)} = s.{anchor}" for key, anchor in found.columns.items())
     listed = [f"s.{anchor}" for anchor in found.columns.values()]
     there = f"t.{quoted(values.keys[0])} IS NOT NULL"
     compared = ",\n".join([

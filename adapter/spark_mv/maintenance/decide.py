@@ -81,6 +81,7 @@ def decide(
         ask_again=target.ask_again,
         started_at=facts.started_at,
         key_bound=record.key_bound if record and target.intact else None,
+        key_floor=record.key_floor if record and target.intact else None,
     )
     if candidates[0].applies:
         return Plan(facts.model, "NO_OP", tuple(candidates), columns=columns.columns, record=record)

@@ -94,7 +94,9 @@ def merge_rows(
     (column of the table → column of the affected table), and publish. `images`: columns whose old values the affected
     table has, so that they need not be read from the table."""
     sql, first, rounds = known.evaluate(query)
-    listed = [{"column": c, "affected": k} for c, k in anchors.items()]
+    keys = {name.lower() for name in known.columns.keys}
+    # no key of the table is NULL; <=> keeps Spark from the quickest of its joins
+    listed = [{"column": c, "affected": k, "test": "=" if c.lower() in keys else "<=>"} for c, k in anchors.items()]
     args = {**_stage_args(known, sql), "target": "target", "affected": "affected", "anchors": listed}
     args["images"] = dict(images or {})
     steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
@@ -103,7 +105,7 @@ def merge_rows(
         steps.append(Step("affected_range", {"affected": "affected", "anchors": ranged}))
     staged = {"stage": "stage"}
     steps += [Step("stage_changes", args), _check(known, staged)]
-    if not {name.lower() for name in anchors} <= {name.lower() for name in known.columns.keys}:
+    if not {name.lower() for name in anchors} <= keys:
         steps.append(Step("check_new", {**_new(known), **staged}, when="inserted"))
     return [*steps, *_evicted(known), *_look_far(known), *_publish(known, staged)]
 
@@ -189,7 +191,8 @@ def _publish(known: IncrementalFacts, staged: Mapping[str, Any]) -> list[Step]:
     keys = known.columns.keys
     publish = {"relation": "target", "stage": "stage", "columns": known.columns.columns}
     return [
-        Step("staged_keys", {"stage": "stage", "keys": keys, "limit": FEW_KEYS + 1}, when="rewritten"),
+        Step("replace_using", {**publish, "keys": keys}, when="by_join"),
+        Step("staged_keys", {"stage": "stage", "keys": keys, "limit": FEW_KEYS + 1}, when="by_list"),
         Step("append", {**publish, **staged}, when="only_new"),
         Step("replace_where", {**publish, "keys": keys}, when="few_keys"),
         Step("merge_into", publish, when="many_keys"),

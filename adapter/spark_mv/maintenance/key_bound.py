@@ -1,4 +1,5 @@
-"""No key of the table is above this one: what proves that rows with higher keys are new, without looking at the table."""
+"""Between which keys those of the table lie. It proves that rows with higher keys are new, without a look at the table, and
+tells how much of the table lies between two keys."""
 
 from __future__ import annotations
 
@@ -38,3 +39,37 @@ def higher(key: Any, bound: str | None) -> str | None:
     if key is None:
         return bound
     return bound_text(key) if bound is None or is_above(key, bound) else bound
+
+
+def lower(key: Any, bound: str | None) -> str | None:
+    """The lower of the two as text; the key may be None."""
+    if key is None or bound is None:
+        return bound
+    return bound if is_above(key, bound) else bound_text(key)
+
+
+def share(low: Any, high: Any, floor: str | None, bound: str | None) -> float | None:
+    """How much of the way from `floor` to `bound` lies between two keys, 0 to 1, as if keys were spread evenly; None where
+    that cannot be told."""
+    if low is None or high is None or floor is None or bound is None:
+        return None
+    try:
+        start, end, first, last = _positions(low, high, floor, bound)
+    except (TypeError, ValueError, InvalidOperation):
+        return None
+    return float((last - first) / (end - start)) if end > start else None
+
+
+def _positions(low: Any, high: Any, floor: str, bound: str) -> tuple[Decimal, ...]:
+    """`floor`, `bound`, `low` and `high` as numbers in the order of the keys."""
+    if isinstance(low, str) and isinstance(high, str):
+        texts = [text.encode() for text in (floor, bound, low, high)]
+        same = next(
+            (k for k, bytes_ in enumerate(zip(*texts, strict=False)) if len(set(bytes_)) > 1), min(map(len, texts))
+        )
+        return tuple(Decimal(int.from_bytes(text[same : same + 8].ljust(8, b"\0"), "big")) for text in texts)
+    if isinstance(low, date) and isinstance(high, date):
+        return tuple(
+            Decimal(day.toordinal()) for day in (date.fromisoformat(floor), date.fromisoformat(bound), low, high)
+        )
+    return Decimal(floor), Decimal(bound), Decimal(low), Decimal(high)

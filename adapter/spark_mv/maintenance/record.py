@@ -28,7 +28,7 @@ class RunRecord:
     it means nothing when `clock_solved` is false. `base_version` is the target's version that the run started from.
     `ask_again` names the newest request for new AI answers that the run has seen. `source_rows` and `target_rows` are
     what later runs estimate costs from; the table's count is exact while nobody else writes to it. No key of the table
-    is above `key_bound` (text of a whole number, decimal, date or string; None: not known). `started_at` (UTC), `cost`
+    is above `key_bound` or below `key_floor` (text of a whole number, decimal, date or string; None: not known). `started_at` (UTC), `cost`
     (estimated rows) and `pace` (seconds per million of them, by strategy) let later runs learn from this one.
     """
 
@@ -51,6 +51,7 @@ class RunRecord:
     source_rows: Mapping[str, int] = field(default_factory=dict)
     target_rows: int | None = None
     key_bound: str | None = None
+    key_floor: str | None = None
     started_at: str = ""
     cost: float | None = None
     pace: Mapping[str, float] = field(default_factory=dict)

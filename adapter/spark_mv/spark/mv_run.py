@@ -5,16 +5,17 @@ No decision is taken here that the plan has not named: a step is skipped only by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
 
 from spark_mv.maintenance.changes import filled
-from spark_mv.maintenance.columns import StagedColumn
+from spark_mv.maintenance.columns import Role, StagedColumn
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
-from spark_mv.maintenance.key_bound import bound_text, higher, is_above
+from spark_mv.maintenance.incremental_steps import FEW_KEYS, LARGE
+from spark_mv.maintenance.key_bound import bound_text, higher, is_above, lower, share
 from spark_mv.maintenance.plan import Plan, Step
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.versions import MOVED
@@ -23,15 +24,22 @@ from spark_mv.spark.commits import Ask
 from spark_mv.spark.delta import USER_METADATA, latest_version, quoted
 from spark_mv.spark.mv_publish import PREDICATE, between, in_list, published_by
 from spark_mv.spark.mv_response import MvResponse, message
+from spark_mv.spark.replace_using import can_replace_using, replace_using
 
-PUBLISHES = frozenset({"merge_into", "replace_table", "record_only", "append", "replace_where", "delete_where"})
-SILENT = frozenset({"append", "replace_where"})
+PUBLISHES = frozenset(
+    {"merge_into", "replace_table", "record_only", "append", "replace_where", "replace_using", "delete_where"}
+)
+SILENT = frozenset({"append", "replace_where", "replace_using"})
 """Statements whose result does not say whether Delta made them."""
 TXN_APP = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 """Delta's test of every written row against the predicate, compiled with all its keys. Here the predicate is made of the
 keys of the very rows that are written."""
+
+
+SPREAD = 0.5
+"""Share of the table's keys from which on a range of them spares too little to be worth a condition."""
 
 
 class Session(Protocol):
@@ -80,7 +88,9 @@ class MvRun:
     affected_range: str = ""  # literals between which the affected anchors, and the staged keys, lie
     staged_range: str = ""
     bound: str | None = None  # no key of the table was above it before this run
-    highest: Any = None  # the highest and the lowest new of the staged keys
+    floor: str | None = None  # nor below this one
+    highest: Any = None  # the highest, the lowest and the lowest new of the staged keys
+    lowest: Any = None
     lowest_new: Any = None
 
     @property
@@ -210,15 +220,16 @@ class MvRun:
         for name in ("inserted", "updated", "deleted", "remaining"):
             self.counts[name] = int(row[name])
         staged = sum(self.counts[name] for name in ("inserted", "updated", "deleted"))
-        self.counts["rewritten"] = int(staged > self.counts["inserted"])
-        self.counts["many_keys"] = self.counts["rewritten"]
+        rewritten = staged > self.counts["inserted"]
         self._count_leaving(int(row.get("leaving") or 0))
         self.counts["only_new"] = int(self.counts["changed"] == self.counts["inserted"] > 0)
         self._count_target(row.get("target_rows", step.args["target_rows"]), step.args["keeps"])
         self._found_next(row)
-        self.highest, self.lowest_new = row.get("highest_key"), row.get("lowest_new_key")
-        self.staged_range = between(step.args["keys"][0], row.get("lowest_key"), self.highest, "t.") or ""
-        self.bound = self.plan.record.key_bound if self.plan.record else None
+        self.highest, self.lowest = row.get("highest_key"), row.get("lowest_key")
+        self.lowest_new = row.get("lowest_new_key")
+        self.staged_range = between(step.args["keys"][0], self.lowest, self.highest, "t.") or ""
+        self._known_bounds()
+        self._choose_rewrite(rewritten, row["deleted"] == 0, step.args["keys"])
         self.counts["no_bound"] = int(self.lowest_new is not None and self.bound is None)
         self._prove_new()
 
@@ -228,7 +239,7 @@ class MvRun:
         self._count_leaving(int(row["leaving"]))
         self._found_next(row)
         self._count_target(step.args["target_rows"], step.args["keeps"])
-        self.bound = self.plan.record.key_bound if self.plan.record else None
+        self._known_bounds()
 
     def _count_leaving(self, leaving: int) -> None:
         """Rows of the table that go without being staged."""
@@ -251,12 +262,41 @@ class MvRun:
     def _do_affected_range(self, step: StepView, sql: str | None) -> None:
         row = self._statement(sql or "")[0]
         names = [anchor["column"] for anchor in step.args["anchors"] if not row[f"nulls {anchor['column']}"]]
-        ranges = [between(name, row[f"low {name}"], row[f"high {name}"], "r.") for name in names]
+        self._known_bounds()
+        keys = [column.name for column in self.plan.columns if column.role is Role.KEY]
+        ends = {name: (row[f"low {name}"], row[f"high {name}"]) for name in names}
+        ranges = [
+            between(n, low, high, "r.") for n, (low, high) in ends.items() if [n] != keys or not self._far(low, high)
+        ]
         self.affected_range = " AND ".join(text for text in ranges if text is not None)
 
     def _do_key_range(self, step: StepView, sql: str | None) -> None:
-        self.bound = bound_text(self._statement(sql or "")[0]["highest"])
+        row = self._statement(sql or "")[0]
+        self.bound, self.floor = bound_text(row["highest"]), bound_text(row["lowest"])
         self._prove_new()
+
+    def _known_bounds(self) -> None:
+        record = self.plan.record
+        self.bound, self.floor = (record.key_bound, record.key_floor) if record else (None, None)
+
+    def _far(self, low: Any, high: Any) -> bool:
+        """Whether most of the table lies between two keys, so that their range spares reading little of it."""
+        part = share(low, high, self.floor, self.bound)
+        return part is not None and part > SPREAD
+
+    def _choose_rewrite(self, rewritten: bool, only_replaced: bool, keys: Sequence[str]) -> None:
+        """By which statement rows of the table are written anew. A join finds them quickest, and a list of keys where it
+        spares most of a large table."""
+        rows = self.counts.get("target_rows", 0)
+        small = rows < LARGE or self.counts["changed"] > FEW_KEYS
+        join = (
+            rewritten
+            and only_replaced
+            and (small or not self.staged_range or self._far(self.lowest, self.highest))
+            and can_replace_using(self.session.mv_spark(), keys)
+        )
+        self.counts["by_join"] = int(join)
+        self.counts["by_list"] = self.counts["many_keys"] = int(rewritten and not join)
 
     def _prove_new(self) -> None:
         proven = self.lowest_new is not None and self.bound is not None and is_above(self.lowest_new, self.bound)
@@ -283,6 +323,9 @@ class MvRun:
 
     def _do_replace_where(self, step: StepView, sql: str | None) -> None:
         self._publish(step, (sql or "").replace(PREDICATE, self.predicate))
+
+    def _do_replace_using(self, step: StepView, sql: str | None) -> None:
+        self._publish(step, sql or "")
 
     def _wrong_keys(self, step: StepView, found: str) -> RunFailed:
         return RunFailed(
@@ -331,12 +374,13 @@ class MvRun:
             ai_pending=sum(self.ai.get(name, 0) for name in ("errors", "blocked", "left_for_later")),
             target_rows=self.counts.get("remaining" if step.kind == "replace_table" else "target_rows"),
             key_bound=self._key_bound(step),
+            key_floor=self._key_floor(step),
         )
         settings = {USER_METADATA: record.to_json(), **self._turn(base)}
         if step.kind == "replace_where":
             settings[CHECK_WRITTEN] = "false"
         with self._tagged(settings):
-            rows = self._statement(sql)
+            rows = self._replace_using(step, sql) if step.kind == "replace_using" else self._statement(sql)
         published = bool(rows)
         if step.kind in SILENT:
             published = published_by(self._ask, step.args["relation"], record)
@@ -355,6 +399,16 @@ class MvRun:
         if step.kind == "replace_table":
             return bound_text(self.highest)
         return None if self.bound is None else higher(self.highest, self.bound)
+
+    def _key_floor(self, step: StepView) -> str | None:
+        if step.kind == "replace_table":
+            return bound_text(self.lowest)
+        return lower(self.lowest, self.floor)
+
+    def _replace_using(self, step: StepView, rows: str) -> list[dict[str, Any]]:
+        self.statements += 1
+        replace_using(self.session.mv_spark(), rows, step.args["relation"], step.args["keys"])
+        return []
 
     def _turn(self, base: int | None) -> dict[str, str]:
         """Delta skips a write whose (application, version) is not above the last one: of two runs that started from the
