@@ -1,7 +1,8 @@
 """What a run costs against a rebuild, against dbt's incremental merge and against a MERGE written by hand.
 
-`make bench` or `python benchmarks/incremental.py [--rows 10_000_000] [--rounds 5] [--memory 6g]`. One process, one warm
-session, one set of data: only the ratios of one run mean something. Each figure is the median of all rounds.
+`make bench` or `python benchmarks/incremental.py [--rows 10_000_000] [--changed 10_000] [--rounds 5] [--memory 6g]
+[SCENARIO …]`. One process, one warm session, one set of data: only the ratios of one run mean something. Each figure is the
+median of all rounds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,11 +35,15 @@ GROUPED = (
 )
 
 
+SCENARIOS = ("new", "scattered", "clustered", "nothing", "leaving", "moving_on", "aggregate", "tenth")
+
+
 class Bench:
     """`times[scenario][method]` are seconds."""
 
-    def __init__(self, spark: Any, rows: int, rounds: int) -> None:
+    def __init__(self, spark: Any, rows: int, rounds: int, share: int | None = None) -> None:
         self.session, self.rows, self.rounds = Direct(spark), rows, rounds
+        self.share = share or rows // 1000
         self.times: dict[str, dict[str, list[float]]] = {}
         self.said: dict[tuple[str, str], str] = {}
 
@@ -52,6 +57,7 @@ class Bench:
             }  # fmt: skip
             sent = [word for s in self.session.statements for start, word in publishing.items() if s.startswith(start)]
             how = "REPLACE WHERE" if any("\nreplace where" in s for s in self.session.statements) else "".join(sent)
+            how = "REPLACE USING" if result.counts.get("by_join") else how
             self.said[scenario, method] = f"{result.plan.strategy} {how}".strip()
         return result
 
@@ -121,17 +127,19 @@ class Bench:
         self.model = Model("bench", "ours", SELECT.format(draw=DRAW, source="src"), {"unique_key": "id"})
         self.moving = Model("bench", "moving", GROUPED, {"unique_key": "customer"})
         self.model.run(self.session, DAY0)
-        self.moving.run(self.session, DAY0)
-        for name in ("merged", "expert"):
-            self.table(name, self.drawn(DAY0))
-        self.session.query("create table bench.floor using delta as select * from bench.expert limit 0")
+
+    def prepare_others(self) -> None:
+        """The tables of the other ways to follow changed rows."""
+        if not self.session.spark.catalog.tableExists("bench.floor"):
+            for name in ("merged", "expert"):
+                self.table(name, self.drawn(DAY0))
+            self.session.query("create table bench.floor using delta as select * from bench.expert limit 0")
 
     def changes(self, scenario: str, statement: str, with_merge: bool) -> None:
+        self.prepare_others()
         for number in range(self.rounds + 1):  # the first round warms up
             low = self.version()
-            self.session.query(
-                statement.format(n=number, rows=self.rows, new=10 * self.rows + number * self.rows // 1000)
-            )
+            self.session.query(statement.format(n=number, rows=self.rows, new=10 * self.rows + number * self.share))
             if number == 1:
                 self.times.pop(scenario, None)
             self.timed(scenario, "ours", lambda: self.model.run(self.session, DAY0))
@@ -143,21 +151,33 @@ class Bench:
         self.check(self.model, self.plain(DAY0))
         self.report(scenario)
 
-    def run(self) -> None:
+    def run(self, scenarios: Sequence[str] = ()) -> None:
         self.prepare()
-        share = self.rows // 1000
-        self.changes(f"{share:,} new rows", "insert into bench.src select {new} + id, 1, 2.5, timestamp'2025-12-31' "
-                     f"from range({share})", True)  # fmt: skip
-        self.changes(
-            f"{share:,} scattered updates", "update bench.src set amount = amount + 1 where id % 1000 = {n}", True
-        )
-        self.changes(f"{share:,} clustered updates", "update bench.src set amount = amount + 1 where id between "
-                     f"{{n}} * {share} * 3 and {{n}} * {share} * 3 + {share - 1}", False)  # fmt: skip
+        for name in scenarios or SCENARIOS:
+            getattr(self, name)()
+
+    def new(self) -> None:
+        self.changes(f"{self.share:,} new rows", "insert into bench.src select {new} + id, 1, 2.5, timestamp'2025-12-31' "
+                     f"from range({self.share})", True)  # fmt: skip
+
+    def scattered(self) -> None:
+        every = self.rows // self.share
+        update = f"update bench.src set amount = amount + 1 where id % {every} = {{n}} and id < {self.rows}"
+        self.changes(f"{self.share:,} scattered updates", update, True)
+
+    def clustered(self) -> None:
+        start = f"{{n}} * {self.share} * 3"
+        update = f"update bench.src set amount = amount + 1 where id between {start} and {start} + {self.share - 1}"
+        self.changes(f"{self.share:,} clustered updates", update, False)
+
+    def nothing(self) -> None:
         for _ in range(self.rounds):
             self.timed("nothing changed", "ours", lambda: self.model.run(self.session, DAY0))
             self.timed("nothing changed", "table", lambda: self.table("rebuilt", self.drawn(DAY0)))
         self.report("nothing changed")
-        # 300 days of data in a window of 365: 66 days on, rows begin to leave, about 0.1 % in 7 hours
+
+    def leaving(self) -> None:
+        """300 days of data in a window of 365: 66 days on, rows begin to leave, about 0.1 % in 7 hours."""
         at = "2026-03-07 06:00:00"
         self.model.run(self.session, at)
         for number in range(self.rounds):
@@ -166,37 +186,46 @@ class Bench:
             self.timed("rows leave the window", "table", lambda at=at: self.table("rebuilt", self.drawn(at)))
         self.check(self.model, self.plain(at))
         self.report("rows leave the window")
+
+    def moving_on(self) -> None:
         for number in range(self.rounds):
             at = f"2026-03-{8 + number // 12:02} {2 * (number % 12):02}:30:00"
             self.session.query(
-                f"insert into bench.src select {100 * self.rows + number * share} + id, 1, 2.5, timestamp'{at}' from range({share})"
+                f"insert into bench.src select {100 * self.rows + number * self.share} + id, 1, 2.5, timestamp'{at}' "
+                f"from range({self.share})"
             )
             self.timed("rows come, others leave", "ours", lambda at=at: self.model.run(self.session, at))
             self.timed("rows come, others leave", "table", lambda at=at: self.table("rebuilt", self.drawn(at)))
         self.check(self.model, self.plain(at))
         self.report("rows come, others leave")
+
+    def aggregate(self) -> None:
+        self.moving.run(self.session, DAY0)
         for number in range(1, self.rounds + 1):
             at = f"2026-01-{1 + number:02} 00:00:00"
             self.timed("30-day aggregate, one day on", "ours", lambda at=at: self.moving.run(self.session, at))
             self.timed("30-day aggregate, one day on", "table", lambda at=at: self.table("regrouped", self.grouped(at)))
         self.check(self.moving, self.grouped(at))
         self.report("30-day aggregate, one day on")
-        self.smaller(share)
 
-    def smaller(self, share: int) -> None:
-        """The same number of new rows on a table of a tenth of the size."""
+    def tenth(self) -> None:
+        """The same number of changed rows on a table of a tenth of the size."""
         self.make_source("tenth", self.rows // 10)
         model = Model("bench", "small", SELECT.format(draw=DRAW, source="tenth"), {"unique_key": "id"})
         model.run(self.session, DAY0)
-        for number in range(self.rounds + 1):
-            self.session.query(
-                f"insert into bench.tenth select {10 * self.rows + number * share} + id, 1, 2.5, timestamp'2025-12-31' "
-                f"from range({share})"
-            )
-            if number == 1:
-                self.times.pop(f"{share:,} new rows, a tenth of the table", None)
-            self.timed(f"{share:,} new rows, a tenth of the table", "ours", lambda: model.run(self.session, DAY0))
-        self.report(f"{share:,} new rows, a tenth of the table")
+        new = f"insert into bench.tenth select {10 * self.rows} + {{start}} + id, 1, 2.5, timestamp'2025-12-31' "
+        for what, statement in (
+            ("new rows", new + f"from range({self.share})"),
+            ("clustered updates", "update bench.tenth set amount = amount + 1 where id between {start} * 3 "
+             f"and {{start}} * 3 + {self.share - 1}"),
+        ):  # fmt: skip
+            scenario = f"{self.share:,} {what}, a tenth of the table"
+            for number in range(self.rounds + 1):
+                self.session.query(statement.format(start=number * self.share))
+                if number == 1:
+                    self.times.pop(scenario, None)
+                self.timed(scenario, "ours", lambda: model.run(self.session, DAY0))
+            self.report(scenario)
 
     def check(self, model: Model, sql: str) -> None:
         columns = ", ".join(c for c in self.session.spark.sql(sql).columns)
@@ -224,15 +253,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--changed", type=int, help="rows that change in a round (default: 0.1 %%)")
     parser.add_argument("--memory", default="6g")
+    parser.add_argument("scenarios", nargs="*", choices=[*SCENARIOS, []], metavar="SCENARIO", help=", ".join(SCENARIOS))
     words = parser.parse_args()
     home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-bench-"))
     try:
         spark = open_session({"spark.driver.memory": words.memory}, home / "warehouse", home / "spark.log")
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         print(f"{words.rows:,} rows, {words.rounds} rounds, Spark {spark.version}, {platform.machine()}")
-        bench = Bench(spark, words.rows, words.rounds)
-        bench.run()
+        Bench(spark, words.rows, words.rounds, words.changed).run(words.scenarios)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

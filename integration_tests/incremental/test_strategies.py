@@ -366,6 +366,20 @@ class TestLeaving:
         assert engine.run("2026-01-01 14:00:00").plan.strategy == "NO_OP" and engine.version() == version
         assert run.counts["target_rows"] == len(after)
 
+    def test_new_rows_tell_when_they_leave(self, engine: Any) -> None:
+        source(engine)
+        engine.model(f"select id, ts as seen, rand() as split from {{schema}}.src {self.WINDOW}")
+        assert engine.run("2026-01-01 05:00:00").next_change_at == "2026-01-01 10:00:00.000001"
+        for number, ts in enumerate(("2025-12-31 20:00:00", "2026-01-01 03:00:00")):
+            engine.query(f"insert into {{schema}}.src values ({6000 + number}, 1, 7.5, timestamp'{ts}')")
+            run = engine.run("2026-01-01 05:30:00")
+            assert run.plan.strategy == "APPEND_ONLY", (run.plan.candidates, engine.warnings)
+            # the feed is read to check the rows and to write them, and for nothing else
+            assert sum(s.count("table_changes(") for s in engine.statements) == 2
+            assert run.next_change_at == "2026-01-01 06:00:00.000001"
+        run = engine.run("2026-01-01 06:00:01")
+        assert (run.counts["deleted"], run.next_change_at) == (1, "2026-01-01 10:00:00.000001")
+
     def test_come_and_leave(self, engine: Any) -> None:
         source(engine)
         engine.model(f"select id, ts as seen, rand() as split from {{schema}}.src {self.WINDOW}")
@@ -380,6 +394,7 @@ class TestLeaving:
         assert run.plan.strategy == "APPEND_ONLY", (run.plan.candidates, engine.warnings)
         assert (run.counts["inserted"], run.counts["deleted"], run.counts["evicted"]) == (1, 108, 108)
         assert engine.version() == version + 1 and not self.sent(engine, "create table")
+        assert run.next_change_at == "2026-01-01 14:00:00.000001"
         self.check(engine, "2026-01-01 14:00:00")
         after = {row[0]: row[2] for row in engine.rows()}
         assert {k: v for k, v in after.items() if k != 5000}.items() <= before.items()

@@ -30,12 +30,18 @@ select
   {%- endif %}
   {%- if args.get('next_change') %},
   {{ mv_next_change(args) }}
+  {%- elif args.get('ends') %},
+  least(min(unix_micros({{ args['ends'] }})), unix_micros({{ args['recorded'] or 'null' }})) as next_change
   {%- endif %}
   {%- if args.get('sure') %},
   count_if(__mv_op = '?') as unsure
   {%- endif %}
   {%- if args.get('leaves') %},
+  {%- if args.get('ends') %}
+  (select to_json(struct({{ mv_leaving_and_staying(args) }})) from {{ args['target'] }} where {{ args['soon'] }}) as of_the_table,
+  {%- else %}
   (select count(*) from {{ args['target'] }} where {{ args['leaves'] }}) as leaving,
+  {%- endif %}
   ({{ args['typed'] }}) as typed
   {%- endif %}
   {%- if args.get('count_target') %},

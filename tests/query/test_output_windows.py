@@ -48,7 +48,26 @@ RECENT = "ts >= current_timestamp() - interval 1 day"
     ],
 )  # fmt: skip
 def test_columns_that_are_passed_on(sql: str, condition: str, column: str) -> None:
-    assert said(sql) == OutputWindows((condition,), frozenset({column}))
+    found = said(sql)
+    assert found is not None and (found.conditions, found.columns) == ((condition,), frozenset({column}))
+
+
+@pytest.mark.parametrize(
+    ("where", "ends"),
+    [
+        ("ts >= current_timestamp() - interval 1 day", "timestampadd(MICROSECOND, 86400000001, `ts`)"),
+        ("ts > current_timestamp() and current_date() < ts", None),
+        ("ts <= current_timestamp()", None),  # a row that is not there yet
+        ("ts between current_timestamp() - interval 1 day and current_timestamp()", None),
+    ],
+)
+def test_when_rows_leave(where: str, ends: str | None) -> None:
+    found = said(f"select id, ts from t where {where}")
+    assert found is not None
+    if where.startswith("ts > current_timestamp()"):
+        assert found.ends is not None and found.ends.startswith("least(`ts`, ") and found.ends.count("`ts`") == 2
+    else:
+        assert found.ends == ends
 
 
 def test_two_columns() -> None:

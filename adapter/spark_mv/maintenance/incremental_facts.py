@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spark_mv.maintenance.changes import Changes, MovedWindows, SourceTexts, is_comparable
-from spark_mv.maintenance.columns import ColumnPlan
+from spark_mv.maintenance.columns import ColumnPlan, Role
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.clock_move import pinned_condition
 from spark_mv.query.incremental import Move, QueryTree
+from spark_mv.query.output_windows import OutputWindows, output_windows
+from spark_mv.query.pin import Pins
 
 Evaluate = Callable[[str], "tuple[str, int, int]"]
 """A SELECT in the user's words → the SELECT that Spark evaluates (clock pinned, AI answers joined in), and the first and
@@ -31,6 +33,7 @@ class IncrementalFacts:
     tree: QueryTree
     changes: Changes
     move: Move | None
+    pins: Pins
     evaluate: Evaluate
     settled: bool = False  # no value depends on the order of rows: two evaluations find the same rows
     unstaged: bool = False  # read the change feed where it is needed, instead of writing it down first
@@ -78,6 +81,17 @@ class IncrementalFacts:
     def enters(self) -> bool:
         """Whether the move of the clock can let rows in."""
         return self.move is not None and any(w.valid_from is not None for w in self.move.windows.values())
+
+    @cached_property
+    def output_windows(self) -> OutputWindows | None:
+        """The windows said of the table's columns, those that the table has as the query gives them."""
+        usable = {
+            c.name.lower()
+            for c in self.columns.columns
+            if c.role in (Role.KEY, Role.DATA) and c.in_query and c.in_target and not c.retyped and not c.cast
+        }
+        windows = self.tree.windows
+        return output_windows(self.tree.node, windows, self.texts.columns, usable) if windows else None
 
     @cached_property
     def moved_windows(self) -> MovedWindows | None:

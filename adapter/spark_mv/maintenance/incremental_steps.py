@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from spark_mv.maintenance.changes import relation, stage_args
 from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
 from spark_mv.maintenance.key_bound import has_bound
+from spark_mv.maintenance.next_bound import next_bound, row_ends
 from spark_mv.maintenance.plan import Step
-from spark_mv.maintenance.versions import at_versions
 
 LARGE = 500_000
 """Rows of a table from which on a statement to prune its files is worth its time."""
@@ -46,8 +46,9 @@ def publish_ready(known: IncrementalFacts, query: str) -> list[Step]:
     """Publish what `query` gives: rows as they are staged, with `__mv_op` and `__mv_n`. A row whose operation is `?` is not
     sure: the plan's fallback follows it."""
     staged = {"stage": "stage"}
-    check = _check(known, {**staged, "sure": True})
-    return [Step("stage_query", {"into": "stage", "query": query}), check, *_look_far(known), *_publish(known, staged)]
+    bound = next_bound(known)
+    check = _check(known, {**staged, "sure": True, "next_change": bound.first})
+    return [Step("stage_query", {"into": "stage", "query": query}), check, *bound.far(), *_publish(known, staged)]
 
 
 def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = None) -> list[Step]:
@@ -60,7 +61,9 @@ def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = No
     if not known.unstaged:
         steps.append(Step("stage_changes", args))
     leave = {"target": "target", "leaves": leaves.condition, "typed": leaves.typed} if leaves else {}
-    steps.append(_check(known, {**staged, **leave}))
+    bound, ends = next_bound(known), row_ends(known)
+    asked = asdict(ends) if ends else {"next_change": bound.first}
+    steps.append(_check(known, {**staged, **leave, **asked}))
     if bounded(known.columns):
         steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when="no_bound"))
     steps.append(Step("check_new", {**_new(known), **staged, **leave}, when="unproven"))
@@ -68,17 +71,18 @@ def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = No
     if leaves:
         args = {"relation": "target", "columns": known.columns.columns, "predicate": leaves.condition, **staged}
         publish = [*_delete(leaves.condition), Step("replace_where", args, when="come_and_leave"), *publish]
-    return [*steps, *_look_far(known), *publish]
+    return [*steps, *bound.far(), *publish]
 
 
-def evict_rows(known: IncrementalFacts, leaves: str) -> list[Step]:
-    """Delete the rows of the table for which the condition `leaves` holds."""
-    look = _next_change(known)
-    check = {"target": "target", "leaves": leaves, "next_change": look["near"] or look["query"]}
+def evict_rows(known: IncrementalFacts, leaves: Leaving) -> list[Step]:
+    """Delete the rows of the table that leave."""
+    bound, ends = next_bound(known), row_ends(known)
+    asked = asdict(ends) if ends else {"next_change": bound.first}
+    check = {"target": "target", "leaves": leaves.condition, **asked}
     return [
         Step("check_leaving", {**check, **_counted(known.columns, known.changes.target_rows)}),
-        *_look_far(known),
-        *_delete(leaves),
+        *bound.far(),
+        *_delete(leaves.condition),
         Step("record_only", {"relation": "target"}, when="unchanged"),
     ]
 
@@ -103,11 +107,11 @@ def merge_rows(
     ranged = _ranged(known, listed)
     if ranged:
         steps.append(Step("affected_range", {"affected": "affected", "anchors": ranged}))
-    staged = {"stage": "stage"}
-    steps += [Step("stage_changes", args), _check(known, staged)]
+    staged, bound = {"stage": "stage"}, next_bound(known)
+    steps += [Step("stage_changes", args), _check(known, {**staged, "next_change": bound.first})]
     if not {name.lower() for name in anchors} <= keys:
         steps.append(Step("check_new", {**_new(known), **staged}, when="inserted"))
-    return [*steps, *_evicted(known), *_look_far(known), *_publish(known, staged)]
+    return [*steps, *_evicted(known), *bound.far(), *_publish(known, staged)]
 
 
 def _stage_args(known: IncrementalFacts, sql: str) -> dict[str, Any]:
@@ -155,16 +159,10 @@ def _counted(columns: ColumnPlan, target_rows: int | None) -> dict[str, Any]:
     return {"keeps": bool(columns.kept), "target_rows": target_rows}
 
 
-def _check(known: IncrementalFacts, staged: Mapping[str, Any]) -> Step:
-    """The check of the rows, which also looks for the next bound: near ahead, where that can be told apart."""
-    step, look = check_stage(known.columns, known.changes.target_rows), _next_change(known)
-    return replace(step, args={**step.args, **staged, "next_change": look["near"] or look["query"]})
-
-
-def _look_far(known: IncrementalFacts) -> list[Step]:
-    """The look for the next bound, where none was found near ahead."""
-    look = _next_change(known)
-    return [Step("next_change", {"query": look["query"], "near": None}, when="far")] if look["near"] else []
+def _check(known: IncrementalFacts, args: Mapping[str, Any]) -> Step:
+    """The check of the rows, which also looks for the next bound."""
+    step = check_stage(known.columns, known.changes.target_rows)
+    return replace(step, args={**step.args, **args})
 
 
 def _new(known: IncrementalFacts) -> dict[str, Any]:
@@ -204,21 +202,6 @@ def _unclocked(known: IncrementalFacts, sql: str) -> str | None:
     if not known.changes.sources and not known.clock_back:
         return None
     return known.texts.on_candidates(sql, known.moved_windows) if known.linear_source is not None else sql
-
-
-def _next_change(known: IncrementalFacts) -> dict[str, str | None]:
-    """The query for the next bound, and one that looks near ahead first. Where only rows of one source came and went,
-    those that came can only bring the bound forward (an instant that is too early costs one run that finds nothing)."""
-    record, sql, near = known.facts.target.record, known.rewritten.next_change_sql, known.rewritten.near_change_sql
-    if sql is None:
-        return {"query": None, "near": None}
-    if not known.only_came or record is None:
-        pinned = [at_versions(text, known.facts.sources) or text if text else None for text in (sql, near)]
-        return {"query": pinned[0], "near": pinned[1]}
-    came = known.texts.on_changes(sql, came=True)
-    if record.next_change_at is None:
-        return {"query": came, "near": None}
-    return {"query": f"SELECT least(TIMESTAMP'{record.next_change_at} UTC', (\n{came}\n))", "near": None}
 
 
 __all__ = ["append_rows", "evict_rows", "merge_rows", "publish_ready", "relation", "stage_affected", "stage_sources"]

@@ -5,26 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_mv.maintenance import cost
-from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.incremental_rows import for_affected_anchors, from_changed_rows
 from spark_mv.maintenance.incremental_steps import Leaving, append_rows, evict_rows, stage_sources
 from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.query.clock_move import pinned_condition
 from spark_mv.query.incremental import NotIncremental
-from spark_mv.query.output_windows import compared_with, output_windows
+from spark_mv.query.output_windows import compared_with
 
 
 def leaving(known: IncrementalFacts) -> Leaving | None:
     """None where the columns that the windows stand on are not in the table as the query gives them."""
     if known.move is None or known.clock_back or known.config.on_source_delete == "keep":
         return None
-    usable = {
-        c.name.lower()
-        for c in known.columns.columns
-        if c.role in (Role.KEY, Role.DATA) and c.in_query and c.in_target and not c.retyped and not c.cast
-    }
-    found = output_windows(known.tree.node, known.move.windows, known.texts.columns, usable)
+    found = known.output_windows
     if found is None:
         return None
     # a row that enters often replaces one of its key that leaves (valid_from <= now AND now < valid_to); not so where
@@ -61,7 +55,7 @@ def leaving_rows(known: IncrementalFacts, strategy: str) -> Proposal | None:
     leaves = leaving(known)
     if leaves is None or known.changes.sources:
         return None
-    steps = come_and_leave(known, leaves) if known.enters else tuple(evict_rows(known, leaves.condition))
+    steps = come_and_leave(known, leaves) if known.enters else tuple(evict_rows(known, leaves))
     why = Reason("LEAVING_ROWS", "only the clock moved, and the table's own columns tell the rows that leave")
     return Proposal(
         Candidate(strategy, True, (why,), cost.leaving(known.changes)),

@@ -7,8 +7,8 @@ itself, which Delta's statistics and Parquet's row groups answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import sqlglot
 from sqlglot import exp
@@ -16,6 +16,8 @@ from sqlglot.errors import SqlglotError
 
 from spark_mv.query.pin import Pins, pin, timestamp_literal
 
+NEAR = timedelta(days=1)
+"""How far ahead the next bound is looked for at first: most windows move by the day, and only few rows are read."""
 _HEAD = "SELECT 1 WHERE "
 _CLOCK = frozenset({"now", "curdate", "getdate", "localtimestamp", "current_time", "unix_timestamp"})
 
@@ -31,7 +33,7 @@ class Between:
     def of(cls, pins: Pins, other: datetime) -> Between:
         """The run's instant and another one, in their order."""
         low, high = sorted((pins.as_of, other))
-        return cls(replace(pins, as_of=low), replace(pins, as_of=high))
+        return cls(pins.at(low), pins.at(high))
 
 
 def truth_differs(text: str, valid_from: str | None, valid_to: str | None, between: Between) -> str:

@@ -19,10 +19,13 @@ _HEAD = "SELECT 1 WHERE "
 
 @dataclass(frozen=True)
 class OutputWindows:
-    """A row that is in the result stays in it for as long as all `conditions`, which are on output `columns`, hold."""
+    """A row that is in the result stays in it for as long as all `conditions`, which are on output `columns`, hold. `ends`:
+    the instant (TIMESTAMP, NULL = never) at which the first of them ceases to; None where a row can also come by the clock,
+    or where the instant cannot be said."""
 
     conditions: tuple[str, ...]
     columns: frozenset[str]
+    ends: str | None = None
 
 
 def compared_with(condition: str) -> tuple[tuple[str, str], ...] | None:
@@ -78,7 +81,15 @@ def output_windows(
             return None
         conditions.append(found[0])
         columns |= found[1]
-    return OutputWindows(tuple(conditions), frozenset(columns))
+    return OutputWindows(tuple(conditions), frozenset(columns), _ends(windows.values(), scope, given))
+
+
+def _ends(windows: Collection[Window], scope: Scope, given: Mapping[tuple[str, str], str]) -> str | None:
+    said = [_on_output(w.valid_to, scope, given) if w.valid_to and not w.valid_from else None for w in windows]
+    texts = [found[0] for found in said if found is not None]
+    if len(texts) != len(windows):
+        return None
+    return texts[0] if len(texts) == 1 else f"least({', '.join(texts)})"
 
 
 def _passed(node: Leaf | Node, holder: SelectNode, tables: Columns) -> dict[tuple[str, str], str] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from sqlglot.tokens import TokenType
@@ -37,6 +37,10 @@ class Pins:
     def __post_init__(self) -> None:
         if self.as_of.tzinfo is None or self.as_of.utcoffset() is None:
             raise ValueError("as_of needs a time zone")
+
+    def at(self, as_of: datetime) -> Pins:
+        """The same at another instant."""
+        return replace(self, as_of=as_of)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Gatherer:
         record = self.facts.target.record
         if moves and crossed(self.facts) and tree.windows and record is not None:
             before = datetime.fromisoformat(record.as_of).replace(tzinfo=timezone.utc)
-            move = Move(tree.windows, replace(self.pins, as_of=before), self.pins)
+            move = Move(tree.windows, self.pins.at(before), self.pins)
         return IncrementalFacts(
             facts=self.facts,
             config=self.config,
@@ -70,6 +70,7 @@ class Gatherer:
             tree=tree,
             changes=read_changes(self.query, self.facts, self.target),
             move=move,
+            pins=self.pins,
             evaluate=self.evaluate,
             settled=Level.ORDER_DEPENDENT not in self.analysis.levels,
         )

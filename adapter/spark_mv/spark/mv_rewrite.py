@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.facts import Column
@@ -22,10 +22,6 @@ from spark_mv.spark.facts import SessionFacts
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls import AiPlan
     from spark_mv.query.clock_split import ClockSplit
-
-
-NEAR = timedelta(days=1)
-"""How far to look ahead for the next row that enters or leaves, before all rows are looked at."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +133,7 @@ def _with_window(
     schemas: Mapping[str, Mapping[str, str]],
     ai: AiContext | None,
 ) -> Rewritten:
-    from spark_mv.query.clock_move import Between
+    from spark_mv.query.clock_move import NEAR, Between
     from spark_mv.query.clock_split import calls_any, near_change_sql, next_change_sql, split_clock
 
     asked = [name for name, level, _, _ in analysis.functions if level is Level.AI]

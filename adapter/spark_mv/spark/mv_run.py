@@ -5,6 +5,7 @@ No decision is taken here that the plan has not named: a step is skipped only by
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -221,6 +222,10 @@ class MvRun:
             self.counts[name] = int(row[name])
         staged = sum(self.counts[name] for name in ("inserted", "updated", "deleted"))
         rewritten = staged > self.counts["inserted"]
+        if row.get("of_the_table") is not None:
+            table = json.loads(row["of_the_table"])
+            bounds = [found for found in (row["next_change"], table.get("next_change")) if found is not None]
+            row = {**row, "leaving": table["leaving"], "next_change": min(bounds, default=None)}
         self._count_leaving(int(row.get("leaving") or 0))
         self.counts["only_new"] = int(self.counts["changed"] == self.counts["inserted"] > 0)
         self._count_target(row.get("target_rows", step.args["target_rows"]), step.args["keeps"])
