@@ -1,7 +1,7 @@
 """What a run costs against a rebuild, against dbt's incremental merge and against a MERGE written by hand.
 
 `make bench` or `python benchmarks/incremental.py [--rows 10_000_000] [--changed 10_000] [--rounds 5] [--memory 6g]
-[SCENARIO …]`. One process, one warm session, one set of data: only the ratios of one run mean something. Each figure is the
+[--no-incremental] [SCENARIO …]`. One process, one warm session, one set of data: only the ratios of one run mean something. Each figure is the
 median of all rounds.
 """
 
@@ -41,8 +41,8 @@ SCENARIOS = ("new", "scattered", "clustered", "nothing", "leaving", "moving_on",
 class Bench:
     """`times[scenario][method]` are seconds."""
 
-    def __init__(self, spark: Any, rows: int, rounds: int, share: int | None = None) -> None:
-        self.session, self.rows, self.rounds = Direct(spark), rows, rounds
+    def __init__(self, spark: Any, rows: int, rounds: int, share: int | None = None, incremental: bool = True) -> None:
+        self.session, self.rows, self.rounds, self.incremental = Direct(spark), rows, rounds, incremental
         self.share = share or rows // 1000
         self.times: dict[str, dict[str, list[float]]] = {}
         self.said: dict[tuple[str, str], str] = {}
@@ -131,7 +131,7 @@ class Bench:
     def prepare_others(self) -> None:
         """The tables of the other ways to follow changed rows."""
         if not self.session.spark.catalog.tableExists("bench.floor"):
-            for name in ("merged", "expert"):
+            for name in ("merged", "expert")[not self.incremental :]:
                 self.table(name, self.drawn(DAY0))
             self.session.query("create table bench.floor using delta as select * from bench.expert limit 0")
 
@@ -146,7 +146,7 @@ class Bench:
             self.timed(scenario, "table", lambda: self.table("rebuilt", self.drawn(DAY0)))
             self.timed(scenario, "expert's MERGE", lambda low=low: self.expert(low))
             self.timed(scenario, "key pass + insert", lambda low=low: self.key_pass(low))
-            if with_merge and number:
+            if with_merge and self.incremental and number:
                 self.timed(scenario, "dbt incremental", lambda: self.merge("merged", self.drawn(DAY0)))
         self.check(self.model, self.plain(DAY0))
         self.report(scenario)
@@ -255,6 +255,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--changed", type=int, help="rows that change in a round (default: 0.1 %%)")
     parser.add_argument("--memory", default="6g")
+    parser.add_argument(
+        "--no-incremental", action="store_true", help="leave dbt's incremental out, which takes minutes"
+    )
     parser.add_argument("scenarios", nargs="*", choices=[*SCENARIOS, []], metavar="SCENARIO", help=", ".join(SCENARIOS))
     words = parser.parse_args()
     home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-bench-"))
@@ -262,7 +265,7 @@ def main() -> None:
         spark = open_session({"spark.driver.memory": words.memory}, home / "warehouse", home / "spark.log")
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         print(f"{words.rows:,} rows, {words.rounds} rounds, Spark {spark.version}, {platform.machine()}")
-        Bench(spark, words.rows, words.rounds, words.changed).run(words.scenarios)
+        Bench(spark, words.rows, words.rounds, words.changed, not words.no_incremental).run(words.scenarios)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from spark_mv.maintenance.columns import ColumnPlan, Role, StagedColumn, plan_columns
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
-from spark_mv.maintenance.incremental_steps import check_stage
 from spark_mv.maintenance.plan import Step
+from spark_mv.maintenance.publish import check_stage, publish
 from spark_mv.maintenance.rewritten import BOUNDS, VALID_FROM, VALID_TO, Rewritten
 from spark_mv.maintenance.versions import rewritten_at_versions
 from spark_mv.query.verdict import Analysis
@@ -83,9 +83,7 @@ def steps(
     if replaces:
         steps.append(Step("replace_table", {"relation": "target", "stage": "stage", "columns": staged}))
     else:
-        merge = {"relation": "target", "stage": "stage", "columns": staged}
-        steps.append(Step("merge_into", merge, when="changed"))
-        steps.append(Step("record_only", {"relation": "target"}, when="unchanged"))
+        steps += publish(replace(columns, columns=staged), {"stage": "stage"})
     if rewritten.draw_sql:
         steps.append(Step("delete_from", {"relation": "state", "stage": "state_stage", "keys": columns.keys}))
     if remembers:

@@ -1,4 +1,4 @@
-"""The steps that incremental strategies share: stage what changed, stage the rows to write, check them, publish."""
+"""The steps that incremental strategies share: stage what changed, and stage the rows to write."""
 
 from __future__ import annotations
 
@@ -7,16 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from spark_mv.maintenance.changes import relation, stage_args
-from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
 from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.next_bound import next_bound, row_ends
 from spark_mv.maintenance.plan import Step
-
-LARGE = 500_000
-"""Rows of a table from which on a statement to prune its files is worth its time."""
-FEW_KEYS = 20_000
-"""Staged keys up to which they are written into the statement (REPLACE WHERE key IN …) instead of a MERGE."""
+from spark_mv.maintenance.publish import LARGE, bounded, check_stage, counted, publish
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,12 @@ def publish_ready(known: IncrementalFacts, query: str) -> list[Step]:
     staged = {"stage": "stage"}
     bound = next_bound(known)
     check = _check(known, {**staged, "sure": True, "next_change": bound.first})
-    return [Step("stage_query", {"into": "stage", "query": query}), check, *bound.far(), *_publish(known, staged)]
+    return [
+        Step("stage_query", {"into": "stage", "query": query}),
+        check,
+        *bound.far(),
+        *publish(known.columns, staged),
+    ]
 
 
 def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = None) -> list[Step]:
@@ -67,11 +67,11 @@ def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = No
     if bounded(known.columns):
         steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when="no_bound"))
     steps.append(Step("check_new", {**_new(known), **staged, **leave}, when="unproven"))
-    publish = _publish(known, staged)
+    publishing = publish(known.columns, staged)
     if leaves:
         args = {"relation": "target", "columns": known.columns.columns, "predicate": leaves.condition, **staged}
-        publish = [*_delete(leaves.condition), Step("replace_where", args, when="come_and_leave"), *publish]
-    return [*steps, *bound.far(), *publish]
+        publishing = [*_delete(leaves.condition), Step("replace_where", args, when="come_and_leave"), *publishing]
+    return [*steps, *bound.far(), *publishing]
 
 
 def evict_rows(known: IncrementalFacts, leaves: Leaving) -> list[Step]:
@@ -80,7 +80,7 @@ def evict_rows(known: IncrementalFacts, leaves: Leaving) -> list[Step]:
     asked = asdict(ends) if ends else {"next_change": bound.first}
     check = {"target": "target", "leaves": leaves.condition, **asked}
     return [
-        Step("check_leaving", {**check, **_counted(known.columns, known.changes.target_rows)}),
+        Step("check_leaving", {**check, **counted(known.columns, known.changes.target_rows)}),
         *bound.far(),
         *_delete(leaves.condition),
         Step("record_only", {"relation": "target"}, when="unchanged"),
@@ -111,7 +111,7 @@ def merge_rows(
     steps += [Step("stage_changes", args), _check(known, {**staged, "next_change": bound.first})]
     if not {name.lower() for name in anchors} <= keys:
         steps.append(Step("check_new", {**_new(known), **staged}, when="inserted"))
-    return [*steps, *_evicted(known), *bound.far(), *_publish(known, staged)]
+    return [*steps, *_evicted(known), *bound.far(), *publish(known.columns, staged)]
 
 
 def _stage_args(known: IncrementalFacts, sql: str) -> dict[str, Any]:
@@ -134,29 +134,6 @@ def _ranged(known: IncrementalFacts, anchors: Sequence[Mapping[str, str]]) -> li
     types = {c.name.lower(): c.type for c in known.columns.columns}
     large = known.changes.target_rows >= LARGE
     return [anchor for anchor in anchors if large and has_bound(types.get(anchor["column"].lower(), ""))]
-
-
-def bounded(columns: ColumnPlan) -> bool:
-    """Whether the highest key is worth knowing."""
-    types = {c.name.lower(): c.type for c in columns.columns}
-    return len(columns.keys) == 1 and has_bound(types.get(columns.keys[0].lower(), ""))
-
-
-def check_stage(columns: ColumnPlan, target_rows: int | None, count: bool = False) -> Step:
-    """`target_rows`: rows of the table before this run, where it is known; else they are counted with `count`."""
-    args = {
-        "stage": "stage",
-        "keys": columns.keys,
-        "bound": bounded(columns),
-        **_counted(columns, target_rows),
-        "count_target": "target" if count and target_rows is None else None,
-    }
-    return Step("check_stage", args)
-
-
-def _counted(columns: ColumnPlan, target_rows: int | None) -> dict[str, Any]:
-    """What tells the rows of the table after the run from those before it."""
-    return {"keeps": bool(columns.kept), "target_rows": target_rows}
 
 
 def _check(known: IncrementalFacts, args: Mapping[str, Any]) -> Step:
@@ -182,20 +159,6 @@ def _evicted(known: IncrementalFacts) -> list[Step]:
         "as_of": known.rewritten.as_of_literal,
     }
     return [Step("count_evicted", args, when="deleted")]
-
-
-def _publish(known: IncrementalFacts, staged: Mapping[str, Any]) -> list[Step]:
-    """One commit, whatever it takes."""
-    keys = known.columns.keys
-    publish = {"relation": "target", "stage": "stage", "columns": known.columns.columns}
-    return [
-        Step("replace_using", {**publish, "keys": keys}, when="by_join"),
-        Step("staged_keys", {"stage": "stage", "keys": keys, "limit": FEW_KEYS + 1}, when="by_list"),
-        Step("append", {**publish, **staged}, when="only_new"),
-        Step("replace_where", {**publish, "keys": keys}, when="few_keys"),
-        Step("merge_into", publish, when="many_keys"),
-        Step("record_only", {"relation": "target"}, when="unchanged"),
-    ]
 
 
 def _unclocked(known: IncrementalFacts, sql: str) -> str | None:

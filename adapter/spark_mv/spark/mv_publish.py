@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -56,3 +57,22 @@ def published_by(query: Query, table: str, record: RunRecord) -> bool:
             if int(row["version"]) > base and found is not None and found.to_json() == record.to_json():
                 return True
     return False
+
+
+@contextmanager
+def tagged(session: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    """Settings for one statement. They tag every later commit of the session until they are reset."""
+    conf = getattr(session.mv_spark(), "conf", None)
+    try:
+        for key, value in settings.items():
+            if conf is not None:
+                conf.set(key, value)
+            else:
+                session.query(f"set `{key}` = `{value.replace('`', '``')}`")
+        yield
+    finally:
+        for key in settings:
+            if conf is not None:
+                conf.unset(key)
+            else:
+                session.query(f"reset `{key}`")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
@@ -15,15 +14,16 @@ from typing import Any, Protocol
 from spark_mv.maintenance.changes import filled
 from spark_mv.maintenance.columns import Role, StagedColumn
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
-from spark_mv.maintenance.incremental_steps import FEW_KEYS, LARGE
-from spark_mv.maintenance.key_bound import bound_text, higher, is_above, lower, share
+from spark_mv.maintenance.key_bound import bound_text
 from spark_mv.maintenance.plan import Plan, Step
+from spark_mv.maintenance.publish import FEW_KEYS, LARGE
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.versions import MOVED
 from spark_mv.spark.as_of import utc_text
 from spark_mv.spark.commits import Ask
 from spark_mv.spark.delta import USER_METADATA, latest_version, quoted
-from spark_mv.spark.mv_publish import PREDICATE, between, in_list, published_by
+from spark_mv.spark.mv_keys import Keys
+from spark_mv.spark.mv_publish import PREDICATE, between, in_list, published_by, tagged
 from spark_mv.spark.mv_response import MvResponse, message
 from spark_mv.spark.replace_using import can_replace_using, replace_using
 
@@ -37,10 +37,6 @@ TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 """Delta's test of every written row against the predicate, compiled with all its keys. Here the predicate is made of the
 keys of the very rows that are written."""
-
-
-SPREAD = 0.5
-"""Share of the table's keys from which on a range of them spares too little to be worth a condition."""
 
 
 class Session(Protocol):
@@ -88,11 +84,7 @@ class MvRun:
     predicate: str = ""
     affected_range: str = ""  # literals between which the affected anchors, and the staged keys, lie
     staged_range: str = ""
-    bound: str | None = None  # no key of the table was above it before this run
-    floor: str | None = None  # nor below this one
-    highest: Any = None  # the highest, the lowest and the lowest new of the staged keys
-    lowest: Any = None
-    lowest_new: Any = None
+    keys: Keys = field(default_factory=Keys)
 
     @property
     def replaced(self) -> bool:
@@ -230,12 +222,11 @@ class MvRun:
         self.counts["only_new"] = int(self.counts["changed"] == self.counts["inserted"] > 0)
         self._count_target(row.get("target_rows", step.args["target_rows"]), step.args["keeps"])
         self._found_next(row)
-        self.highest, self.lowest = row.get("highest_key"), row.get("lowest_key")
-        self.lowest_new = row.get("lowest_new_key")
-        self.staged_range = between(step.args["keys"][0], self.lowest, self.highest, "t.") or ""
-        self._known_bounds()
+        self.keys = Keys.of(self.plan.record)
+        self.keys.staged(row)
+        self.staged_range = self.keys.range(step.args["keys"][0])
         self._choose_rewrite(rewritten, row["deleted"] == 0, step.args["keys"])
-        self.counts["no_bound"] = int(self.lowest_new is not None and self.bound is None)
+        self.counts["no_bound"] = int(self.keys.need_bound)
         self._prove_new()
 
     def _do_check_leaving(self, step: StepView, sql: str | None) -> None:
@@ -244,7 +235,7 @@ class MvRun:
         self._count_leaving(int(row["leaving"]))
         self._found_next(row)
         self._count_target(step.args["target_rows"], step.args["keeps"])
-        self._known_bounds()
+        self.keys = Keys.of(self.plan.record)
 
     def _count_leaving(self, leaving: int) -> None:
         """Rows of the table that go without being staged."""
@@ -267,27 +258,20 @@ class MvRun:
     def _do_affected_range(self, step: StepView, sql: str | None) -> None:
         row = self._statement(sql or "")[0]
         names = [anchor["column"] for anchor in step.args["anchors"] if not row[f"nulls {anchor['column']}"]]
-        self._known_bounds()
+        self.keys = Keys.of(self.plan.record)
         keys = [column.name for column in self.plan.columns if column.role is Role.KEY]
         ends = {name: (row[f"low {name}"], row[f"high {name}"]) for name in names}
         ranges = [
-            between(n, low, high, "r.") for n, (low, high) in ends.items() if [n] != keys or not self._far(low, high)
+            between(n, low, high, "r.")
+            for n, (low, high) in ends.items()
+            if [n] != keys or not self.keys.far(low, high)
         ]
         self.affected_range = " AND ".join(text for text in ranges if text is not None)
 
     def _do_key_range(self, step: StepView, sql: str | None) -> None:
         row = self._statement(sql or "")[0]
-        self.bound, self.floor = bound_text(row["highest"]), bound_text(row["lowest"])
+        self.keys.bound, self.keys.floor = bound_text(row["highest"]), bound_text(row["lowest"])
         self._prove_new()
-
-    def _known_bounds(self) -> None:
-        record = self.plan.record
-        self.bound, self.floor = (record.key_bound, record.key_floor) if record else (None, None)
-
-    def _far(self, low: Any, high: Any) -> bool:
-        """Whether most of the table lies between two keys, so that their range spares reading little of it."""
-        part = share(low, high, self.floor, self.bound)
-        return part is not None and part > SPREAD
 
     def _choose_rewrite(self, rewritten: bool, only_replaced: bool, keys: Sequence[str]) -> None:
         """By which statement rows of the table are written anew. A join finds them quickest, and a list of keys where it
@@ -297,15 +281,14 @@ class MvRun:
         join = (
             rewritten
             and only_replaced
-            and (small or not self.staged_range or self._far(self.lowest, self.highest))
+            and (small or not self.staged_range or self.keys.spread)
             and can_replace_using(self.session.mv_spark(), keys)
         )
         self.counts["by_join"] = int(join)
         self.counts["by_list"] = self.counts["many_keys"] = int(rewritten and not join)
 
     def _prove_new(self) -> None:
-        proven = self.lowest_new is not None and self.bound is not None and is_above(self.lowest_new, self.bound)
-        self.counts["unproven"] = int(self.counts["inserted"] > 0 and not proven)
+        self.counts["unproven"] = int(self.counts["inserted"] > 0 and not self.keys.proven_new)
 
     def _do_check_new(self, step: StepView, sql: str | None) -> None:
         row = self._statement(sql or "")[0]
@@ -372,19 +355,20 @@ class MvRun:
         assert self.plan.record is not None
         base = self.plan.record.base_version
         sources = self.plan.record.sources
+        bound, floor = self.keys.after(replaced=step.kind == "replace_table")
         record = replace(
             self.plan.record,
             sources={n: SourceVersion(MOVED, "") if n in self.moved else v for n, v in sources.items()},
             next_change_at=self.next_change_at,
             ai_pending=sum(self.ai.get(name, 0) for name in ("errors", "blocked", "left_for_later")),
             target_rows=self.counts.get("remaining" if step.kind == "replace_table" else "target_rows"),
-            key_bound=self._key_bound(step),
-            key_floor=self._key_floor(step),
+            key_bound=bound,
+            key_floor=floor,
         )
         settings = {USER_METADATA: record.to_json(), **self._turn(base)}
         if step.kind == "replace_where":
             settings[CHECK_WRITTEN] = "false"
-        with self._tagged(settings):
+        with tagged(self.session, settings):
             rows = self._replace_using(step, sql) if step.kind == "replace_using" else self._statement(sql)
         published = bool(rows)
         if step.kind in SILENT:
@@ -400,16 +384,6 @@ class MvRun:
         anew = "CREATE" if base is None else "REPLACE"
         self.verb = anew if step.kind == "replace_table" else "MERGE"
 
-    def _key_bound(self, step: StepView) -> str | None:
-        if step.kind == "replace_table":
-            return bound_text(self.highest)
-        return None if self.bound is None else higher(self.highest, self.bound)
-
-    def _key_floor(self, step: StepView) -> str | None:
-        if step.kind == "replace_table":
-            return bound_text(self.lowest)
-        return lower(self.lowest, self.floor)
-
     def _replace_using(self, step: StepView, rows: str) -> list[dict[str, Any]]:
         self.statements += 1
         replace_using(self.session.mv_spark(), rows, step.args["relation"], step.args["keys"])
@@ -423,24 +397,6 @@ class MvRun:
     def _newer_than(self, base: int, relation: str) -> bool:
         latest = latest_version(self._ask, relation)
         return latest is not None and latest.version > base
-
-    @contextmanager
-    def _tagged(self, settings: Mapping[str, str]) -> Iterator[None]:
-        """Settings for one statement. They tag every later commit of the session until they are reset."""
-        conf = getattr(self.session.mv_spark(), "conf", None)
-        try:
-            for key, value in settings.items():
-                if conf is not None:
-                    conf.set(key, value)
-                else:
-                    self.session.query(f"set `{key}` = `{value.replace('`', '``')}`")
-            yield
-        finally:
-            for key in settings:
-                if conf is not None:
-                    conf.unset(key)
-                else:
-                    self.session.query(f"reset `{key}`")
 
     # --- plumbing
 

@@ -21,8 +21,8 @@ def embedded_settings(
 ) -> dict[str, str]:
     """All settings to start Spark with. Whatever `user` sets, stays as the user set it.
 
-    Measured on two cores (docs/engine-facts or the README say how): `snapshotPartitions` = 1 makes a small MERGE 3 to
-    5 times quicker, shuffle partitions as many as cores save most of the rest.
+    Measured on two cores: `snapshotPartitions` = 1 makes a small MERGE 3 to 5 times quicker, shuffle partitions as many as
+    cores save most of the rest.
     """
     cores = cores or _cores()
     settings = {

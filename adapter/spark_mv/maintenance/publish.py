@@ -1,0 +1,51 @@
+"""The last steps of every strategy: check the staged rows, and publish them in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_mv.maintenance.columns import ColumnPlan
+from spark_mv.maintenance.key_bound import has_bound
+from spark_mv.maintenance.plan import Step
+
+LARGE = 500_000
+"""Rows of a table from which on a statement to prune its files is worth its time."""
+FEW_KEYS = 20_000
+"""Staged keys up to which they are written into the statement (REPLACE WHERE key IN …) instead of a MERGE."""
+
+
+def check_stage(columns: ColumnPlan, target_rows: int | None, count: bool = False) -> Step:
+    """`target_rows`: rows of the table before this run, where it is known; else they are counted with `count`."""
+    args = {
+        "stage": "stage",
+        "keys": columns.keys,
+        "bound": bounded(columns),
+        **counted(columns, target_rows),
+        "count_target": "target" if count and target_rows is None else None,
+    }
+    return Step("check_stage", args)
+
+
+def bounded(columns: ColumnPlan) -> bool:
+    """Whether the highest key is worth knowing."""
+    types = {c.name.lower(): c.type for c in columns.columns}
+    return len(columns.keys) == 1 and has_bound(types.get(columns.keys[0].lower(), ""))
+
+
+def counted(columns: ColumnPlan, target_rows: int | None) -> dict[str, Any]:
+    """What tells the rows of the table after the run from those before it."""
+    return {"keeps": bool(columns.kept), "target_rows": target_rows}
+
+
+def publish(columns: ColumnPlan, staged: Mapping[str, Any]) -> list[Step]:
+    """One commit, whatever it takes. What the check of the staged rows found decides which of these steps is due."""
+    to = {"relation": "target", "stage": "stage", "columns": columns.columns}
+    return [
+        Step("append", {**to, **staged}, when="only_new"),
+        Step("replace_using", {**to, "keys": columns.keys}, when="by_join"),
+        Step("staged_keys", {"stage": "stage", "keys": columns.keys, "limit": FEW_KEYS + 1}, when="by_list"),
+        Step("replace_where", {**to, "keys": columns.keys}, when="few_keys"),
+        Step("merge_into", to, when="many_keys"),
+        Step("record_only", {"relation": "target"}, when="unchanged"),
+    ]
