@@ -28,19 +28,19 @@ class Death:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.at, self.seen = 0, 0
-        original, drop = MvRun._statement, MvRun._drop_stages
+        original, drop = MvRun.statement, MvRun._drop_stages
 
-        def statement(run: MvRun, sql: str) -> Any:
+        def statement(run: MvRun, sql: str, *send: Any) -> Any:
             self.seen += 1
             if self.at and self.seen >= self.at:
                 raise Died("killed")
-            return original(run, sql)
+            return original(run, sql, *send)
 
         def drop_stages(run: MvRun) -> None:
             if not self.at or self.seen < self.at:
                 drop(run)
 
-        monkeypatch.setattr(MvRun, "_statement", statement)
+        monkeypatch.setattr(MvRun, "statement", statement)
         monkeypatch.setattr(MvRun, "_drop_stages", drop_stages)
 
     def before(self, number: int) -> None:

@@ -56,8 +56,8 @@ class RowEnds:
 def row_ends(known: IncrementalFacts) -> RowEnds | None:
     """Where rows of the result only leave by the clock, and their own columns say when. It spares another look at a source.
     None where the next bound is not asked for, or has to be asked of the sources."""
-    windows, record, asked = known.output_windows, known.facts.target.record, known.rewritten.next_change_sql
-    if windows is None or windows.ends is None or asked is None or record is None:
+    windows, record, near = known.output_windows, known.facts.target.record, known.rewritten.near_change_sql
+    if windows is None or windows.ends is None or near is None or record is None:
         return None
     if known.rewritten.ai_rounds or known.rewritten.draw_sql:
         return None  # a row may come when its answer does
