@@ -12,7 +12,7 @@ from spark_mv.maintenance.plan import Step
 LARGE = 500_000
 """Rows of a table from which on a statement to prune its files is worth its time."""
 FEW_KEYS = 20_000
-"""Staged keys up to which they are written into the statement (REPLACE WHERE key IN …) instead of a MERGE."""
+"""Staged keys up to which they are written into the statement (REPLACE WHERE key IN …)."""
 
 
 def check_stage(columns: ColumnPlan, target_rows: int | None, count: bool = False) -> Step:

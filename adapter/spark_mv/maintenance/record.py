@@ -28,8 +28,8 @@ class RunRecord:
     it means nothing when `clock_solved` is false. `base_version` is the target's version that the run started from.
     `ask_again` names the newest request for new AI answers that the run has seen. `source_rows` and `target_rows` are
     what later runs estimate costs from; the table's count is exact while nobody else writes to it. No key of the table
-    is above `key_bound` or below `key_floor` (text of a whole number, decimal, date or string; None: not known). `started_at` (UTC), `cost`
-    (estimated rows) and `pace` (seconds per million of them, by strategy) let later runs learn from this one.
+    is above `key_bound` or below `key_floor` (text of a whole number, decimal, date or string; None: not known).
+    `started_at` (UTC), `cost` (estimated rows) and `pace` (seconds per million of them, by strategy) let later runs learn from this one.
     """
 
     query: str
