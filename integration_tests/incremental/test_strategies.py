@@ -57,7 +57,7 @@ class TestRowBased:
         engine.query("delete from {schema}.src where id in (10, 11)")
         engine.query("insert into {schema}.src values (10, 1, 7.5, null), (6000, 1, 1.0, null)")
         run = engine.run()
-        assert (run.plan.strategy, engine.published) == ("ROW_BASED", "REPLACE WHERE"), (
+        assert (run.plan.strategy, engine.published) == ("ROW_BASED", "REPLACE USING"), (
             run.plan.candidates,
             engine.warnings,
         )
@@ -98,6 +98,34 @@ class TestRowBased:
         old = "count_if(_change_type in ('delete', 'update_preimage'))"
         assert engine.rows_of(f"select count(distinct id), {old}, count(*) {feed}") == [(21, 20, 41)]
         assert engine.run().plan.strategy == "NO_OP"
+
+    @pytest.mark.parametrize(
+        ("key", "statement"),
+        [
+            ("cast(id as decimal(20, 2))", "REPLACE USING"),
+            ("concat(id, \"'\", '\\\\', chr(10))", "REPLACE USING"),
+            ("date'2020-01-01' + cast(id as int)", "REPLACE USING"),
+            ("timestamp'2020-01-01' + make_dt_interval(cast(id as int))", "MERGE"),  # no exact literals
+            ("cast(id as double)", "MERGE"),
+        ],
+    )
+    def test_rows_that_are_gone_beside_replaced_ones(self, engine: Any, key: str, statement: str) -> None:
+        source(engine)
+        engine.model(f"select {key} as key, amount, rand() as split from {{schema}}.src", unique_key="key")
+        engine.run()
+        drawn = {row[0]: row[2] for row in engine.rows()}
+        engine.query("delete from {schema}.src where id % 100 = 2")
+        engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
+        engine.query("insert into {schema}.src values (6000, 1, 1.0, null)")
+        run = engine.run()
+        assert engine.published == statement, (run.plan.candidates, engine.warnings)
+        assert (run.counts["inserted"], run.counts["updated"], run.counts["deleted"]) == (1, 20, 10)
+        assert engine.rows("mv", "key, amount") == wanted(engine, f"select {key}, amount from {{schema}}.src")
+        now = {row[0]: row[2] for row in engine.rows()}
+        assert len(now) == 991 and {k: v for k, v in now.items() if k in drawn}.items() <= drawn.items()
+        # nothing but what is gone
+        engine.query("delete from {schema}.src where id = 4")
+        assert (engine.run().counts["deleted"], len(engine.rows())) == (1, 990)
 
     def test_keys_that_the_option_would_split(self, engine: Any) -> None:
         source(engine)
@@ -511,6 +539,8 @@ class TestStatements:
         assert 0 < commits_of("ROW_BASED", "REPLACE USING", writes=3) <= 12
         engine.query("update {schema}.src set amount = amount + 1 where id = 21")
         engine.query("delete from {schema}.src where id = 25")
+        assert 0 < commits_of("ROW_BASED", "REPLACE USING", writes=3) <= 13
+        engine.query("delete from {schema}.src where id = 26")
         assert 0 < commits_of("ROW_BASED", "REPLACE WHERE", writes=3) <= 12
         # rows leave by a condition: a look at how many, and for the next bound
         assert 0 < commits_of("ROW_BASED", "DELETE", writes=0, as_of="2026-01-01 00:31:00") <= 10

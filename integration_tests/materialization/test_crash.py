@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,7 +111,9 @@ class TestCrash:
         def publish(run: MvRun, step: Any, statement: str) -> None:
             if not other:
                 other.append(1)
-                original(run, step, statement)  # the other run is quicker by a moment
+                record = replace(run.plan.record, invocation_id="another")
+                quicker = replace(run, plan=replace(run.plan, record=record))
+                original(quicker, step, statement)  # the other run is quicker by a moment
             original(run, step, statement)
 
         monkeypatch.setattr(MvRun, "_publish", publish)

@@ -1,4 +1,4 @@
-{#- The staged rows that replace those of their keys, see replace_using.py: Spark 4.1 knows the statement around this query
+{#- The staged rows that replace those of their keys and of the keys that are gone, see replace_using.py: Spark 4.1 knows the statement around this query
     only as a DataFrame's. -#}
 {% macro mv_replace_using(args) -%}
   {%- set dispatch = adapter.dispatch -%}

@@ -16,6 +16,7 @@
   {%- elif step.kind == 'key_range' -%}{{ return(mv.mv_key_range(step.args)) }}
   {%- elif step.kind == 'check_new' -%}{{ return(mv.mv_check_new(step.args)) }}
   {%- elif step.kind == 'staged_keys' -%}{{ return(mv.mv_staged_keys(step.args)) }}
+  {%- elif step.kind == 'gone_keys' -%}{{ return(mv.mv_gone_keys(step.args)) }}
   {%- elif step.kind == 'append' -%}{{ return(mv.mv_append(step.args)) }}
   {%- elif step.kind == 'replace_where' -%}{{ return(mv.mv_replace_where(step.args)) }}
   {%- elif step.kind == 'replace_using' -%}{{ return(mv.mv_replace_using(step.args)) }}

@@ -43,6 +43,7 @@ def publish(columns: ColumnPlan, staged: Mapping[str, Any]) -> list[Step]:
     to = {"relation": "target", "stage": "stage", "columns": columns.columns}
     return [
         Step("append", {**to, **staged}, when="only_new"),
+        Step("gone_keys", {"stage": "stage", "keys": columns.keys}, when="few_gone"),
         Step("replace_using", {**to, "keys": columns.keys}, when="by_join"),
         Step("staged_keys", {"stage": "stage", "keys": columns.keys, "limit": FEW_KEYS + 1}, when="by_list"),
         Step("replace_where", {**to, "keys": columns.keys}, when="few_keys"),

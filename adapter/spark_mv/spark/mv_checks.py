@@ -16,8 +16,8 @@ from spark_mv.maintenance.key_bound import bound_text
 from spark_mv.maintenance.publish import FEW_KEYS, LARGE
 from spark_mv.spark.as_of import utc_text
 from spark_mv.spark.mv_keys import Keys
-from spark_mv.spark.mv_publish import between, in_list
-from spark_mv.spark.replace_using import can_replace_using
+from spark_mv.spark.mv_publish import between, in_list, literal
+from spark_mv.spark.replace_using import Gone, can_replace_using
 
 if TYPE_CHECKING:
     from spark_mv.spark.mv_run import MvRun, StepView
@@ -51,8 +51,6 @@ def check_stage(run: MvRun, step: StepView, sql: str | None) -> None:
         return
     for name in ("inserted", "updated", "deleted", "remaining"):
         run.counts[name] = int(row[name])
-    staged = sum(run.counts[name] for name in ("inserted", "updated", "deleted"))
-    rewritten = staged > run.counts["inserted"]
     if row.get("of_the_table") is not None:
         table = json.loads(row["of_the_table"])
         bounds = [found for found in (row["next_change"], table.get("next_change")) if found is not None]
@@ -64,7 +62,7 @@ def check_stage(run: MvRun, step: StepView, sql: str | None) -> None:
     run.keys = Keys.of(run.plan.record)
     run.keys.staged(row)
     run.staged_range = run.keys.range(step.args["keys"][0])
-    _choose_rewrite(run, rewritten, row["deleted"] == 0, step.args["keys"])
+    _choose_rewrite(run, int(row["deleted"]), step.args["keys"])
     run.counts["no_bound"] = int(run.keys.need_bound)
     _prove_new(run)
 
@@ -116,19 +114,33 @@ def key_range(run: MvRun, step: StepView, sql: str | None) -> None:
     _prove_new(run)
 
 
-def _choose_rewrite(run: MvRun, rewritten: bool, only_replaced: bool, keys: Sequence[str]) -> None:
+def _choose_rewrite(run: MvRun, gone: int, keys: Sequence[str]) -> None:
     """By which statement rows of the table are written anew. A join finds them quickest, and a list of keys where it
-    spares most of a large table."""
-    rows = run.counts.get("target_rows", 0)
-    small = rows < LARGE or run.counts["changed"] > FEW_KEYS
+    spares most of a large table. `gone` of the staged rows are not written."""
+    counts, rows = run.counts, run.counts.get("target_rows", 0)
+    written = counts["inserted"] + counts["updated"]
+    rewritten = written + gone > counts["inserted"]
+    small = rows < LARGE or written + gone > FEW_KEYS
     join = (
         rewritten
-        and only_replaced
+        and (gone == 0 or (len(keys) == 1 and gone <= FEW_KEYS and written > 0))
         and (small or not run.staged_range or run.keys.spread)
         and can_replace_using(run.session.mv_spark(), keys)
     )
-    run.counts["by_join"] = int(join)
-    run.counts["by_list"] = run.counts["many_keys"] = int(rewritten and not join)
+    counts["by_join"], counts["few_gone"] = int(join), int(join and gone > 0)
+    counts["by_list"] = counts["many_keys"] = int(rewritten and not join)
+    run.gone = None
+
+
+def gone_keys(run: MvRun, step: StepView, sql: str | None) -> None:
+    found = run.statement(sql or "")
+    name = step.args["keys"][0]
+    listed = in_list(name, [row["key"] for row in found if row["gone"]])
+    written = literal(next(row["key"] for row in found if not row["gone"]))
+    if listed is None or written is None:  # a type without exact literals
+        run.counts["by_join"], run.counts["by_list"], run.counts["many_keys"] = 0, 1, 1
+    else:
+        run.gone = Gone(listed, written)
 
 
 def _prove_new(run: MvRun) -> None:
@@ -191,5 +203,15 @@ def _changes_next(run: MvRun, micros: int | None) -> None:
 
 CHECKS: Mapping[str, Callable[[MvRun, StepView, str | None], None]] = {
     f.__name__: f
-    for f in (check_stage, check_leaving, affected_range, key_range, check_new, staged_keys, count_evicted, next_change)
+    for f in (
+        check_stage,
+        check_leaving,
+        affected_range,
+        key_range,
+        gone_keys,
+        check_new,
+        staged_keys,
+        count_evicted,
+        next_change,
+    )
 }

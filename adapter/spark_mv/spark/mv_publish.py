@@ -17,7 +17,7 @@ PREDICATE = "__mv_predicate__"
 
 def in_list(key: str, values: Sequence[Any]) -> str | None:
     """`key IN (…)` with exactly these values, or None for a type whose literals are not exact (floats, times)."""
-    texts = [_literal(value) for value in values]
+    texts = [literal(value) for value in values]
     if not texts or any(text is None for text in texts):
         return None
     name = "`" + key.replace("`", "``") + "`"
@@ -26,14 +26,15 @@ def in_list(key: str, values: Sequence[Any]) -> str | None:
 
 def between(column: str, low: Any, high: Any, table: str = "") -> str | None:
     """`column BETWEEN low AND high` with literals, or None where they are not exact or there is nothing between."""
-    texts = [_literal(value) for value in (low, high)]
+    texts = [literal(value) for value in (low, high)]
     if None in texts:
         return None
     name = "`" + column.replace("`", "``") + "`"
     return f"{table}{name} BETWEEN {texts[0]} AND {texts[1]}"
 
 
-def _literal(value: Any) -> str | None:
+def literal(value: Any) -> str | None:
+    """The value in SQL, or None where a literal would not be exact."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

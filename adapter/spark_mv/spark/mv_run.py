@@ -22,7 +22,7 @@ from spark_mv.spark.mv_checks import CHECKS
 from spark_mv.spark.mv_keys import Keys
 from spark_mv.spark.mv_publish import PREDICATE, published_by, tagged
 from spark_mv.spark.mv_response import MvResponse, message
-from spark_mv.spark.replace_using import replace_using
+from spark_mv.spark.replace_using import Gone, replace_using
 
 PUBLISHES = frozenset(
     {"merge_into", "replace_table", "record_only", "append", "replace_where", "replace_using", "delete_where"}
@@ -85,6 +85,7 @@ class MvRun:
     affected_range: str = ""  # literals between which the affected anchors, and the staged keys, lie
     staged_range: str = ""
     keys: Keys = field(default_factory=Keys)
+    gone: Gone | None = None
 
     @property
     def replaced(self) -> bool:
@@ -233,7 +234,7 @@ class MvRun:
 
     def _replace_using(self, step: StepView) -> Send:
         def send(rows: str) -> list[dict[str, Any]]:
-            replace_using(self.session.mv_spark(), rows, step.args["relation"], step.args["keys"])
+            replace_using(self.session.mv_spark(), rows, step.args["relation"], step.args["keys"], self.gone)
             return []
 
         return send

@@ -1,17 +1,30 @@
-"""Delta's INSERT … REPLACE USING, for which Spark 4.1 has no SQL: the rows of the table that share their key with a written
-row go, and all written rows come, in one commit. Delta finds the old rows by a join, so that no list of keys is needed and
-the table is not shuffled where the written rows are few."""
+"""Delta's INSERT … REPLACE USING and REPLACE ON, for which Spark 4.1 has no SQL: the rows of the table that share their key
+with a written row go, and all written rows come, in one commit. Delta finds the old rows by a join, so that no list of keys
+is needed and the table is not shuffled where the written rows are few."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
 _COMMAND = "org.apache.spark.sql.delta.commands.DeltaInsertReplaceOnOrUsingCommand"
 logger = AdapterLogger("Spark")
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Rows of the table that go without another in their place: `listed` is `key IN (…)` for them, `written` the key of any
+    written row. For the join they count as rows of that key."""
+
+    listed: str
+    written: str
+
+    def condition(self, key: str) -> str:
+        return f"CASE WHEN t.{self.listed} THEN {self.written} ELSE t.`{key}` END = s.`{key}`"
 
 
 def can_replace_using(spark: Any, keys: Sequence[str]) -> bool:
@@ -27,8 +40,9 @@ def can_replace_using(spark: Any, keys: Sequence[str]) -> bool:
     return True
 
 
-def replace_using(spark: Any, rows: str, table: str, keys: Sequence[str]) -> None:
-    """Write what the query `rows` gives, in the order of the table's columns."""
-    logger.debug(f"insert into {table} replace using ({', '.join(keys)})\n{rows}")
-    writer = spark.sql(rows).write.format("delta").mode("overwrite").option("replaceUsing", ", ".join(keys))
-    writer.insertInto(table)
+def replace_using(spark: Any, rows: str, table: str, keys: Sequence[str], gone: Gone | None = None) -> None:
+    """Write what the query `rows` gives, in the order of the table's columns. `gone` goes with a single key."""
+    listed = ", ".join(keys)
+    options = {"replaceOn": gone.condition(keys[0]), "targetAlias": "t"} if gone else {"replaceUsing": listed}
+    logger.debug(f"insert into {table} replace using ({listed}){' and rows that are gone' if gone else ''}\n{rows}")
+    spark.sql(rows).alias("s").write.format("delta").mode("overwrite").options(**options).insertInto(table)
