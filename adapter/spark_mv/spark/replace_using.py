@@ -14,6 +14,9 @@ from dbt.adapters.events.logging import AdapterLogger
 _COMMAND = "org.apache.spark.sql.delta.commands.DeltaInsertReplaceOnOrUsingCommand"
 logger = AdapterLogger("Spark")
 
+TABLE, WRITTEN = "__mv_table", "__mv_written"
+"""Names in the condition. Delta takes them for columns where there are columns of these names."""
+
 
 @dataclass(frozen=True)
 class Gone:
@@ -24,7 +27,7 @@ class Gone:
     written: str
 
     def condition(self, key: str) -> str:
-        return f"CASE WHEN t.{self.listed} THEN {self.written} ELSE t.`{key}` END = s.`{key}`"
+        return f"CASE WHEN {TABLE}.{self.listed} THEN {self.written} ELSE {TABLE}.`{key}` END = {WRITTEN}.`{key}`"
 
 
 def can_replace_using(spark: Any, keys: Sequence[str]) -> bool:
@@ -43,6 +46,6 @@ def can_replace_using(spark: Any, keys: Sequence[str]) -> bool:
 def replace_using(spark: Any, rows: str, table: str, keys: Sequence[str], gone: Gone | None = None) -> None:
     """Write what the query `rows` gives, in the order of the table's columns. `gone` goes with a single key."""
     listed = ", ".join(keys)
-    options = {"replaceOn": gone.condition(keys[0]), "targetAlias": "t"} if gone else {"replaceUsing": listed}
+    options = {"replaceOn": gone.condition(keys[0]), "targetAlias": TABLE} if gone else {"replaceUsing": listed}
     logger.debug(f"insert into {table} replace using ({listed}){' and rows that are gone' if gone else ''}\n{rows}")
-    spark.sql(rows).alias("s").write.format("delta").mode("overwrite").options(**options).insertInto(table)
+    spark.sql(rows).alias(WRITTEN).write.format("delta").mode("overwrite").options(**options).insertInto(table)
