@@ -9,7 +9,7 @@ from typing import Any
 from spark_mv.maintenance.changes import relation, stage_args
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
 from spark_mv.maintenance.key_bound import has_bound
-from spark_mv.maintenance.next_bound import next_bound, row_ends
+from spark_mv.maintenance.next_bound import NextBound, next_bound, row_ends
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.publish import LARGE, bounded, check_stage, counted, publish
 
@@ -61,9 +61,8 @@ def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = No
     if not known.unstaged:
         steps.append(Step("stage_changes", args))
     leave = {"target": "target", "leaves": leaves.condition, "typed": leaves.typed} if leaves else {}
-    bound, ends = next_bound(known), row_ends(known)
-    asked = asdict(ends) if ends else {"next_change": bound.first}
-    steps.append(_check(known, {**staged, **leave, **asked}))
+    bound = next_bound(known)
+    steps.append(_check(known, {**staged, **leave, **_asked(known, bound)}))
     if bounded(known.columns):
         steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when="no_bound"))
     steps.append(Step("check_new", {**_new(known), **staged, **leave}, when="unproven"))
@@ -76,15 +75,20 @@ def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = No
 
 def evict_rows(known: IncrementalFacts, leaves: Leaving) -> list[Step]:
     """Delete the rows of the table that leave."""
-    bound, ends = next_bound(known), row_ends(known)
-    asked = asdict(ends) if ends else {"next_change": bound.first}
-    check = {"target": "target", "leaves": leaves.condition, **asked}
+    bound = next_bound(known)
+    check = {"target": "target", "leaves": leaves.condition, **_asked(known, bound)}
     return [
         Step("check_leaving", {**check, **counted(known.columns, known.changes.target_rows)}),
         *bound.far(),
         *_delete(leaves.condition),
         Step("record_only", {"relation": "target"}, when="unchanged"),
     ]
+
+
+def _asked(known: IncrementalFacts, bound: NextBound) -> dict[str, Any]:
+    """What a check is asked of the next bound: of the rows themselves where they tell it, else of the sources."""
+    ends = row_ends(known)
+    return asdict(ends) if ends else {"next_change": bound.first}
 
 
 def _delete(leaves: str) -> list[Step]:
