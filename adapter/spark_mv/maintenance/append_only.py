@@ -42,4 +42,5 @@ def propose(known: IncrementalFacts) -> Proposal:
         come_and_leave(known, leaves),
         cost.complete(known.changes),
         instead(known, STRATEGY) if leaves else (),
+        known.few,
     )

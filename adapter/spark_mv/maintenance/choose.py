@@ -41,7 +41,8 @@ def choose(complete: Plan, no_op: Candidate, proposals: Sequence[Proposal], conf
         return complete
     chosen = best.candidate.strategy
     record = complete.record and replace(complete.record, strategy=chosen, cost=estimates[chosen])
-    plan = replace(complete, strategy=chosen, steps=best.steps, record=record, fallback=None if only else complete)
+    plan = replace(complete, strategy=chosen, steps=best.steps, few=best.few, record=record)
+    plan = replace(plan, fallback=None if only else complete)
     return replace(plan, fallback=replace(plan, steps=best.instead)) if best.instead else plan
 
 

@@ -22,6 +22,10 @@ Evaluate = Callable[[str], "tuple[str, int, int]"]
 number of its rounds of AI calls. Raises NotIncremental where the calls cannot be taken out of it."""
 
 
+FEW_ROWS = 100_000
+"""Estimated changed rows that are few."""
+
+
 @dataclass(frozen=True)
 class IncrementalFacts:
     """`move` is None when no row can have entered or left by the clock alone."""
@@ -72,6 +76,16 @@ class IncrementalFacts:
         return self.tree.linear_below_groups(changed[0].name)
 
     @property
+    def only_changes(self) -> bool:
+        """Whether nothing is read beside the changed rows of the one source and the table."""
+        return self.move is None and len(self.facts.sources) == 1 and self.linear_source is not None
+
+    @property
+    def few(self) -> bool:
+        """Whether these are so few that planning takes longer than reading them."""
+        return self.only_changes and self.changes.rows <= FEW_ROWS
+
+    @property
     def clock_back(self) -> bool:
         """Whether the as-of instant went back: rows that are not valid yet have to go then."""
         record = self.facts.target.record
@@ -109,12 +123,13 @@ class IncrementalFacts:
 @dataclass(frozen=True)
 class Proposal:
     """A strategy that was looked at, and its steps where it applies. `instead` are steps for data that turns out to be of
-    a kind that `steps` do not follow."""
+    a kind that `steps` do not follow; `few` as in Plan."""
 
     candidate: Candidate
     steps: tuple[Step, ...] = ()
     complete_cost: float = 0.0
     instead: tuple[Step, ...] = ()
+    few: bool = False
 
 
 def rejected(strategy: str, *reasons: Reason) -> Proposal:

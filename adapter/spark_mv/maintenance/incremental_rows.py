@@ -30,14 +30,23 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     union = "\nUNION ALL\n".join(sides)
     old = "".join(f", first({name}, true) AS {name}" for name, _ in images.values())
     affected = f"SELECT {anchors}, max(`__mv_pre`) AS `__mv_pre`{old} FROM (\n{union}\n) GROUP BY {anchors}"
+    # rows of staged changes alone are as quickly asked again as written down once more
+    inline = known.only_changes and not known.rewritten.ai_rounds
     steps = (
         *stage_sources(known),
-        stage_affected(affected),
-        *merge_rows(known, texts.on_changes(sql, True, moved), columns, {c: name for c, (name, _) in images.items()}),
+        *([] if inline else [stage_affected(affected)]),
+        *merge_rows(
+            known,
+            texts.on_changes(sql, True, moved),
+            columns,
+            {c: name for c, (name, _) in images.items()},
+            affected if inline else "",
+        ),
     )
     moves = "rows came or went in" if known.changes.sources else "the clock moved rows of"
     why = Reason("CHANGED_ROWS", f"only {moves} {known.linear_source}, and each of its rows gives rows of its own")
-    return Proposal(Candidate(strategy, True, (why,), cost.linear(known.changes)), steps, cost.complete(known.changes))
+    candidate = Candidate(strategy, True, (why,), cost.linear(known.changes))
+    return Proposal(candidate, steps, cost.complete(known.changes), few=known.few)
 
 
 def _images(known: IncrementalFacts) -> dict[str, tuple[str, str]]:

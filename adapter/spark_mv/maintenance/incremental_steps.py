@@ -24,9 +24,11 @@ class Leaving:
 
 
 def stage_sources(known: IncrementalFacts) -> list[Step]:
-    """What changed in each source, read once and written down: the feed of changes may be gone a moment later."""
+    """What changed in each source, read once and written down: the feed of changes may be gone a moment later. Meanwhile
+    Delta looks for the table's files."""
     sources = {s.name.lower(): s for s in known.facts.sources}
-    return [
+    ahead = Step("look_ahead", {"relation": "target", "column": known.columns.columns[0].name})
+    return [ahead] * bool(known.changes.sources) + [
         Step("stage_source_changes", stage_args(k, change, sources[change.name.lower()]))
         for k, change in enumerate(known.changes.sources)
     ]
@@ -96,21 +98,27 @@ def _delete(leaves: str) -> list[Step]:
 
 
 def merge_rows(
-    known: IncrementalFacts, query: str, anchors: Mapping[str, str], images: Mapping[str, str] | None = None
+    known: IncrementalFacts,
+    query: str,
+    anchors: Mapping[str, str],
+    images: Mapping[str, str] | None = None,
+    affected: str = "",
 ) -> list[Step]:
     """Evaluate `query` (already restricted), stage where it differs from the table's rows of the affected `anchors`
-    (column of the table → column of the affected table), and publish. `images`: columns whose old values the affected
-    table has, so that they need not be read from the table."""
+    (column of the table → column of the affected rows), and publish. `images`: columns whose old values the affected
+    rows have, so that they need not be read from the table. `affected` is the SELECT of the affected rows where they are
+    not staged."""
     sql, first, rounds = known.evaluate(query)
     keys = {name.lower() for name in known.columns.keys}
     # no key of the table is NULL; <=> keeps Spark from the quickest of its joins
     listed = [{"column": c, "affected": k, "test": "=" if c.lower() in keys else "<=>"} for c, k in anchors.items()]
-    args = {**_stage_args(known, sql), "target": "target", "affected": "affected", "anchors": listed}
+    args = {**_stage_args(known, sql), "target": "target", "anchors": listed}
+    args["affected"] = f"(\n{affected}\n)" if affected else "affected"
     args["images"] = dict(images or {})
     steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
     ranged = _ranged(known, listed)
     if ranged:
-        steps.append(Step("affected_range", {"affected": "affected", "anchors": ranged}))
+        steps.append(Step("affected_range", {"affected": args["affected"], "anchors": ranged}))
     staged, bound = {"stage": "stage"}, next_bound(known)
     steps += [Step("stage_changes", args), _check(known, {**staged, "next_change": bound.first})]
     if not {name.lower() for name in anchors} <= keys:

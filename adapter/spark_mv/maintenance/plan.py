@@ -45,7 +45,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """`record` is what the publishing commit will say, completed with what the steps find out."""
+    """`record` is what the publishing commit will say, completed with what the steps find out. `few`: all that the steps
+    read beside the table is a few changed rows."""
 
     model: str
     strategy: str
@@ -54,6 +55,7 @@ class Plan:
     columns: tuple[StagedColumn, ...] = ()
     record: RunRecord | None = None
     notes: tuple[str, ...] = ()
+    few: bool = False
     fallback: Plan | None = None  # taken when a step fails, or does not follow the data, before anything is published
 
     @property

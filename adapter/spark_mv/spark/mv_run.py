@@ -6,8 +6,10 @@ No decision is taken here that the plan has not named: a step is skipped only by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
+from threading import Thread
 from typing import Any, Protocol
 
 from spark_mv.maintenance.changes import filled
@@ -22,6 +24,7 @@ from spark_mv.spark.mv_checks import CHECKS
 from spark_mv.spark.mv_keys import Keys
 from spark_mv.spark.mv_publish import PREDICATE, published_by, tagged
 from spark_mv.spark.mv_response import MvResponse, message
+from spark_mv.spark.planning import look_ahead, planned_once
 from spark_mv.spark.replace_using import Gone, replace_using
 
 PUBLISHES = frozenset(
@@ -86,6 +89,7 @@ class MvRun:
     staged_range: str = ""
     keys: Keys = field(default_factory=Keys)
     gone: Gone | None = None
+    ahead: Thread | None = None
 
     @property
     def replaced(self) -> bool:
@@ -105,6 +109,8 @@ class MvRun:
                 yield from self._due()
         finally:
             self._drop_stages()
+            if self.ahead is not None:
+                self.ahead.join()
 
     def _due(self) -> Iterator[StepView]:
         for step in self.plan.steps:
@@ -115,16 +121,10 @@ class MvRun:
 
     def execute(self, step: StepView, sql: str | None) -> None:
         """Execute one rendered step and take in what it says."""
+        once = self.plan.few and step.kind not in PUBLISHES
         try:
-            handler = getattr(self, f"_do_{step.kind}", None)
-            if step.kind in CHECKS:
-                CHECKS[step.kind](self, step, sql)
-            elif handler is not None:
-                handler(step, sql)
-            elif step.kind in PUBLISHES and step.args["relation"] == self.relations["target"]:
-                self._publish(step, sql or "")
-            else:
-                self.statement(sql or "")
+            with planned_once(self.session.mv_spark()) if once else nullcontext():
+                self._execute(step, sql)
         except Exception as error:
             self._drop_stages()
             final = isinstance(error, RunFailed) and not isinstance(error, NotFollowed)
@@ -139,6 +139,17 @@ class MvRun:
         except BaseException:
             self._drop_stages()
             raise
+
+    def _execute(self, step: StepView, sql: str | None) -> None:
+        handler = getattr(self, f"_do_{step.kind}", None)
+        if step.kind in CHECKS:
+            CHECKS[step.kind](self, step, sql)
+        elif handler is not None:
+            handler(step, sql)
+        elif step.kind in PUBLISHES and step.args["relation"] == self.relations["target"]:
+            self._publish(step, sql or "")
+        else:
+            self.statement(sql or "")
 
     def response(self) -> MvResponse:
         """The response for dbt: counts as fields, and as one line."""
@@ -184,6 +195,9 @@ class MvRun:
                 f"model {self.plan.model}: {failed:,} AI calls failed; their values are NULL until a later run "
                 "gets an answer (see status and error in the result table)"
             )
+
+    def _do_look_ahead(self, step: StepView, sql: str | None) -> None:
+        self.ahead = look_ahead(self.session.mv_spark(), step.args["relation"], step.args["column"])
 
     def _do_replace_where(self, step: StepView, sql: str | None) -> None:
         self._publish(step, (sql or "").replace(PREDICATE, self.predicate))
@@ -274,7 +288,7 @@ class MvRun:
         for name, value in given.items():
             if isinstance(value, str) and value in self.relations:
                 args[name] = self.relations[value]
-            elif name in ("query", "near", "next_change") and isinstance(value, str):
+            elif name in ("query", "near", "next_change", "affected") and isinstance(value, str):
                 args[name] = filled(value.replace("{state}", self.relations["state"]), self.relations)
             elif name == "inline":
                 args[name] = self._args(value)
