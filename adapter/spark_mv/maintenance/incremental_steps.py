@@ -24,11 +24,9 @@ class Leaving:
 
 
 def stage_sources(known: IncrementalFacts) -> list[Step]:
-    """What changed in each source, read once and written down: the feed of changes may be gone a moment later. Meanwhile
-    Delta looks for the table's files."""
+    """What changed in each source, read once and written down: the feed of changes may be gone a moment later."""
     sources = {s.name.lower(): s for s in known.facts.sources}
-    ahead = Step("look_ahead", {"relation": "target", "column": known.columns.columns[0].name})
-    return [ahead] * bool(known.changes.sources) + [
+    return [
         Step("stage_source_changes", stage_args(k, change, sources[change.name.lower()]))
         for k, change in enumerate(known.changes.sources)
     ]
