@@ -10,15 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
+from spark_mv.query.condition import HEAD, read_condition
 from spark_mv.query.pin import Pins, pin, timestamp_literal
 
 NEAR = timedelta(days=1)
 """How far ahead the next bound is looked for at first: most windows move by the day, and only few rows are read."""
-_HEAD = "SELECT 1 WHERE "
 _CLOCK = frozenset({"now", "curdate", "getdate", "localtimestamp", "current_time", "unix_timestamp"})
 
 
@@ -60,18 +58,14 @@ def _differs(text: str, valid_from: str | None, valid_to: str | None, between: B
 
 def pinned_condition(text: str, pins: Pins) -> str:
     """A condition with the clock's values in it."""
-    return pin(_HEAD + text, pins).sql[len(_HEAD) :]
+    return pin(HEAD + text, pins).sql[len(HEAD) :]
 
 
 def is_comparison(text: str) -> bool:
     """Whether the condition is a comparison, or comparisons joined by AND: then it is NULL at every instant or at none
     at which it could be true, and NOT tells the rows for which it is not true. OR can go from NULL to true."""
-    try:
-        tree = sqlglot.parse_one(_HEAD + text, dialect="spark")
-    except SqlglotError:
-        return False
-    where = tree.args.get("where")
-    return where is not None and _is_comparison(where.this)
+    tree = read_condition(text)
+    return tree is not None and _is_comparison(tree)
 
 
 def _is_comparison(node: exp.Expr) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from spark_mv.query.condition import HEAD
 from spark_mv.query.incremental_tree import NotIncremental, SelectNode, SetNode, quoted
 from spark_mv.query.parse import parse
 from spark_mv.query.source_text import Edit, apply_edits
@@ -29,7 +30,7 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
     prefix = ""
     found = parse(sql)
     if isinstance(found, QueryError):
-        prefix = "SELECT 1 WHERE "
+        prefix = HEAD
         found = parse(prefix + sql)
     if isinstance(found, QueryError):
         raise NotIncremental("STRUCTURE", f"a part of the query was not understood: {found.message}")

@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.aggregates import aggregates
+from spark_mv.query.condition import read_condition
 from spark_mv.query.parse import Call, parse
 from spark_mv.query.source_blocks import Context, select_blocks
 from spark_mv.query.source_text import SourceTextError, Token, closing, tokenize
@@ -245,8 +246,10 @@ def _parsed(text: str) -> exp.Expr:
 
 
 def _condition(text: str, start: int) -> Piece:
-    tree = _parsed(f"SELECT 1 WHERE {text}")
-    return Piece(text, start, tree.args["where"].this)
+    tree = read_condition(text)
+    if tree is None:
+        raise NotIncremental("STRUCTURE", f"a condition was not understood: {text}")
+    return Piece(text, start, tree)
 
 
 def _select(sql: str, base: int, ctes: _Ctes) -> SelectNode:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 
 from spark_mv.query.clock_move import is_comparison
+from spark_mv.query.condition import HEAD, read_condition
 from spark_mv.query.incremental_affected import Window
 from spark_mv.query.incremental_names import Columns, Scope, expand
 from spark_mv.query.incremental_tree import Leaf, Node, SelectNode, quoted, selects
 from spark_mv.query.source_text import Edit, apply_edits
-
-_HEAD = "SELECT 1 WHERE "
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,8 @@ class OutputWindows:
 def compared_with(condition: str) -> tuple[tuple[str, str], ...] | None:
     """The columns of a condition, each with an expression without columns that it is compared with, in words that have its
     type. None where the condition is made of anything but comparisons of this kind, joined by AND."""
-    return _compared(sqlglot.parse_one(_HEAD + condition, dialect="spark").args["where"].this)
+    tree = read_condition(condition)
+    return None if tree is None else _compared(tree)
 
 
 def _compared(node: exp.Expr) -> tuple[tuple[str, str], ...] | None:
@@ -136,14 +135,16 @@ def _whole(column: exp.Column, scope: Scope) -> tuple[str, str] | None:
 
 def _on_output(text: str, scope: Scope, given: Mapping[tuple[str, str], str]) -> tuple[str, set[str]] | None:
     """The condition on output columns, and these columns."""
-    where = sqlglot.parse_one(_HEAD + text, dialect="spark").args["where"]
+    tree = read_condition(text)
+    if tree is None:
+        return None
     edits, names = [], set()
-    for column in where.find_all(exp.Column):
+    for column in tree.find_all(exp.Column):
         place = _whole(column, scope)
         name = given.get(place) if place is not None else None
-        spans = [(part.meta.get("start"), part.meta.get("end")) for part in column.parts]
-        if name is None or any(start is None or end is None for start, end in spans):
+        first, last = column.parts[0].meta.get("start"), column.parts[-1].meta.get("end")
+        if name is None or first is None or last is None:
             return None
-        edits.append(Edit(spans[0][0] - len(_HEAD), spans[-1][1] + 1 - len(_HEAD), quoted(name)))
+        edits.append(Edit(first - len(HEAD), last + 1 - len(HEAD), quoted(name)))
         names.add(name.lower())
     return apply_edits(text, edits), names
