@@ -47,6 +47,6 @@ def publish(columns: ColumnPlan, staged: Mapping[str, Any]) -> list[Step]:
         Step("replace_using", {**to, "keys": columns.keys}, when="by_join"),
         Step("staged_keys", {"stage": "stage", "keys": columns.keys, "limit": FEW_KEYS + 1}, when="by_list"),
         Step("replace_where", {**to, "keys": columns.keys}, when="few_keys"),
-        Step("merge_into", to, when="many_keys"),
+        Step("merge_into", {**to, "keys": columns.keys}, when="many_keys"),
         Step("record_only", {"relation": "target"}, when="unchanged"),
     ]

@@ -15,7 +15,6 @@ from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.key_bound import bound_text
 from spark_mv.maintenance.publish import FEW_KEYS, LARGE
 from spark_mv.spark.as_of import utc_text
-from spark_mv.spark.mv_keys import Keys
 from spark_mv.spark.mv_publish import between, in_list, literal
 from spark_mv.spark.replace_using import Gone, can_replace_using
 
@@ -59,9 +58,7 @@ def check_stage(run: MvRun, step: StepView, sql: str | None) -> None:
     run.counts["only_new"] = int(run.counts["changed"] == run.counts["inserted"] > 0)
     _count_target(run, row.get("target_rows", step.args["target_rows"]), step.args["keeps"])
     _found_next(run, row)
-    run.keys = Keys.of(run.plan.record)
     run.keys.staged(row)
-    run.staged_range = run.keys.range(step.args["keys"][0])
     _choose_rewrite(run, int(row["deleted"]), step.args["keys"])
     run.counts["no_bound"] = int(run.keys.need_bound)
     _prove_new(run)
@@ -73,7 +70,6 @@ def check_leaving(run: MvRun, step: StepView, sql: str | None) -> None:
     _count_leaving(run, int(row["leaving"]))
     _found_next(run, row)
     _count_target(run, step.args["target_rows"], step.args["keeps"])
-    run.keys = Keys.of(run.plan.record)
 
 
 def _count_leaving(run: MvRun, leaving: int) -> None:
@@ -99,13 +95,12 @@ def _count_target(run: MvRun, before: int | None, keeps: bool) -> None:
 def affected_range(run: MvRun, step: StepView, sql: str | None) -> None:
     row = run.statement(sql or "")[0]
     names = [anchor["column"] for anchor in step.args["anchors"] if not row[f"nulls {anchor['column']}"]]
-    run.keys = Keys.of(run.plan.record)
     keys = [column.name for column in run.plan.columns if column.role is Role.KEY]
     ends = {name: (row[f"low {name}"], row[f"high {name}"]) for name in names}
     ranges = [
         between(n, low, high, "r.") for n, (low, high) in ends.items() if [n] != keys or not run.keys.far(low, high)
     ]
-    run.affected_range = " AND ".join(text for text in ranges if text is not None)
+    run.keys.affected = " AND ".join(text for text in ranges if text is not None)
 
 
 def key_range(run: MvRun, step: StepView, sql: str | None) -> None:
@@ -124,12 +119,11 @@ def _choose_rewrite(run: MvRun, gone: int, keys: Sequence[str]) -> None:
     join = (
         rewritten
         and (gone == 0 or (len(keys) == 1 and gone <= FEW_KEYS and written > 0))
-        and (small or not run.staged_range or run.keys.spread)
+        and (small or not run.keys.range(keys[0]) or run.keys.spread)
         and can_replace_using(run.session.mv_spark(), keys)
     )
     counts["by_join"], counts["few_gone"] = int(join), int(join and gone > 0)
     counts["by_list"] = counts["many_keys"] = int(rewritten and not join)
-    run.gone = None
 
 
 def gone_keys(run: MvRun, step: StepView, sql: str | None) -> None:
@@ -140,7 +134,7 @@ def gone_keys(run: MvRun, step: StepView, sql: str | None) -> None:
     if listed is None or written is None:  # a type without exact literals
         run.counts["by_join"], run.counts["by_list"], run.counts["many_keys"] = 0, 1, 1
     else:
-        run.gone = Gone(listed, written)
+        run.keys.gone = Gone(listed, written)
 
 
 def _prove_new(run: MvRun) -> None:
@@ -163,9 +157,9 @@ def check_new(run: MvRun, step: StepView, sql: str | None) -> None:
 def staged_keys(run: MvRun, step: StepView, sql: str | None) -> None:
     if len(step.args["keys"]) == 1 and run.counts["changed"] < int(step.args["limit"]):
         key = step.args["keys"][0]
-        run.predicate = in_list(key, [row[key] for row in run.statement(sql or "")]) or ""
-    run.counts["few_keys"] = int(bool(run.predicate))
-    run.counts["many_keys"] = int(not run.predicate)
+        run.keys.listed = in_list(key, [row[key] for row in run.statement(sql or "")]) or ""
+    run.counts["few_keys"] = int(bool(run.keys.listed))
+    run.counts["many_keys"] = int(not run.keys.listed)
 
 
 def _wrong_keys(run: MvRun, step: StepView, found: str) -> RunFailed:

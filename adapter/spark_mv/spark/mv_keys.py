@@ -9,6 +9,7 @@ from typing import Any
 from spark_mv.maintenance.key_bound import bound_text, higher, is_above, lower, share
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.spark.mv_publish import between
+from spark_mv.spark.replace_using import Gone
 
 SPREAD = 0.5
 """Share of the table's keys from which on a range of them spares too little to be worth a condition."""
@@ -17,13 +18,20 @@ SPREAD = 0.5
 @dataclass
 class Keys:
     """No key of the table was above `bound` or below `floor` before this run (None: not known). `highest`, `lowest` and
-    `lowest_new` are of the staged rows, None where there is none or keys have no bound."""
+    `lowest_new` are of the staged rows, None where there is none or keys have no bound.
+
+    For statements: `affected` is the range of the affected anchors, `listed` the condition that holds for the staged keys
+    and no other, `gone` tells the staged rows that are not written.
+    """
 
     bound: str | None = None
     floor: str | None = None
     highest: Any = None
     lowest: Any = None
     lowest_new: Any = None
+    affected: str = ""
+    listed: str = ""
+    gone: Gone | None = None
 
     @classmethod
     def of(cls, record: RunRecord | None) -> Keys:

@@ -25,7 +25,7 @@ from spark_mv.spark.mv_keys import Keys
 from spark_mv.spark.mv_publish import PREDICATE, published_by, tagged
 from spark_mv.spark.mv_response import MvResponse, message
 from spark_mv.spark.planning import look_ahead, planned_once
-from spark_mv.spark.replace_using import Gone, replace_using
+from spark_mv.spark.replace_using import replace_using
 
 PUBLISHES = frozenset(
     {"merge_into", "replace_table", "record_only", "append", "replace_where", "replace_using", "delete_where"}
@@ -84,11 +84,7 @@ class MvRun:
     ai: dict[str, int] = field(default_factory=dict)
     broken: str = ""
     moved: set[str] = field(default_factory=set)  # sources written to while this run read them
-    predicate: str = ""
-    affected_range: str = ""  # literals between which the affected anchors, and the staged keys, lie
-    staged_range: str = ""
     keys: Keys = field(default_factory=Keys)
-    gone: Gone | None = None
     ahead: Thread | None = None
 
     @property
@@ -113,6 +109,7 @@ class MvRun:
                 self.ahead.join()
 
     def _due(self) -> Iterator[StepView]:
+        self.keys = Keys.of(self.plan.record)
         for step in self.plan.steps:
             if self.broken:
                 return
@@ -200,7 +197,7 @@ class MvRun:
         self.ahead = look_ahead(self.session.mv_spark(), step.args["relation"], step.args["column"])
 
     def _do_replace_where(self, step: StepView, sql: str | None) -> None:
-        self._publish(step, (sql or "").replace(PREDICATE, self.predicate))
+        self._publish(step, (sql or "").replace(PREDICATE, self.keys.listed))
 
     def _do_replace_using(self, step: StepView, sql: str | None) -> None:
         self._publish(step, sql or "")
@@ -248,7 +245,7 @@ class MvRun:
 
     def _replace_using(self, step: StepView) -> Send:
         def send(rows: str) -> list[dict[str, Any]]:
-            replace_using(self.session.mv_spark(), rows, step.args["relation"], step.args["keys"], self.gone)
+            replace_using(self.session.mv_spark(), rows, step.args["relation"], step.args["keys"], self.keys.gone)
             return []
 
         return send
@@ -306,7 +303,7 @@ class MvRun:
             args.setdefault("predicate", PREDICATE)
         if step.kind == "merge_into" and step.args["relation"] == "target":
             args["inserts"] = self.counts.get("inserted", 1) > 0
-            args["range"] = self.staged_range
+            args["range"] = self.keys.range(step.args["keys"][0])
         if step.kind == "stage_changes" and step.args.get("affected"):
-            args["range"] = self.affected_range
+            args["range"] = self.keys.affected
         return StepView(step.kind, args)
