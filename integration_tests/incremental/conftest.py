@@ -114,6 +114,11 @@ class Engine:
                     return word
         return ""
 
+    def took(self, run: MvRun, strategy: str, published: str) -> None:
+        """Fails unless the latest run went this way."""
+        found = run.plan.strategy, self.published
+        assert found == (strategy, published), (run.plan.candidates, self.warnings)
+
     def rows(self, table: str | None = None, columns: str = "*") -> Counter[tuple[Any, ...]]:
         found = self.adapter.query(f"select {columns} from {self.schema}.`{table or self.name}`")
         return Counter(tuple(_hashable(v) for v in row.values()) for row in found)

@@ -30,10 +30,7 @@ class TestRowBased:
         before = engine.rows()
         engine.query("insert into {schema}.src values (5000, 1, 7.5, timestamp'2026-01-02'), (5001, 3, 7.5, null)")
         run = engine.run()
-        assert (run.plan.strategy, engine.published) == ("APPEND_ONLY", "APPEND"), (
-            run.plan.candidates,
-            engine.warnings,
-        )
+        engine.took(run, "APPEND_ONLY", "APPEND")
         assert engine.rows("mv", "id, a") == wanted(engine, "select id, amount * 2 from {schema}.src where k <> 3")
         assert len(engine.rows() - before) == 1
         assert engine.run().plan.strategy == "NO_OP"
@@ -57,10 +54,7 @@ class TestRowBased:
         engine.query("delete from {schema}.src where id in (10, 11)")
         engine.query("insert into {schema}.src values (10, 1, 7.5, null), (6000, 1, 1.0, null)")
         run = engine.run()
-        assert (run.plan.strategy, engine.published) == ("ROW_BASED", "REPLACE USING"), (
-            run.plan.candidates,
-            engine.warnings,
-        )
+        engine.took(run, "ROW_BASED", "REPLACE USING")
         counts = {name: run.counts[name] for name in ("inserted", "updated", "deleted")}
         assert counts == {"inserted": 1, "updated": 11, "deleted": 2}
         assert engine.rows("mv", "id, a, k") == wanted(
@@ -85,10 +79,7 @@ class TestRowBased:
         engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
         engine.query("insert into {schema}.src values (6000, 1, 1.0, null)")
         run = engine.run()
-        assert (run.plan.strategy, engine.published) == ("ROW_BASED", "REPLACE USING"), (
-            run.plan.candidates,
-            engine.warnings,
-        )
+        engine.took(run, "ROW_BASED", "REPLACE USING")
         assert (run.counts["inserted"], run.counts["updated"], run.counts["deleted"]) == (1, 20, 0)
         sql = "select id, cast(id % 7 as string) as part, amount, k from {schema}.src where k <> 3"
         assert engine.rows("mv", "id, part, amount, k") == wanted(engine, sql)
