@@ -1,0 +1,26 @@
+"""Conditions by themselves: read, or not understood; never an error of the parser."""
+
+from __future__ import annotations
+
+import pytest
+from sqlglot import exp
+
+from spark_mv.query.clock_move import is_comparison
+from spark_mv.query.condition import HEAD, read_condition
+from spark_mv.query.output_windows import compared_with
+
+
+def test_the_tree_and_the_places_of_its_words() -> None:
+    text = "t.ts >= current_timestamp() - interval 30 days"
+    tree = read_condition(text)
+    assert isinstance(tree, exp.GTE)
+    column = next(tree.find_all(exp.Column))
+    start, end = column.parts[0].meta["start"] - len(HEAD), column.parts[-1].meta["end"] + 1 - len(HEAD)
+    assert text[start:end] == "t.ts"
+
+
+@pytest.mark.parametrize("text", ["", "ts >=", "ts >= )", "ts >= 'open"])
+def test_what_is_not_understood(text: str) -> None:
+    assert read_condition(text) is None
+    assert not is_comparison(text)
+    assert compared_with(text) is None
