@@ -13,6 +13,9 @@ from spark_mv.spark.replace_using import Gone
 
 SPREAD = 0.5
 """Share of the table's keys from which on a range of them spares too little to be worth a condition."""
+NARROW = 0.05
+"""The same for a list of keys: a row that is read by a list takes four times as long as in a join, and a few keys far from
+all others make the range of the others look small."""
 
 
 @dataclass
@@ -58,12 +61,13 @@ class Keys:
 
     @property
     def spread(self) -> bool:
-        return self.far(self.lowest, self.highest)
+        """Whether the staged keys lie so far apart that a join finds them sooner than a list of them."""
+        return self.far(self.lowest, self.highest, NARROW)
 
-    def far(self, low: Any, high: Any) -> bool:
-        """Whether most of the table lies between two keys, so that their range spares reading little of it."""
+    def far(self, low: Any, high: Any, limit: float = SPREAD) -> bool:
+        """Whether more than this share of the table's keys lies between two keys, so that their range spares too little."""
         part = share(low, high, self.floor, self.bound)
-        return part is not None and part > SPREAD
+        return part is not None and part > limit
 
     def after(self, replaced: bool) -> tuple[str | None, str | None]:
         """Bound and floor after this run, which may have `replaced` the table by the staged rows."""
