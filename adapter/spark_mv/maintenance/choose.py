@@ -42,8 +42,8 @@ def choose(complete: Plan, no_op: Candidate, proposals: Sequence[Proposal], conf
     chosen = best.candidate.strategy
     record = complete.record and replace(complete.record, strategy=chosen, cost=estimates[chosen])
     ahead = Step("look_ahead", {"relation": "target", "column": complete.columns[0].name})
-    plan = replace(complete, strategy=chosen, steps=(ahead, *best.steps), few=best.few, record=record)
-    plan = replace(plan, fallback=None if only else complete)
+    steps, fallback = (ahead, *best.steps), None if only else complete
+    plan = replace(complete, strategy=chosen, steps=steps, few=best.few, record=record, fallback=fallback)
     return replace(plan, fallback=replace(plan, steps=best.instead)) if best.instead else plan
 
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from spark_mv.maintenance.record import RunRecord, read_record
+from spark_mv.query.incremental_tree import quoted
 from spark_mv.spark.commits import Query, commits
 
 PREDICATE = "__mv_predicate__"
@@ -20,8 +21,7 @@ def in_list(key: str, values: Sequence[Any]) -> str | None:
     texts = [literal(value) for value in values]
     if not texts or any(text is None for text in texts):
         return None
-    name = "`" + key.replace("`", "``") + "`"
-    return f"{name} IN ({', '.join(dict.fromkeys(text for text in texts if text is not None))})"
+    return f"{quoted(key)} IN ({', '.join(dict.fromkeys(text for text in texts if text is not None))})"
 
 
 def between(column: str, low: Any, high: Any, table: str = "") -> str | None:
@@ -29,8 +29,7 @@ def between(column: str, low: Any, high: Any, table: str = "") -> str | None:
     texts = [literal(value) for value in (low, high)]
     if None in texts:
         return None
-    name = "`" + column.replace("`", "``") + "`"
-    return f"{table}{name} BETWEEN {texts[0]} AND {texts[1]}"
+    return f"{table}{quoted(column)} BETWEEN {texts[0]} AND {texts[1]}"
 
 
 def literal(value: Any) -> str | None:
