@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import wait
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
+from pyarrow import parquet
 from test_strategies import source, wanted
 
-from spark_mv.spark.planning import ADAPTIVE, look_ahead, planned_once
+from spark_mv.spark.planning import ADAPTIVE, ask_ahead, look_ahead, planned_once
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -112,16 +115,74 @@ class TestLookAhead:
         name = table("odd", spark._jvm.scala.Option.apply(engine.schema))
         snapshot = log.forTable(spark._jsparkSession, name).unsafeVolatileSnapshot()
         assert not snapshot.stateReconstructionTriggered()
-        thread = look_ahead(spark, f"{engine.schema}.odd", "a`b.c")
-        assert thread is not None
-        thread.join(60)
-        assert not thread.is_alive() and snapshot.stateReconstructionTriggered()
+        sent = look_ahead(spark, f"{engine.schema}.odd", "a`b.c")
+        assert sent is not None
+        wait([sent], 60)
+        assert sent.exception() is None and snapshot.stateReconstructionTriggered()
 
     def test_a_failure_is_not_the_runs(self, engine: Any) -> None:
-        thread = look_ahead(engine.mv_spark(), f"{engine.schema}.missing", "id")
-        assert thread is not None
-        thread.join(60)
-        assert not thread.is_alive()
+        sent = look_ahead(engine.mv_spark(), f"{engine.schema}.missing", "id")
+        assert sent is not None
+        wait([sent], 60)
+        assert sent.done()
 
     def test_no_session_in_reach(self) -> None:
         assert look_ahead(None, "s.t", "id") is None
+
+
+class TestAskAhead:
+    """The next bound of a window is asked for while the rows to write are staged."""
+
+    MOVING = (
+        "select k as id, count(*) as n from {schema}.src "
+        "where ts between current_timestamp() - interval 20 days and current_timestamp() group by k"
+    )
+
+    def test_the_check_does_not_ask_again(self, engine: Any) -> None:
+        source(engine)
+        engine.model(self.MOVING)
+        engine.run("2026-01-20 22:00:00")
+        run = engine.run("2026-01-21 06:00:00")
+        assert run.plan.strategy == "GROUP_AGGREGATE" and "ask_ahead" in engine.steps
+        assert not any("as next_change" in sql for sql in engine.statements)
+        ahead = run.next_change_at
+        assert ahead is not None and engine.run("2026-01-21 06:00:00").verb == "NO_OP"
+        engine.run("2026-01-20 22:00:00", full_refresh=True)
+        assert engine.run("2026-01-21 06:00:00", full_refresh=True).next_change_at == ahead
+
+    def test_no_session_in_reach(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        source(engine)
+        engine.model(self.MOVING)
+        engine.run("2026-01-20 22:00:00")
+        with monkeypatch.context() as patch:
+            patch.setattr("spark_mv.spark.planning.in_reach", lambda spark: False)
+            run = engine.run("2026-01-21 06:00:00")
+        assert run.plan.strategy == "GROUP_AGGREGATE" and "ask_ahead" in engine.steps
+        assert any("as next_change" in sql for sql in engine.statements)
+        assert engine.run("2026-01-21 06:00:00").verb == "NO_OP"
+
+    def test_a_failure_stops_the_plan(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        source(engine)
+        engine.model(self.MOVING)
+        engine.run("2026-01-20 22:00:00")
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                "spark_mv.spark.planning.ask_ahead",
+                lambda spark, sql: ask_ahead(spark, "select raise_error('no bound')"),
+            )
+            run = engine.run("2026-01-21 06:00:00")
+        assert run.plan.strategy == "COMPLETE_RECOMPUTE"
+        assert any("no bound" in text for text in engine.warnings)
+        sql = self.MOVING.replace("current_timestamp()", "timestamp'2026-01-21 06:00:00'")
+        assert engine.rows("mv") == wanted(engine, sql)
+
+
+def test_rows_of_a_window_are_found_by_minimum_and_maximum(engine: Any) -> None:
+    """Parquet keeps them for timestamps of 64 bits, not for Spark's usual ones of 96."""
+    source(engine)
+    engine.model("select id, ts from {schema}.src where ts > current_timestamp() - interval 90 days")
+    engine.run()
+    (file,) = engine.rows_of("select distinct _metadata.file_path from {schema}.mv")[0]
+    group = parquet.ParquetFile(unquote(urlsplit(file).path)).metadata.row_group(0)
+    statistics = next(group.column(k).statistics for k in range(2) if group.column(k).path_in_schema == "ts")
+    assert statistics.has_min_max

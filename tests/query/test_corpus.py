@@ -8,6 +8,7 @@ import pytest
 from sql_cases import Case, cases
 
 from spark_mv.query import Analysis, analyze
+from spark_mv.query.parse import parse
 
 pytestmark = pytest.mark.unit
 
@@ -41,6 +42,17 @@ def test_verdict(case: Case) -> None:
         _check_cause(analysis, name, level, rest)
     for line in case.predicates:
         _check_predicate(analysis, line)
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.place)
+def test_a_text_is_read_once(case: Case) -> None:
+    """Trees are kept and looked at again, whatever was asked of them before."""
+    parse.cache_clear()
+    first = _analysis(case)
+    tree = parse(case.sql)
+    analyze(case.sql, unique_key=("other",), functions={"rand": {"determinism": "deterministic"}})
+    assert parse(case.sql) is tree
+    assert _analysis(case) == first
 
 
 def _check_cause(analysis: Analysis, name: str, level: str, rest: str) -> None:

@@ -44,6 +44,7 @@ def publish_ready(known: IncrementalFacts, query: str) -> list[Step]:
     bound = next_bound(known)
     check = _check(known, {**staged, "sure": True, "next_change": bound.first})
     return [
+        *bound.ahead(),
         Step("stage_query", {"into": "stage", "query": query}),
         check,
         *bound.far(),
@@ -118,7 +119,7 @@ def merge_rows(
     if ranged:
         steps.append(Step("affected_range", {"affected": args["affected"], "anchors": ranged}))
     staged, bound = {"stage": "stage"}, next_bound(known)
-    steps += [Step("stage_changes", args), _check(known, {**staged, "next_change": bound.first})]
+    steps += [*bound.ahead(), Step("stage_changes", args), _check(known, {**staged, "next_change": bound.first})]
     if not {name.lower() for name in anchors} <= keys:
         steps.append(Step("check_new", {**_new(known), **staged}, when="inserted"))
     return [*steps, *_evicted(known), *bound.far(), *publish(known.columns, staged)]

@@ -12,15 +12,21 @@ from spark_mv.query.clock_move import NEAR, pinned_condition
 
 @dataclass(frozen=True)
 class NextBound:
-    """`query` gives the instant, or NULL for never. `near` looks only as far ahead as NEAR, and is asked first."""
+    """`query` gives the instant, or NULL for never. `near` looks only as far ahead as NEAR, and is asked first. `of_sources`:
+    both read nothing that the run writes down."""
 
     query: str | None = None
     near: str | None = None
+    of_sources: bool = False
 
     @property
     def first(self) -> str | None:
         """The query to ask within the check of the rows."""
         return self.near or self.query
+
+    def ahead(self) -> list[Step]:
+        """Ask while other statements run."""
+        return [Step("ask_ahead", {"next_change": self.first})] if self.first and self.of_sources else []
 
     def far(self) -> list[Step]:
         """The look at all rows, where there was none near ahead."""
@@ -35,7 +41,7 @@ def next_bound(known: IncrementalFacts) -> NextBound:
         return NextBound()
     if not known.only_came or record is None:
         query, near = (at_versions(text, known.facts.sources) or text if text else None for text in (sql, near))
-        return NextBound(query, near)
+        return NextBound(query, near, of_sources=True)
     came = known.texts.on_changes(sql, came=True)
     if record.next_change_at is None:
         return NextBound(came)

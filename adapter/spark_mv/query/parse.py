@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -220,6 +221,7 @@ def _error(starts: tuple[int, ...], error: ParseError) -> QueryError:
     return QueryError("PARSE_ERROR", what, line, column)
 
 
+@lru_cache(maxsize=64)
 def parse(sql: str) -> Parsed | QueryError:
     """`sql` as one parsed query, or why not (code PARSE_ERROR, EMPTY_QUERY, NOT_ONE_STATEMENT or NOT_A_SELECT).
 

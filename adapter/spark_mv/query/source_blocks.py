@@ -8,6 +8,7 @@ an edit is never made at a place that was misread.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -21,6 +22,7 @@ from spark_mv.query.source_text import SourceTextError, Span, tokenize
 __all__ = ["Block", "Context", "Item", "Join", "select_blocks"]
 
 
+@lru_cache(maxsize=64)
 def select_blocks(sql: str) -> tuple[Block, ...]:
     """Every SELECT of the query; the blocks of the outermost query have `context` OUTERMOST.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from sqlglot import exp
@@ -70,6 +71,7 @@ def apply_edits(sql: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, sql[position:]])
 
 
+@lru_cache(maxsize=128)
 def tokenize(sql: str) -> tuple[Token, ...]:
     """The tokens of a text. Raises SourceTextError for text that sqlglot cannot tokenize."""
     try:

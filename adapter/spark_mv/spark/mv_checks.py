@@ -14,6 +14,7 @@ from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.key_bound import bound_text
 from spark_mv.maintenance.publish import FEW_KEYS, LARGE
+from spark_mv.spark import planning
 from spark_mv.spark.as_of import utc_text
 from spark_mv.spark.mv_publish import between, in_list, literal
 from spark_mv.spark.replace_using import Gone, can_replace_using
@@ -178,12 +179,24 @@ def next_change(run: MvRun, step: StepView, sql: str | None) -> None:
     micros = None
     for query in (step.args.get("near"), sql):
         if query and micros is None:
-            micros = run.statement(f"select unix_micros((\n{query}\n)) as next_change")[0]["next_change"]
+            micros = run.statement(_micros(query))[0]["next_change"]
     _changes_next(run, micros)
+
+
+def ask_ahead(run: MvRun, step: StepView, sql: str | None) -> None:
+    """The next bound, while other statements run. Where that cannot be, the check of the rows asks for it."""
+    run.asked = planning.ask_ahead(run.session.mv_spark(), _micros(step.args["next_change"]))
+    run.statements += run.asked is not None
+
+
+def _micros(query: str) -> str:
+    return f"select unix_micros((\n{query}\n)) as next_change"
 
 
 def _found_next(run: MvRun, row: Mapping[str, Any]) -> None:
     """What a check says of the next bound, if it was asked."""
+    if run.asked is not None:
+        row = run.asked.result()[0]
     if "next_change" in row:
         _changes_next(run, row["next_change"])
         run.counts["far"] = int(row["next_change"] is None)
@@ -206,6 +219,7 @@ CHECKS: Mapping[str, Callable[[MvRun, StepView, str | None], None]] = {
         check_new,
         staged_keys,
         count_evicted,
+        ask_ahead,
         next_change,
     )
 }

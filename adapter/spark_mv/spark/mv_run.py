@@ -6,10 +6,10 @@ No decision is taken here that the plan has not named: a step is skipped only by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
-from threading import Thread
 from typing import Any, Protocol
 
 from spark_mv.maintenance.changes import filled
@@ -85,7 +85,8 @@ class MvRun:
     broken: str = ""
     moved: set[str] = field(default_factory=set)  # sources written to while this run read them
     keys: Keys = field(default_factory=Keys)
-    ahead: Thread | None = None
+    looking: Future[Any] | None = None  # statements that are sent beside those of the steps
+    asked: Future[Any] | None = None
 
     @property
     def replaced(self) -> bool:
@@ -100,13 +101,13 @@ class MvRun:
             yield from self._due()
             while self.broken and self.plan.fallback is not None:
                 self._drop_stages()
+                self._wait()
                 calls = {"calls": self.ai.get("calls", 0)}  # made and paid, whatever became of the plan
                 self.plan, self.counts, self.ai, self.broken = self.plan.fallback, {}, calls, ""
                 yield from self._due()
         finally:
             self._drop_stages()
-            if self.ahead is not None:
-                self.ahead.join()
+            self._wait()
 
     def _due(self) -> Iterator[StepView]:
         self.keys = Keys.of(self.plan.record)
@@ -194,7 +195,7 @@ class MvRun:
             )
 
     def _do_look_ahead(self, step: StepView, sql: str | None) -> None:
-        self.ahead = look_ahead(self.session.mv_spark(), step.args["relation"], step.args["column"])
+        self.looking = look_ahead(self.session.mv_spark(), step.args["relation"], step.args["column"])
 
     def _do_replace_where(self, step: StepView, sql: str | None) -> None:
         self._publish(step, (sql or "").replace(PREDICATE, self.keys.listed))
@@ -270,6 +271,11 @@ class MvRun:
         self.statements += 1
         return (send or self.session.query)(sql)
 
+    def _wait(self) -> None:
+        """For the statements that are sent beside those of the steps."""
+        wait([sent for sent in (self.looking, self.asked) if sent is not None])
+        self.looking = self.asked = None
+
     def _drop_stages(self) -> None:
         made = {step.args.get("into") for step in self.plan.steps if step.kind.startswith("stage_")}
         for name in self.relations:
@@ -304,6 +310,8 @@ class MvRun:
         if step.kind == "merge_into" and step.args["relation"] == "target":
             args["inserts"] = self.counts.get("inserted", 1) > 0
             args["range"] = self.keys.range(step.args["keys"][0])
+        if self.asked is not None:
+            args.pop("next_change", None)
         if step.kind == "stage_changes" and step.args.get("affected"):
             args["range"] = self.keys.affected
         return StepView(step.kind, args)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from threading import Thread
 from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -35,23 +35,29 @@ def planned_once(spark: Any) -> Iterator[None]:
         conf.set(ADAPTIVE, before)
 
 
-def look_ahead(spark: Any, table: str, column: str) -> Thread | None:
+def look_ahead(spark: Any, table: str, column: str) -> Future[Any] | None:
     """Let Delta list the table's files while other statements run: after a commit it builds the list anew for the first
     statement that needs it (0.2 to 0.5 seconds). Spark keeps the list; a failure is for that statement to report."""
+    return ask_ahead(spark, f"explain select 1 from {table} where {quoted(column)} is not null")
+
+
+def ask_ahead(spark: Any, sql: str) -> Future[Any] | None:
+    """The rows of a statement that is sent while others run; None where the session is not in reach of a second thread."""
     if not in_reach(spark):
         return None
     from pyspark.util import InheritableThread
 
-    def look() -> None:
-        try:
-            spark.sql(f"explain select 1 from {table} where {quoted(column)} is not null")
-        except Exception as error:
-            logger.debug(f"could not list the files of {table} ahead: {error}")
+    asked: Future[Any] = Future()
 
-    thread: Thread = InheritableThread(target=look, name="spark-mv-look-ahead", session=spark)
-    thread.daemon = True
-    thread.start()
-    return thread
+    def ask() -> None:
+        logger.debug(f"meanwhile: {sql}")
+        try:
+            asked.set_result([row.asDict() for row in spark.sql(sql).collect()])
+        except BaseException as error:  # it is raised to whoever wants the rows
+            asked.set_exception(error)
+
+    InheritableThread(target=ask, name="spark-mv-ahead", daemon=True, session=spark).start()
+    return asked
 
 
 def in_reach(spark: Any) -> bool:
