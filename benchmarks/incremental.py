@@ -1,8 +1,8 @@
 """What a run costs against a rebuild, against dbt's incremental merge and against a MERGE written by hand.
 
-`make bench` or `python benchmarks/incremental.py [--rows 10_000_000] [--changed 10_000] [--rounds 5] [--memory 6g]
-[--no-incremental] [SCENARIO …]`. One process, one warm session, one set of data: only the ratios of one run mean something. Each figure is the
-median of all rounds.
+`make bench` or `python benchmarks/incremental.py [--rows 10_000_000] [--changed 10_000] [--rounds 5] [--memory 6g] [--text 0]
+[--no-incremental] [SCENARIO …]`. One process, one warm session, one set of data: only the ratios of one run mean something.
+Each figure is the median of all rounds.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from spark_mv.spark.session import open_session
 PROPERTIES = "'delta.enableChangeDataFeed' = 'true', 'delta.enableDeletionVectors' = 'true'"
 DRAW = ", rand() as split"
 DAY0 = "2026-01-01 00:00:00"
-#: narrow rows: the hard case, because little is saved per row that is not written
-SELECT = "select id, customer, amount * 1.2 as gross, ts{draw} from bench.{source} where ts >= current_timestamp() - interval 365 days"
+#: narrow rows: the hard case, because little is saved per row that is not written; with --text they carry a text as well
+SELECT = "select id, customer, amount * 1.2 as gross, ts{text}{draw} from bench.{source} where ts >= current_timestamp() - interval 365 days"
 #: money as decimals, whose sums can be adjusted; sums of doubles are added up again per group
 GROUPED = (
     "select customer, count(*) as orders, sum(cast(amount as decimal(18, 2))) as amount from bench.src "
@@ -41,8 +41,12 @@ SCENARIOS = ("new", "scattered", "clustered", "nothing", "leaving", "moving_on",
 class Bench:
     """`times[scenario][method]` are seconds."""
 
-    def __init__(self, spark: Any, rows: int, rounds: int, share: int | None = None, incremental: bool = True) -> None:
-        self.session, self.rows, self.rounds, self.incremental = Direct(spark), rows, rounds, incremental
+    def __init__(
+        self, spark: Any, rows: int, rounds: int, share: int | None = None, incremental: bool = True, text: int = 0
+    ) -> None:
+        self.session, self.rows, self.rounds = Direct(spark), rows, rounds
+        self.incremental, self.text = incremental, text
+        self.body = ", body" if text else ""
         self.share = share or rows // 1000
         self.times: dict[str, dict[str, list[float]]] = {}
         self.said: dict[tuple[str, str], str] = {}
@@ -66,13 +70,21 @@ class Bench:
         self.session.query(
             f"create or replace table bench.{name} using delta tblproperties ({PROPERTIES}) as "
             f"select id, cast(pmod(xxhash64(id), 1000) as int) as customer, pmod(xxhash64(id, 1), 1000000) / 100.0D as amount, "
-            f"timestamp'{DAY0}' - make_dt_interval(0, 0, 0, ({rows} - id) * 300.0 * 86400 / {rows}) as ts "
+            f"timestamp'{DAY0}' - make_dt_interval(0, 0, 0, ({rows} - id) * 300.0 * 86400 / {rows}) as ts{self.texts()} "
             f"from range(0, {rows}, 1, 8)"
         )
 
+    def texts(self) -> str:
+        """Of so many characters each, of which a hash has 128; none is another's."""
+        parts = ", ".join(f"sha2(concat(id, '/{k}'), 512)" for k in range(-(-self.text // 128)))
+        return f", substr(concat({parts}), 1, {self.text}) as body" if self.text else ""
+
+    def select(self, source: str, draw: str = DRAW) -> str:
+        return SELECT.format(draw=draw, source=source, text=self.body)
+
     def plain(self, as_of: str, draw: str = "") -> str:
         """The query at an instant."""
-        return SELECT.format(draw=draw, source="src").replace("current_timestamp()", f"timestamp'{as_of}'")
+        return self.select("src", draw).replace("current_timestamp()", f"timestamp'{as_of}'")
 
     def drawn(self, as_of: str) -> str:
         """The query as dbt's own materializations evaluate it: every value is drawn anew."""
@@ -99,21 +111,23 @@ class Bench:
         self.session.query("drop table if exists bench.expert_stage")
         self.session.query(
             f"create table bench.expert_stage using parquet as "
-            f"select id, customer, amount * 1.2 as gross, ts, _change_type from table_changes('bench.src', {low + 1}) "
+            f"select id, customer, amount * 1.2 as gross, ts{self.body}, _change_type from table_changes('bench.src', {low + 1}) "
             "where _change_type <> 'update_preimage'"
         )
         self.session.query(
             "merge into bench.expert t using bench.expert_stage s on t.id = s.id "
             "when matched and s._change_type = 'delete' then delete "
             "when matched then update set t.gross = s.gross, t.customer = s.customer "
-            "when not matched then insert (id, customer, gross, ts, split) "
-            "values (s.id, s.customer, s.gross, s.ts, rand())"
+            f"when not matched then insert (id, customer, gross, ts{self.body}, split) "
+            f"values (s.id, s.customer, s.gross, s.ts{', s.body' if self.text else ''}, rand())"
         )
 
     def key_pass(self, low: int) -> None:
         """The floor: look the keys up in the table once, and write the changed rows somewhere."""
         self.session.query("select count(*) from bench.expert t join bench.expert_stage s on t.id = s.id")
-        self.session.query("insert into bench.floor select id, customer, gross, ts, rand() from bench.expert_stage")
+        self.session.query(
+            f"insert into bench.floor select id, customer, gross, ts{self.body}, rand() from bench.expert_stage"
+        )
 
     def version(self) -> int:
         return int(self.session.query("describe history bench.src limit 1")[0]["version"])
@@ -124,7 +138,7 @@ class Bench:
         self.session.query("drop schema if exists bench cascade")
         self.session.query("create schema bench")
         self.make_source("src", self.rows)
-        self.model = Model("bench", "ours", SELECT.format(draw=DRAW, source="src"), {"unique_key": "id"})
+        self.model = Model("bench", "ours", self.select("src"), {"unique_key": "id"})
         self.moving = Model("bench", "moving", GROUPED, {"unique_key": "customer"})
         self.model.run(self.session, DAY0)
 
@@ -157,8 +171,8 @@ class Bench:
             getattr(self, name)()
 
     def new(self) -> None:
-        self.changes(f"{self.share:,} new rows", "insert into bench.src select {new} + id, 1, 2.5, timestamp'2025-12-31' "
-                     f"from range({self.share})", True)  # fmt: skip
+        insert = f"insert into bench.src select {{new}} + id, 1, 2.5, timestamp'2025-12-31'{self.texts()} from range({self.share})"
+        self.changes(f"{self.share:,} new rows", insert, True)
 
     def scattered(self) -> None:
         every = self.rows // self.share
@@ -191,8 +205,8 @@ class Bench:
         for number in range(self.rounds):
             at = f"2026-03-{8 + number // 12:02} {2 * (number % 12):02}:30:00"
             self.session.query(
-                f"insert into bench.src select {100 * self.rows + number * self.share} + id, 1, 2.5, timestamp'{at}' "
-                f"from range({self.share})"
+                f"insert into bench.src select {100 * self.rows + number * self.share} + id, 1, 2.5, "
+                f"timestamp'{at}'{self.texts()} from range({self.share})"
             )
             self.timed("rows come, others leave", "ours", lambda at=at: self.model.run(self.session, at))
             self.timed("rows come, others leave", "table", lambda at=at: self.table("rebuilt", self.drawn(at)))
@@ -211,9 +225,9 @@ class Bench:
     def tenth(self) -> None:
         """The same number of changed rows on a table of a tenth of the size."""
         self.make_source("tenth", self.rows // 10)
-        model = Model("bench", "small", SELECT.format(draw=DRAW, source="tenth"), {"unique_key": "id"})
+        model = Model("bench", "small", self.select("tenth"), {"unique_key": "id"})
         model.run(self.session, DAY0)
-        new = f"insert into bench.tenth select {10 * self.rows} + {{start}} + id, 1, 2.5, timestamp'2025-12-31' "
+        new = f"insert into bench.tenth select {10 * self.rows} + {{start}} + id, 1, 2.5, timestamp'2025-12-31'{self.texts()} "
         for what, statement in (
             ("new rows", new + f"from range({self.share})"),
             ("clustered updates", "update bench.tenth set amount = amount + 1 where id between {start} * 3 "
@@ -255,6 +269,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--changed", type=int, help="rows that change in a round (default: 0.1 %%)")
     parser.add_argument("--memory", default="6g")
+    parser.add_argument("--text", type=int, default=0, help="characters of a text that each row carries")
     parser.add_argument(
         "--no-incremental", action="store_true", help="leave dbt's incremental out, which takes minutes"
     )
@@ -264,8 +279,11 @@ def main() -> None:
     try:
         spark = open_session({"spark.driver.memory": words.memory}, home / "warehouse", home / "spark.log")
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-        print(f"{words.rows:,} rows, {words.rounds} rounds, Spark {spark.version}, {platform.machine()}")
-        Bench(spark, words.rows, words.rounds, words.changed, not words.no_incremental).run(words.scenarios)
+        print(
+            f"{words.rows:,} rows{f' with a text of {words.text}' if words.text else ''}, {words.rounds} rounds, Spark {spark.version}, {platform.machine()}"
+        )
+        bench = Bench(spark, words.rows, words.rounds, words.changed, not words.no_incremental, words.text)
+        bench.run(words.scenarios)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

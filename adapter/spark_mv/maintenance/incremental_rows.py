@@ -6,7 +6,7 @@ from spark_mv.maintenance import cost
 from spark_mv.maintenance.changes import relation
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
-from spark_mv.maintenance.incremental_steps import merge_rows, stage_affected, stage_sources
+from spark_mv.maintenance.incremental_steps import Affected, merge_rows, stage_affected, stage_sources
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.query.incremental import NotIncremental, anchor_column
 from spark_mv.query.incremental_tree import quoted
@@ -40,7 +40,7 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
             texts.on_changes(sql, True, moved),
             columns,
             {c: name for c, (name, _) in images.items()},
-            affected if inline else "",
+            Affected(affected, f"SELECT {anchors} FROM (\n{union}\n)") if inline else None,
         ),
     )
     moves = "rows came or went in" if known.changes.sources else "the clock moved rows of"

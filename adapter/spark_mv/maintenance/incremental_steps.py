@@ -23,6 +23,14 @@ class Leaving:
     typed: str
 
 
+@dataclass(frozen=True)
+class Affected:
+    """The affected rows as SELECTs: `rows` one for each anchor, `anchors` these alone, as often as a change touches them."""
+
+    rows: str
+    anchors: str
+
+
 def stage_sources(known: IncrementalFacts) -> list[Step]:
     """What changed in each source, read once and written down: the feed of changes may be gone a moment later."""
     sources = {s.name.lower(): s for s in known.facts.sources}
@@ -101,23 +109,23 @@ def merge_rows(
     query: str,
     anchors: Mapping[str, str],
     images: Mapping[str, str] | None = None,
-    affected: str = "",
+    affected: Affected | None = None,
 ) -> list[Step]:
     """Evaluate `query` (already restricted), stage where it differs from the table's rows of the affected `anchors`
     (column of the table → column of the affected rows), and publish. `images`: columns whose old values the affected
-    rows have, so that they need not be read from the table. `affected` is the SELECT of the affected rows where they are
-    not staged."""
+    rows have, so that they need not be read from the table. `affected` where the affected rows are not staged."""
     sql, first, rounds = known.evaluate(query)
     keys = {name.lower() for name in known.columns.keys}
     # no key of the table is NULL; <=> keeps Spark from the quickest of its joins
     listed = [{"column": c, "affected": k, "test": "=" if c.lower() in keys else "<=>"} for c, k in anchors.items()]
     args = {**_stage_args(known, sql), "target": "target", "anchors": listed}
-    args["affected"] = f"(\n{affected}\n)" if affected else "affected"
+    args["affected"] = f"(\n{affected.rows}\n)" if affected else "affected"
     args["images"] = dict(images or {})
     steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
     ranged = _ranged(known, listed)
     if ranged:
-        steps.append(Step("affected_range", {"affected": args["affected"], "anchors": ranged}))
+        within = f"(\n{affected.anchors}\n)" if affected else "affected"
+        steps.append(Step("affected_range", {"affected": within, "anchors": ranged}))
     staged, bound = {"stage": "stage"}, next_bound(known)
     steps += [*bound.ahead(), Step("stage_changes", args), _check(known, {**staged, "next_change": bound.first})]
     if not {name.lower() for name in anchors} <= keys:
@@ -178,4 +186,13 @@ def _unclocked(known: IncrementalFacts, sql: str) -> str | None:
     return known.texts.on_candidates(sql, known.moved_windows) if known.linear_source is not None else sql
 
 
-__all__ = ["append_rows", "evict_rows", "merge_rows", "publish_ready", "relation", "stage_affected", "stage_sources"]
+__all__ = [
+    "Affected",
+    "append_rows",
+    "evict_rows",
+    "merge_rows",
+    "publish_ready",
+    "relation",
+    "stage_affected",
+    "stage_sources",
+]
