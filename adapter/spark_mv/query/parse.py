@@ -221,7 +221,7 @@ def _error(starts: tuple[int, ...], error: ParseError) -> QueryError:
     return QueryError("PARSE_ERROR", what, line, column)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def parse(sql: str) -> Parsed | QueryError:
     """`sql` as one parsed query, or why not (code PARSE_ERROR, EMPTY_QUERY, NOT_ONE_STATEMENT or NOT_A_SELECT).
 

@@ -22,7 +22,7 @@ from spark_mv.query.source_text import SourceTextError, Span, tokenize
 __all__ = ["Block", "Context", "Item", "Join", "select_blocks"]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def select_blocks(sql: str) -> tuple[Block, ...]:
     """Every SELECT of the query; the blocks of the outermost query have `context` OUTERMOST.
 

@@ -71,7 +71,7 @@ def apply_edits(sql: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, sql[position:]])
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=64)
 def tokenize(sql: str) -> tuple[Token, ...]:
     """The tokens of a text. Raises SourceTextError for text that sqlglot cannot tokenize."""
     try:
