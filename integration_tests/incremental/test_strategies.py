@@ -120,6 +120,31 @@ class TestRowBased:
         engine.query("delete from {schema}.src where id = 4")
         assert (engine.run().counts["deleted"], len(engine.rows())) == (1, 990)
 
+    def test_keys_that_lie_close_together_in_a_large_table(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Files that hold none of them are not read: the statements have the keys, or their range, as literals."""
+        for module in ("maintenance.incremental_steps", "spark.mv_checks"):
+            monkeypatch.setattr(f"spark_mv.{module}.LARGE", 500)
+        source(engine)
+        engine.model("select id, amount, k, rand() as split from {schema}.src where k <> 3")
+        engine.run()
+        drawn = {row[0]: row[3] for row in engine.rows()}
+
+        def stages() -> str:
+            return next(s for s in engine.statements if s.lstrip().startswith("create table") and "__mv_differs" in s)
+
+        engine.query("update {schema}.src set amount = amount + 1 where id between 100 and 109")
+        engine.query("update {schema}.src set k = 3 where id = 112")
+        engine.query("delete from {schema}.src where id = 99")
+        engine.took(engine.run(), "ROW_BASED", "REPLACE WHERE")
+        assert "r.`id` BETWEEN 99 AND 112" in " ".join(stages().split())
+        engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
+        engine.took(engine.run(), "ROW_BASED", "REPLACE USING")
+        assert "r.`id` BETWEEN" not in stages()
+        assert engine.rows("mv", "id, amount, k") == wanted(
+            engine, "select id, amount, k from {schema}.src where k <> 3"
+        )
+        assert {row[0]: row[3] for row in engine.rows()}.items() <= drawn.items()
+
     def test_keys_that_the_option_would_split(self, engine: Any) -> None:
         source(engine)
         engine.model("select id as `the.id`, amount, rand() as split from {schema}.src", unique_key="the.id")
