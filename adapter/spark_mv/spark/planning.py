@@ -54,6 +54,7 @@ def ask_ahead(spark: Any, sql: str) -> Future[Any] | None:
         try:
             asked.set_result([row.asDict() for row in spark.sql(sql).collect()])
         except BaseException as error:  # it is raised to whoever wants the rows
+            logger.debug(f"meanwhile, without an answer: {error}")
             asked.set_exception(error)
 
     InheritableThread(target=ask, name="spark-mv-ahead", daemon=True, session=spark).start()
