@@ -60,7 +60,7 @@ def _module() -> Any:
 
 def statement(step: Any) -> str | None:
     """The SQL of one step, as `mv_statement` picks it."""
-    if step.kind in ("ai_round", "confirm_sources", "look_ahead", "ask_ahead"):
+    if step.kind in ("ai_round", "confirm_sources", "ask_ahead"):
         return None
     if step.kind == "next_change":
         return str(step.args["query"])

@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 from test_strategies import source, wanted
 
+from spark_mv.spark import mv_prepare
 from spark_mv.spark.planning import ADAPTIVE, ask_ahead, look_ahead, planned_once
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -105,9 +106,9 @@ class TestFewRows:
 
 
 class TestLookAhead:
-    def test_files_are_listed_for_the_statement_that_follows(self, engine: Any) -> None:
+    def test_the_table_is_summed_up_while_the_run_is_planned(self, engine: Any) -> None:
         source(engine)
-        engine.query("create or replace table {schema}.odd using delta as select id as `a``b.c` from range(10)")
+        engine.query("create or replace table {schema}.odd using delta as select id from range(10)")
         engine.query("insert into {schema}.odd values (11)")
         spark = engine.mv_spark()
         log = spark._jvm.org.apache.spark.sql.delta.DeltaLog
@@ -115,19 +116,30 @@ class TestLookAhead:
         name = table("odd", spark._jvm.scala.Option.apply(engine.schema))
         snapshot = log.forTable(spark._jsparkSession, name).unsafeVolatileSnapshot()
         assert not snapshot.stateReconstructionTriggered()
-        sent = look_ahead(spark, f"{engine.schema}.odd", "a`b.c")
+        sent = look_ahead(spark, f"{engine.schema}.`odd`")
         assert sent is not None
         wait([sent], 60)
         assert sent.exception() is None and snapshot.stateReconstructionTriggered()
 
+    def test_only_where_a_run_has_something_to_follow(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked = []
+        monkeypatch.setattr(mv_prepare, "look_ahead", lambda spark, table: asked.append(table))
+        source(engine)
+        engine.model("select id, rand() as r from {schema}.src where ts > current_timestamp() - interval 30 days")
+        engine.run("2026-01-20 22:00:00")
+        assert engine.run("2026-01-20 22:00:00").verb == "NO_OP" and not asked
+        engine.query("insert into {schema}.src select id + 5000, k, amount, ts from {schema}.src where id < 100")
+        assert engine.run("2026-01-20 22:00:00").verb == "MERGE" and asked == [engine.table]
+        assert engine.run("2026-03-20 22:00:00").verb == "MERGE" and asked == [engine.table] * 2
+
     def test_a_failure_is_not_the_runs(self, engine: Any) -> None:
-        sent = look_ahead(engine.mv_spark(), f"{engine.schema}.missing", "id")
+        sent = look_ahead(engine.mv_spark(), f"{engine.schema}.missing")
         assert sent is not None
         wait([sent], 60)
         assert sent.done()
 
     def test_no_session_in_reach(self) -> None:
-        assert look_ahead(None, "s.t", "id") is None
+        assert look_ahead(None, "s.t") is None
 
 
 class TestAskAhead:

@@ -23,7 +23,7 @@
   {%- elif step.kind == 'check_leaving' -%}{{ return(mv.mv_check_leaving(step.args)) }}
   {%- elif step.kind == 'delete_where' -%}{{ return(mv.mv_delete_where(step.args)) }}
   {%- elif step.kind == 'next_change' -%}{{ return(step.args['query']) }}
-  {%- elif step.kind in ('ai_round', 'confirm_sources', 'look_ahead', 'ask_ahead') -%}{{ return(none) }}
+  {%- elif step.kind in ('ai_round', 'confirm_sources', 'ask_ahead') -%}{{ return(none) }}
   {%- else -%}{%- do exceptions.raise_compiler_error("nondeterministic_mv: no statement for step " ~ step.kind) -%}
   {%- endif -%}
 {%- endmacro %}

@@ -9,7 +9,7 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.incremental_facts import Proposal
 from spark_mv.maintenance.past import scaled
-from spark_mv.maintenance.plan import Candidate, Plan, Reason, Step
+from spark_mv.maintenance.plan import Candidate, Plan, Reason
 
 STARTS = frozenset({"FIRST_RUN", "FULL_REFRESH"})
 """Reasons for a complete recompute that `refresh: incremental` accepts: there is nothing to start from."""
@@ -41,9 +41,8 @@ def choose(complete: Plan, no_op: Candidate, proposals: Sequence[Proposal], conf
         return complete
     chosen = best.candidate.strategy
     record = complete.record and replace(complete.record, strategy=chosen, cost=estimates[chosen])
-    ahead = Step("look_ahead", {"relation": "target", "column": complete.columns[0].name})
-    steps, fallback = (ahead, *best.steps), None if only else complete
-    plan = replace(complete, strategy=chosen, steps=steps, few=best.few, record=record, fallback=fallback)
+    fallback = None if only else complete
+    plan = replace(complete, strategy=chosen, steps=best.steps, few=best.few, record=record, fallback=fallback)
     return replace(plan, fallback=replace(plan, steps=best.instead)) if best.instead else plan
 
 

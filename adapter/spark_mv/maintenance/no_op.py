@@ -29,6 +29,15 @@ def no_op(facts: RunFacts, query: str, config: str, clock_elsewhere: bool) -> Ca
     return Candidate("NO_OP", False, tuple(reasons))
 
 
+def moved(facts: RunFacts) -> bool:
+    """Whether it is certain, before the query is looked at, that the run has something to follow since the last one."""
+    record = facts.target.record
+    if record is None or not facts.target.intact:
+        return False
+    due = record.next_change_at is not None and facts.as_of >= record.next_change_at
+    return due or bool(_source_changes(facts, record))
+
+
 def _changes(facts: RunFacts, record: RunRecord, query: str, config: str, clock_elsewhere: bool) -> list[Reason]:
     reasons = []
     if not facts.target.intact:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from spark_mv.maintenance.config import ModelConfig, read_config
 from spark_mv.maintenance.decide import decide, refuse
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
+from spark_mv.maintenance.no_op import moved
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.versions import at_versions
@@ -24,6 +26,7 @@ from spark_mv.spark.facts import query_columns, session_facts, source_facts, tar
 from spark_mv.spark.incremental import Gatherer, fill_ai_plan
 from spark_mv.spark.mv_rewrite import rewrite, run_pins
 from spark_mv.spark.mv_run import MvRun
+from spark_mv.spark.planning import look_ahead
 
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls import AiPlan
@@ -104,7 +107,13 @@ class Prepared:
 def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> MvRun:
     """A run ready to execute. Raises ConfigError, RefusedError or ValueError before anything is touched."""
     started = datetime.now(timezone.utc)
-    prepared = look(adapter, invocation, profile)
+    looking: list[Future[Any] | None] = []
+
+    def ahead(facts: RunFacts) -> None:
+        if moved(facts):
+            looking.append(look_ahead(adapter.mv_spark(), invocation.target))
+
+    prepared = look(adapter, invocation, profile, ahead)
     stamp = f"{int(time.time()):x}_{invocation.invocation_id[:8]}"
     sources = len(prepared.facts.sources)
 
@@ -136,11 +145,18 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         ai_round=prepared.runner.run if prepared.runner else None,
         on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
         next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
+        looking=looking[0] if looking else None,
     )
 
 
-def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Prepared:
-    """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood)."""
+def look(
+    adapter: Any,
+    invocation: Invocation,
+    profile: Mapping[str, Any],
+    begun: Callable[[RunFacts], None] = lambda facts: None,
+) -> Prepared:
+    """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood). `begun`
+    is called with the facts as soon as they are known."""
     query = Ask(adapter.query, adapter.mv_spark())
     config = read_config(invocation.name, invocation.config)
     functions = {
@@ -163,6 +179,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Pr
         partial=invocation.partial,
     )
     refuse(facts, analysis)
+    begun(facts)
     state_table = f"{invocation.schema}.`{invocation.identifier}__state`"
     state = target_facts(query, state_table, invocation.state_exists)
     sql = inline_views(invocation.sql, _volatile_views(sources, functions))

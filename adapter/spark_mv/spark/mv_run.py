@@ -24,7 +24,7 @@ from spark_mv.spark.mv_checks import CHECKS
 from spark_mv.spark.mv_keys import Keys
 from spark_mv.spark.mv_publish import PREDICATE, published_by, tagged
 from spark_mv.spark.mv_response import MvResponse, message
-from spark_mv.spark.planning import look_ahead, planned_once
+from spark_mv.spark.planning import planned_once
 from spark_mv.spark.replace_using import replace_using
 
 PUBLISHES = frozenset(
@@ -193,9 +193,6 @@ class MvRun:
                 f"model {self.plan.model}: {failed:,} AI calls failed; their values are NULL until a later run "
                 "gets an answer (see status and error in the result table)"
             )
-
-    def _do_look_ahead(self, step: StepView, sql: str | None) -> None:
-        self.looking = look_ahead(self.session.mv_spark(), step.args["relation"], step.args["column"])
 
     def _do_replace_where(self, step: StepView, sql: str | None) -> None:
         self._publish(step, (sql or "").replace(PREDICATE, self.keys.listed))
