@@ -17,7 +17,8 @@ TRUSTED = 4.0
 
 def pace(record: RunRecord | None, committed_at: str, whole: float) -> dict[str, float]:
     """Seconds per million estimated rows, by strategy: what the record knew, and what its own run took until its commit
-    (`committed_at`, UTC) beyond the time of its statements. `whole`: the estimate of a complete recompute now, for a record of one that had none."""
+    (`committed_at`, UTC) beyond the time of its statements. `whole`: the estimate of a complete recompute now, for a record
+    of one that had none."""
     if record is None:
         return {}
     known = dict(record.pace)
