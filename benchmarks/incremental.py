@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
+from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,6 +38,10 @@ GROUPED = (
 
 
 SCENARIOS = ("new", "scattered", "clustered", "nothing", "leaving", "moving_on", "aggregate", "tenth")
+
+
+def later(start: str, hours: int) -> str:
+    return str(datetime.fromisoformat(start) + timedelta(hours=hours))
 
 
 class Bench:
@@ -237,7 +242,7 @@ class Bench:
         self.model.run(self.session, at)
         self.leave(at)
         for number in range(self.rounds):
-            at = f"2026-03-{7 + (13 + 2 * number) // 24:02} {(13 + 2 * number) % 24:02}:00:00"
+            at = later("2026-03-07 13:00:00", 2 * number)
             self.timed("rows leave the window", "ours", lambda at=at: self.model.run(self.session, at))
             self.timed("rows leave the window", "table", lambda at=at: self.table("rebuilt", self.drawn(at)))
             self.timed("rows leave the window", "DELETE alone", lambda at=at: self.leave(at))
@@ -246,7 +251,7 @@ class Bench:
 
     def moving_on(self) -> None:
         for number in range(self.rounds):
-            at = f"2026-03-{10 + number // 12:02} {2 * (number % 12):02}:30:00"
+            at = later("2026-03-10 00:30:00", 2 * number)
             self.query(
                 f"insert into bench.src select {100 * self.rows + number * self.share} + id, 1, 2.5, "
                 f"timestamp'{at}'{self.texts()} from range({self.share})"
@@ -259,12 +264,12 @@ class Bench:
     def aggregate(self) -> None:
         """The window holds all the rows of a source of this size."""
         days = 30 + self.rounds + 1
-        self.make_source("orders", self.rows * days // 30, days, f"2026-01-{1 + self.rounds + 1:02} 00:00:00")
+        self.make_source("orders", self.rows * days // 30, days, later(DAY0, 24 * (self.rounds + 1)))
         model, scenario = self.model_of("moving", GROUPED, "customer"), "30-day aggregate, one day on"
         model.run(self.session, DAY0)
         self.table("moved_by_hand", self.grouped(DAY0))
         for number in range(1, self.rounds + 2):
-            before, at = (f"2026-01-{day:02} 00:00:00" for day in (number, 1 + number))
+            before, at = (later(DAY0, 24 * passed) for passed in (number - 1, number))
             if number == 2:
                 self.times.pop(scenario, None)
             self.timed(scenario, "ours", lambda at=at: model.run(self.session, at))

@@ -38,10 +38,8 @@ def commits(query: Query, table: str, limit: int) -> Rows:
 def from_log(spark: Any, table: str, limit: int) -> Rows | None:
     """The commits from the table's log, or None where the log cannot be read this way."""
     try:
-        jvm, session = spark._jvm, spark._jsparkSession
-        name = session.sessionState().sqlParser().parseTableIdentifier(table)
-        found = jvm.org.apache.spark.sql.delta.DeltaLog.forTableWithSnapshot(session, name)
-        log, snapshot = found._1(), found._2()
+        jvm = spark._jvm
+        log, snapshot = log_and_snapshot(spark, table)
         newest, path, store = snapshot.version(), log.logPath(), log.store()
         conf = log.newDeltaHadoopConf()
         files = path.getFileSystem(conf)
@@ -70,6 +68,15 @@ def from_log(spark: Any, table: str, limit: int) -> Rows | None:
         return rows
     except Exception:  # no JVM here, another Delta, no table of Delta's: the statement says what is the matter
         return None
+
+
+def log_and_snapshot(spark: Any, table: str) -> tuple[Any, Any]:
+    """Delta's own objects for the log of a table and its newest version. Raises where the JVM or Delta's classes are not in
+    reach, or the table is none of Delta's."""
+    session = spark._jsparkSession
+    name = session.sessionState().sqlParser().parseTableIdentifier(table)
+    found = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTableWithSnapshot(session, name)
+    return found._1(), found._2()
 
 
 def _text(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -91,7 +91,7 @@ class Invocation:
 @dataclass(frozen=True)
 class Prepared:
     """All that is known of a run before it starts; `explain_mv` prints it, `prepare` executes it. `ai`: the model's calls,
-    over the sources as they are whenever one looks."""
+    over the sources as they are whenever one looks. `looking`: what another thread does for the run meanwhile."""
 
     invocation: Invocation
     analysis: Analysis
@@ -102,18 +102,13 @@ class Prepared:
     as_of: datetime
     runner: AiRunner | None
     ai: AiPlan | None = None
+    looking: Future[Any] | None = None
 
 
 def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> MvRun:
     """A run ready to execute. Raises ConfigError, RefusedError or ValueError before anything is touched."""
     started = datetime.now(timezone.utc)
-    looking: list[Future[Any] | None] = []
-
-    def ahead(facts: RunFacts) -> None:
-        if moved(facts):
-            looking.append(look_ahead(adapter.mv_spark(), invocation.target))
-
-    prepared = look(adapter, invocation, profile, ahead)
+    prepared = look(adapter, invocation, profile, ahead=True)
     stamp = f"{int(time.time()):x}_{invocation.invocation_id[:8]}"
     sources = len(prepared.facts.sources)
 
@@ -145,18 +140,13 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         ai_round=prepared.runner.run if prepared.runner else None,
         on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
         next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
-        looking=looking[0] if looking else None,
+        looking=prepared.looking,
     )
 
 
-def look(
-    adapter: Any,
-    invocation: Invocation,
-    profile: Mapping[str, Any],
-    begun: Callable[[RunFacts], None] = lambda facts: None,
-) -> Prepared:
-    """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood). `begun`
-    is called with the facts as soon as they are known."""
+def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead: bool = False) -> Prepared:
+    """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood). `ahead`:
+    a run will follow, and what it is sure to need is looked for meanwhile."""
     query = Ask(adapter.query, adapter.mv_spark())
     config = read_config(invocation.name, invocation.config)
     functions = {
@@ -179,7 +169,7 @@ def look(
         partial=invocation.partial,
     )
     refuse(facts, analysis)
-    begun(facts)
+    looking = look_ahead(adapter.mv_spark(), invocation.target) if ahead and moved(facts) else None
     state_table = f"{invocation.schema}.`{invocation.identifier}__state`"
     state = target_facts(query, state_table, invocation.state_exists)
     sql = inline_views(invocation.sql, _volatile_views(sources, functions))
@@ -241,7 +231,7 @@ def look(
             runner,
         ),
     )
-    return Prepared(invocation, analysis, config, facts, rewritten, plan, as_of, runner, result.ai)
+    return Prepared(invocation, analysis, config, facts, rewritten, plan, as_of, runner, result.ai, looking)
 
 
 def _asked_at_versions(plan: AiPlan, sources: tuple[SourceFacts, ...]) -> AiPlan:

@@ -9,6 +9,8 @@ from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
+from spark_mv.spark.commits import log_and_snapshot
+
 ADAPTIVE = "spark.sql.adaptive.enabled"
 FEW_PARTITIONS = 32
 """Partitions of a shuffle up to which small data is not worth coalescing."""
@@ -37,13 +39,7 @@ def look_ahead(spark: Any, table: str) -> Future[Any] | None:
     """Let Delta sum up the table's newest version while other statements run: every commit and every scan needs it, and the
     first one after a commit builds it anew (0.3 to 0.4 seconds). A failure is for those statements to report. None where the
     session is not in reach of a second thread."""
-
-    def sum_up() -> None:
-        log = spark._jvm.org.apache.spark.sql.delta.DeltaLog
-        name = spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier(table)
-        log.forTableWithSnapshot(spark._jsparkSession, name)._2().numOfFiles()
-
-    return _beside(spark, f"summary of {table}", sum_up)
+    return _beside(spark, f"summary of {table}", lambda: log_and_snapshot(spark, table)[1].numOfFiles())
 
 
 def ask_ahead(spark: Any, sql: str) -> Future[Any] | None:
