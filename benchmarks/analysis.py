@@ -9,7 +9,7 @@ import sys
 from statistics import median
 from time import perf_counter
 
-from spark_mv.query import analyze
+from spark_mv.query.analysis.analyze import analyze
 
 ROUNDS = 7
 

@@ -20,7 +20,7 @@ from typing import Any
 import pyspark
 import yaml
 
-from spark_mv.spark.jars import delta_coordinates
+from spark_mv.spark.session.jars import delta_coordinates
 
 OURS, PLAIN = "dbt-spark-mv", "dbt-spark"
 

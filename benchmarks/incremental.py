@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration_tests" / "incremental"))
 from direct import Direct, Model
 
-from spark_mv.spark.session import open_session
+from spark_mv.spark.session.session import open_session
 
 PROPERTIES = "'delta.enableChangeDataFeed' = 'true', 'delta.enableDeletionVectors' = 'true'"
 DRAW = ", rand() as split"

@@ -72,6 +72,6 @@ def dbt_profile_target(warehouse: Path) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def spark(warehouse: Path) -> Iterator[Any]:
     """A session of the shared Spark, for tests that use no dbt. The same tables are seen by dbt's connections."""
-    from spark_mv.spark.session import open_session
+    from spark_mv.spark.session.session import open_session
 
     yield open_session(dict(SETTINGS), warehouse, _home / "spark.log")

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from spark_mv.query import analyze
-from spark_mv.query.explain import explain_data, explain_text
+from spark_mv.explain.analysis import explain_data, explain_text
+from spark_mv.query.analysis.analyze import analyze
 
 
 @click.group()
@@ -106,7 +106,7 @@ def warm_up() -> None:
 
     Once per machine and version of Java, Spark and Delta; some 250 MB in the cache folder. Good in a container's image.
     """
-    from spark_mv.spark.class_archive import make_archive
+    from spark_mv.spark.session.class_archive import make_archive
 
     archive = make_archive(click.echo)
     click.echo(f"done: {archive} ({archive.stat().st_size / 2**20:,.0f} MB)")

@@ -40,8 +40,8 @@ def main() -> int:
     reviews = laid_out(demo_reviews(HERE / ".data"), FIRST_REVIEW, LAST_REVIEW, per_day=8)
 
     say("starting Spark in this process (the very first time, Delta's jars are fetched) …")
-    from spark_mv.spark.jars import JarsError
-    from spark_mv.spark.session import JavaError, SessionError, open_session
+    from spark_mv.spark.session.jars import JarsError
+    from spark_mv.spark.session.session import JavaError, SessionError, open_session
 
     try:
         # the same Spark that dbt's connection will use: `warehouse` is the profile's default

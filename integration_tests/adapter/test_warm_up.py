@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from spark_mv.spark.jars import cache_folder
+from spark_mv.spark.session.jars import cache_folder
 
 _START = """
 import sys
 from pathlib import Path
-from spark_mv.spark.class_archive import said_of_the_start
-from spark_mv.spark.session import open_session
+from spark_mv.spark.session.class_archive import said_of_the_start
+from spark_mv.spark.session.session import open_session
 
 # a start whose archive does not fit ends at once
 options = {"spark.driver.extraJavaOptions": "-XX:+UnlockDiagnosticVMOptions -XX:SharedArchiveFile=" + sys.argv[2] + " -Xshare:on"}

@@ -20,8 +20,8 @@ def main(source_root: str, config: str) -> None:
     import pyspark
     from pyspark.sql import SparkSession
 
-    from spark_mv.spark.jars import delta_coordinates, local_jars
-    from spark_mv.spark.java import find_java
+    from spark_mv.spark.session.jars import delta_coordinates, local_jars
+    from spark_mv.spark.session.java import find_java
 
     options = json.loads(config)
     home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-cluster-"))
@@ -57,7 +57,7 @@ def main(source_root: str, config: str) -> None:
     from spark_mv.ai.job import run_ai_round
     from spark_mv.ai.results import create_sql, table_name
     from spark_mv.ai.settings import AiSettings
-    from spark_mv.query.ai_calls import plan_ai
+    from spark_mv.query.ai_calls.plan import plan_ai
 
     texts = options.pop("texts")
     ai = AiSettings.from_config(options)

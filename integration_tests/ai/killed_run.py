@@ -9,8 +9,8 @@ from pathlib import Path
 from spark_mv.ai.job import run_ai_round
 from spark_mv.ai.results import create_sql, table_name
 from spark_mv.ai.settings import AiSettings
-from spark_mv.query.ai_calls import plan_ai
-from spark_mv.spark.session import open_session
+from spark_mv.query.ai_calls.plan import plan_ai
+from spark_mv.spark.session.session import open_session
 
 
 def main(folder: str, url: str, texts: str) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from spark_mv.spark.mv_prepare import Invocation, prepare
-from spark_mv.spark.mv_run import MvRun
+from spark_mv.spark.run.execute import MvRun
+from spark_mv.spark.run.prepare import Invocation, prepare
 
 
 class Config(dict[str, Any]):

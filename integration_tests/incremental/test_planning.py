@@ -11,8 +11,8 @@ import pytest
 from pyarrow import parquet
 from test_strategies import source, wanted
 
-from spark_mv.spark import mv_prepare
-from spark_mv.spark.planning import ADAPTIVE, ask_ahead, look_ahead, planned_once
+from spark_mv.spark.run import prepare as mv_prepare
+from spark_mv.spark.run.planning import ADAPTIVE, ask_ahead, look_ahead, planned_once
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -167,7 +167,7 @@ class TestAskAhead:
         engine.model(self.MOVING)
         engine.run("2026-01-20 22:00:00")
         with monkeypatch.context() as patch:
-            patch.setattr("spark_mv.spark.planning.in_reach", lambda spark: False)
+            patch.setattr("spark_mv.spark.run.planning.in_reach", lambda spark: False)
             run = engine.run("2026-01-21 06:00:00")
         assert run.plan.strategy == "GROUP_AGGREGATE" and "ask_ahead" in engine.steps
         assert any("as next_change" in sql for sql in engine.statements)
@@ -179,7 +179,7 @@ class TestAskAhead:
         engine.run("2026-01-20 22:00:00")
         with monkeypatch.context() as patch:
             patch.setattr(
-                "spark_mv.spark.planning.ask_ahead",
+                "spark_mv.spark.run.planning.ask_ahead",
                 lambda spark, sql: ask_ahead(spark, "select raise_error('no bound')"),
             )
             run = engine.run("2026-01-21 06:00:00")

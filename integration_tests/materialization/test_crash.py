@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spark_mv.maintenance.errors import RunFailed
-from spark_mv.spark.mv_run import MvRun
+from spark_mv.spark.run.execute import MvRun
 
 MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', on_source_delete=var('lost', 'delete')) }}

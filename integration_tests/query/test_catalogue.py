@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from spark_mv.query.catalogue import catalogue, level_of
-from spark_mv.query.verdict import Level
+from spark_mv.query.functions.catalogue import catalogue, level_of
+from spark_mv.query.functions.level import Level
 
 # Spark's own words in the notes of these functions, which say less than what they mean: see functions.txt
 NOTED = "non-deterministic"

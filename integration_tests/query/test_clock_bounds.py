@@ -18,10 +18,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from spark_mv.query.clock import Bounds, outer_bounds, solve
-from spark_mv.query.clock_split import next_change_sql, split_clock
-from spark_mv.query.pin import Pins, clock_spans, pin, timestamp_literal
-from spark_mv.query.source_text import Edit, apply_edits
+from spark_mv.query.rewrite.clock_split import next_change_sql, split_clock
+from spark_mv.query.rewrite.pin import Pins, clock_spans, pin, timestamp_literal
+from spark_mv.query.solver.solve import Bounds, outer_bounds, solve
+from spark_mv.query.syntax.source_text import Edit, apply_edits
 
 pytestmark = pytest.mark.spark
 

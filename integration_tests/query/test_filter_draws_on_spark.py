@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_mv.query.filter_draws import split_filter_draws
+from spark_mv.query.rewrite.filter_draws import split_filter_draws
 
 pytestmark = pytest.mark.spark
 

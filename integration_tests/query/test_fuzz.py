@@ -16,7 +16,9 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from spark_mv.query import Analysis, Level, analyze
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.functions.level import Level
 
 EXAMPLES = int(os.environ.get("SPARK_MV_FUZZ", "25"))
 SCHEMAS = {

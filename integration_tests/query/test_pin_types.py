@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_mv.query.pin import Pins, pin
+from spark_mv.query.rewrite.pin import Pins, pin
 
 pytestmark = pytest.mark.spark
 

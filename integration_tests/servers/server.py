@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from spark_mv.spark.jars import delta_coordinates, local_jars
-from spark_mv.spark.java import find_java
+from spark_mv.spark.session.jars import delta_coordinates, local_jars
+from spark_mv.spark.session.java import find_java
 
 #: a sitecustomize for a Python that knows nothing of dbt: it refuses to import what is `missing`
 NOT_ON_THE_SERVER = """

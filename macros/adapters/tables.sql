@@ -1,4 +1,4 @@
-{#- Only what dbt-spark does not do: constraints before rows (see adapter/spark_mv/spark/contract.py), and Python
+{#- Only what dbt-spark does not do: constraints before rows (see adapter/spark_mv/spark/adapter/contract.py), and Python
     models in this process. -#}
 {% macro spark_mv__create_table_as(temporary, relation, compiled_code, language='sql') -%}
   {%- set contract_config = config.get('contract') -%}

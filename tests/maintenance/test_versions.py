@@ -7,7 +7,7 @@ import pytest
 from spark_mv.maintenance.facts import SourceFacts
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.rewritten import Rewritten
-from spark_mv.maintenance.versions import at_versions, rewritten_at_versions
+from spark_mv.maintenance.steps.versions import at_versions, rewritten_at_versions
 
 pytestmark = pytest.mark.unit
 

@@ -12,7 +12,7 @@ TEMPLATE = Path(__file__).parents[2] / "dbt" / "include" / "spark_mv" / "profile
 
 @pytest.mark.parametrize("choice", list(yaml.safe_load(TEMPLATE.read_text())["prompts"]["_choose_connection_method"]))
 def test_each_choice_gives_keys_that_the_credentials_know(choice: str) -> None:
-    from spark_mv.spark.credentials import SparkMvCredentials
+    from spark_mv.spark.adapter.credentials import SparkMvCredentials
 
     asked = yaml.safe_load(TEMPLATE.read_text())["prompts"]
     keys = {key.removeprefix("_fixed_") for key in asked["_choose_connection_method"][choice]}

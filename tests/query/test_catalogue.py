@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.query.catalogue import catalogue, declared_levels, level_of
-from spark_mv.query.verdict import Level
+from spark_mv.query.functions.catalogue import catalogue, declared_levels, level_of
+from spark_mv.query.functions.level import Level
 
 pytestmark = pytest.mark.unit
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from spark_mv.query.clock_move import Between, bound_between, is_comparison, truth_differs
-from spark_mv.query.pin import Pins
+from spark_mv.query.rewrite.clock_move import Between, bound_between, is_comparison, truth_differs
+from spark_mv.query.rewrite.pin import Pins
 
 pytestmark = pytest.mark.unit
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import sqlglot
 
-from spark_mv.query.clock import Bounds, outer_bounds, solve, solve_or_reason
-from spark_mv.query.clock_bounds import both, either
-from spark_mv.query.clock_zone import zone_facts, zone_of
+from spark_mv.query.solver.bounds import both, either
+from spark_mv.query.solver.solve import Bounds, outer_bounds, solve, solve_or_reason
+from spark_mv.query.solver.zone import zone_facts, zone_of
 
 TYPES = {"ts": "timestamp", "d": "date", "n": "int", "s": "string", "z": "timestamp_ntz", "e": "bigint"}
 FIXTURE = Path(__file__).parent / "fixtures" / "clock_bounds.txt"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from spark_mv.query import analyze
-from spark_mv.query.clock_split import calls_any, next_change_sql, split_clock
-from spark_mv.query.incremental import kept_spans
-from spark_mv.query.source_text import SourceTextError
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.delta.restrict import kept_spans
+from spark_mv.query.rewrite.clock_split import calls_any, next_change_sql, split_clock
+from spark_mv.query.syntax.source_text import SourceTextError
 
 SCHEMAS = {
     "db.orders": {"id": "int", "ts": "timestamp", "d": "date", "amount": "double", "status": "string"},

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from spark_mv.query.clock_move import is_comparison
-from spark_mv.query.condition import HEAD, read_condition
-from spark_mv.query.output_windows import compared_with
+from spark_mv.query.delta.output_windows import compared_with
+from spark_mv.query.rewrite.clock_move import is_comparison
+from spark_mv.query.syntax.condition import HEAD, read_condition
 
 
 def test_the_tree_and_the_places_of_its_words() -> None:

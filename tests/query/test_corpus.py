@@ -7,8 +7,9 @@ import re
 import pytest
 from sql_cases import Case, cases
 
-from spark_mv.query import Analysis, analyze
-from spark_mv.query.parse import parse
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.syntax.parse import parse
 
 pytestmark = pytest.mark.unit
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.query.distributive import Part, is_exact, parts
-from spark_mv.query.incremental_tree import NotIncremental, build
+from spark_mv.query.delta.distributive import Part, is_exact, parts
+from spark_mv.query.syntax.select_tree import NotIncremental, build
 
 TABLES = {"t": ("id", "k", "x", "d", "s", "day"), "u": ("k", "y")}
 TYPES = {"g": "int", "h": "string", "n": "bigint", "v": "bigint", "m": "date", "b": "boolean", "dx": "decimal(22,2)"}

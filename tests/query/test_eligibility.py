@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.query import analyze
-from spark_mv.query.eligibility import STRATEGIES, eligible
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.analysis.eligibility import STRATEGIES, eligible
 
 pytestmark = pytest.mark.unit
 ROW = {"NO_OP", "APPEND_ONLY", "ROW_BASED", "COMPLETE_RECOMPUTE"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.query.filter_draws import split_filter_draws
-from spark_mv.query.verdict import Level
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.filter_draws import split_filter_draws
 
 
 @pytest.mark.parametrize(

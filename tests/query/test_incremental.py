@@ -16,13 +16,13 @@ import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_mv.query import analyze
-from spark_mv.query.clock_split import split_clock
-from spark_mv.query.incremental import Move, NotIncremental, QueryTree, read_tree, with_tables
-from spark_mv.query.incremental_text import TableRef
-from spark_mv.query.incremental_tree import Leaf
-from spark_mv.query.pin import Pins, clock_spans, pin
-from spark_mv.query.verdict import Analysis
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree, read_tree, with_tables
+from spark_mv.query.delta.texts import TableRef
+from spark_mv.query.rewrite.clock_split import split_clock
+from spark_mv.query.rewrite.pin import Pins, clock_spans, pin
+from spark_mv.query.syntax.select_tree import Leaf
 
 SCHEMAS: Mapping[str, Mapping[str, str]] = {
     "t": {"id": "int", "k": "int", "x": "int", "ts": "timestamp"},

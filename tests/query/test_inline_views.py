@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import doctest
 
-from spark_mv.query import inline_views as module
-from spark_mv.query.inline_views import View, inline_views, qualify_tables
+from spark_mv.query.rewrite import inline_views as module
+from spark_mv.query.rewrite.inline_views import View, inline_views, qualify_tables
 
 
 def test_doctests() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.query import analyze
+from spark_mv.query.analysis.analyze import analyze
 
 pytestmark = pytest.mark.unit
 

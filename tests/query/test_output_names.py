@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_mv.query import analyze
+from spark_mv.query.analysis.analyze import analyze
 
 pytestmark = pytest.mark.unit
 

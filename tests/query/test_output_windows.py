@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.query import analyze
-from spark_mv.query.clock_split import split_clock
-from spark_mv.query.incremental import read_tree
-from spark_mv.query.output_windows import OutputWindows, compared_with, output_windows
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.delta.output_windows import OutputWindows, compared_with, output_windows
+from spark_mv.query.delta.restrict import read_tree
+from spark_mv.query.rewrite.clock_split import split_clock
 
 SCHEMAS = {
     "t": {"id": "int", "k": "int", "ts": "timestamp", "d": "date", "st": "struct<ts:timestamp>"},

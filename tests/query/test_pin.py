@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from spark_mv.query.pin import Pins, pin
+from spark_mv.query.rewrite.pin import Pins, pin
 
 INSTANT = datetime(2026, 1, 31, 3, 0, 0, 123456, tzinfo=timezone.utc)
 PINS = Pins(INSTANT, "America/New_York", user="ann", session_user="bob", catalog="c", schema="s", version="4.1")

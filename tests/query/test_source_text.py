@@ -6,8 +6,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from spark_mv.query.source_blocks import Context, select_blocks
-from spark_mv.query.source_text import Edit, SourceTextError, apply_edits, call_span, line_and_column, tokenize
+from spark_mv.query.syntax.source_blocks import Context, select_blocks
+from spark_mv.query.syntax.source_text import Edit, SourceTextError, apply_edits, call_span, line_and_column, tokenize
 
 
 def test_edits_apply_in_any_order_and_refuse_overlap() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_mv.query import Level, analyze
-from spark_mv.query.eligibility import eligible
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.analysis.eligibility import eligible
+from spark_mv.query.functions.level import Level
 
 pytestmark = pytest.mark.unit
 FOLDER = Path(__file__).parent / "tpch"

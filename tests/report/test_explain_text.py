@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from spark_mv.explain.run import explain_text
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.plan import Candidate, Plan, Reason
 from spark_mv.maintenance.rewritten import Rewritten
-from spark_mv.query import analyze
-from spark_mv.report.explain import explain_text
+from spark_mv.query.analysis.analyze import analyze
 
 pytestmark = pytest.mark.unit
 FACTS = RunFacts("m", "2026-01-01 00:00:00.000000", "UTC", "i", (), TargetFacts())

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from spark_mv.spark.handle import Cancelled, SessionHandle
+from spark_mv.spark.adapter.handle import Cancelled, SessionHandle
 
 pytestmark = pytest.mark.unit
 

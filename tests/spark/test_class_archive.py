@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_mv.spark import class_archive
-from spark_mv.spark.class_archive import archive_of, with_archive
+from spark_mv.spark.session import class_archive
+from spark_mv.spark.session.class_archive import archive_of, with_archive
 
 pytestmark = pytest.mark.unit
 

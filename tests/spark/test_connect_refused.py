@@ -12,7 +12,7 @@ pytest.importorskip("grpc")
 
 PROGRAM = """
 from pathlib import Path
-from spark_mv.spark.session import SessionError, open_session
+from spark_mv.spark.session.session import SessionError, open_session
 try:
     open_session({"spark.remote": "sc://127.0.0.1:9/;token=t0p"}, Path("."), Path("spark.log"), 1)
 except SessionError as error:

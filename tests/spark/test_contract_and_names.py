@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.spark.catalog import catalog_rows, parse_describe
-from spark_mv.spark.column import SparkMvColumn
-from spark_mv.spark.contract import Check, read_contract
-from spark_mv.spark.errors import readable
-from spark_mv.spark.relation import SparkMvRelation
+from spark_mv.spark.adapter.catalog import catalog_rows, parse_describe
+from spark_mv.spark.adapter.column import SparkMvColumn
+from spark_mv.spark.adapter.contract import Check, read_contract
+from spark_mv.spark.adapter.errors import readable
+from spark_mv.spark.adapter.relation import SparkMvRelation
 
 pytestmark = pytest.mark.unit
 

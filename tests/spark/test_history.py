@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.spark.delta import entries
+from spark_mv.spark.formats.history import entries
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_mv.spark.java import JavaError, find_java, parse_java_version
+from spark_mv.spark.session.java import JavaError, find_java, parse_java_version
 
 pytestmark = pytest.mark.unit
 

@@ -8,8 +8,8 @@ import pyspark
 import pytest
 from pyspark.find_spark_home import _find_spark_home
 
-from spark_mv.spark import launch
-from spark_mv.spark.java import find_java
+from spark_mv.spark.session import launch
+from spark_mv.spark.session.java import find_java
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.spark.mv_changes import _rows
+from spark_mv.spark.run.changes import _rows
 
 pytestmark = pytest.mark.unit
 

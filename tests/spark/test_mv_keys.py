@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_mv.maintenance.key_bound import bound_text
-from spark_mv.spark.mv_keys import Keys
+from spark_mv.spark.run.keys import Keys
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from spark_mv.spark.progress import Watch, note
+from spark_mv.spark.session.progress import Watch, note
 
 pytestmark = pytest.mark.unit
 

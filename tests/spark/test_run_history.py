@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spark_mv.maintenance.plan import Candidate, Plan, Reason
-from spark_mv.spark.run_history import COLUMNS, Done, RunHistory, past_runs
+from spark_mv.spark.run.run_history import COLUMNS, Done, RunHistory, past_runs
 
 pytestmark = pytest.mark.unit
 PLAN = Plan(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_mv.spark.handle import literal
-from spark_mv.spark.seeds import SeedColumn, number_type, text, values_batches
+from spark_mv.spark.adapter.handle import literal
+from spark_mv.spark.adapter.seeds import SeedColumn, number_type, text, values_batches
 
 pytestmark = pytest.mark.unit
 

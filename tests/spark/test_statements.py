@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.spark.statements import split_statements
+from spark_mv.spark.adapter.statements import split_statements
 
 pytestmark = pytest.mark.unit
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbt.adapters.spark.connections import PyhiveConnectionWrapper
 
-from spark_mv.spark.thrift_handle import ThriftHandle
+from spark_mv.spark.adapter.thrift_handle import ThriftHandle
 
 
 def test_pauses_grow_up_to_the_poll_interval() -> None:

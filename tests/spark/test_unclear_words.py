@@ -6,9 +6,9 @@ from datetime import datetime, timezone
 
 import pytest
 
-from spark_mv.query import analyze
-from spark_mv.query.pin import Pins, pin
-from spark_mv.spark.mv_rewrite import _unclear
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.rewrite.pin import Pins, pin
+from spark_mv.spark.run.rewrite import _unclear
 
 pytestmark = pytest.mark.unit
 

@@ -17,8 +17,8 @@ from spark_mv.ai.results import COLUMNS
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, with_shares
 from spark_mv.ai.worker import PartitionJob
-from spark_mv.query.ai_calls import AiCall
-from spark_mv.query.ai_calls_keys import quote
+from spark_mv.query.ai_calls.keys import quote
+from spark_mv.query.ai_calls.plan import AiCall
 
 Execute = Callable[[str], Sequence[Sequence[Any]]]  # runs a statement, gives its rows (none for an INSERT)
 _PAGE = 2_000

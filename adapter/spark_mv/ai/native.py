@@ -9,8 +9,8 @@ from typing import Any
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import COLUMNS
 from spark_mv.ai.settings import AiSettings
-from spark_mv.query.ai_calls import AiCall
-from spark_mv.query.ai_calls_keys import canonical, quote
+from spark_mv.query.ai_calls.keys import canonical, quote
+from spark_mv.query.ai_calls.plan import AiCall
 
 
 def ask(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spark_mv.ai.settings import AiSettings
-from spark_mv.query.ai_calls import AiCall
-from spark_mv.query.ai_calls_keys import quote
+from spark_mv.query.ai_calls.keys import quote
+from spark_mv.query.ai_calls.plan import AiCall
 
 
 def requests_sql(calls: Sequence[AiCall]) -> str:

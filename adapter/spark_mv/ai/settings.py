@@ -10,8 +10,8 @@ from typing import Any
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
 from spark_mv.ai.secret import Secret
-from spark_mv.query.ai_calls_keys import AiIdentity
-from spark_mv.query.ai_calls_signatures import BUILT_IN, AiFunction
+from spark_mv.query.ai_calls.keys import AiIdentity
+from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction
 
 PROVIDERS = ("openai", "local", "scripted", "native")
 # Only the profile may say these: a model's config would write them into the manifest.

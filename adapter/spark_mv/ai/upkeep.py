@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import COLUMNS
-from spark_mv.query.ai_calls import AiCall
-from spark_mv.query.ai_calls_keys import quote
+from spark_mv.query.ai_calls.keys import quote
+from spark_mv.query.ai_calls.plan import AiCall
 
 
 def recompute_sql(

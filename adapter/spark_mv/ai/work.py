@@ -14,7 +14,7 @@ from spark_mv.ai.providers.registry import provider_class
 from spark_mv.ai.schemas import json_schema_of
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.worker import PartitionJob, Site
-from spark_mv.query.ai_calls import AiCall
+from spark_mv.query.ai_calls.plan import AiCall
 
 _GUARD = threading.Lock()
 _LOCKS: dict[tuple[str, str | None], threading.Lock] = {}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.plan import Reason
-from spark_mv.query.incremental_names import Columns
-from spark_mv.query.incremental_text import TableRef, with_tables
-from spark_mv.query.incremental_tree import Leaf, NotIncremental, quoted
+from spark_mv.query.delta.names import Columns
+from spark_mv.query.delta.texts import TableRef, with_tables
+from spark_mv.query.syntax.select_tree import Leaf, NotIncremental, quoted
 
 COUNT = "__mv_count"
 """Column of a staged change: how many copies of the row came (positive) or went (negative)."""

@@ -10,7 +10,8 @@ from enum import Enum
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column, TargetFacts
 from spark_mv.maintenance.forget import ForgetRequest
-from spark_mv.query.verdict import Analysis, ColumnVerdict, Level
+from spark_mv.query.analysis.verdict import Analysis, ColumnVerdict
+from spark_mv.query.functions.level import Level
 
 _PINNED = frozenset({Level.COMMAND, Level.USER, Level.SESSION})
 _NOT_COMPARABLE = re.compile(r"\b(map<|variant\b|collate\b)", re.IGNORECASE)

@@ -6,19 +6,20 @@ import hashlib
 import json
 from dataclasses import replace
 
-from spark_mv.maintenance import complete_recompute, cost
+from spark_mv.maintenance import cost
 from spark_mv.maintenance.choose import choose
 from spark_mv.maintenance.columns import plan_columns
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
-from spark_mv.maintenance.incremental import Gather, propose
-from spark_mv.maintenance.no_op import no_op
 from spark_mv.maintenance.past import pace
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.rewritten import Rewritten
-from spark_mv.query.verdict import Analysis
+from spark_mv.maintenance.strategies import complete_recompute
+from spark_mv.maintenance.strategies.no_op import no_op
+from spark_mv.maintenance.strategies.propose import Gather, propose
+from spark_mv.query.analysis.verdict import Analysis
 
 
 def config_fingerprint(config: ModelConfig, ai_identity: str = "") -> str:

@@ -12,10 +12,10 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.maintenance.rewritten import Rewritten
-from spark_mv.query.clock_move import pinned_condition
-from spark_mv.query.incremental import Move, QueryTree
-from spark_mv.query.output_windows import OutputWindows, output_windows
-from spark_mv.query.pin import Pins
+from spark_mv.query.delta.output_windows import OutputWindows, output_windows
+from spark_mv.query.delta.restrict import Move, QueryTree
+from spark_mv.query.rewrite.clock_move import pinned_condition
+from spark_mv.query.rewrite.pin import Pins
 
 Evaluate = Callable[[str], "tuple[str, int, int]"]
 """A SELECT in the user's words → the SELECT that Spark evaluates (clock pinned, AI answers joined in), and the first and

@@ -1,8 +1,2 @@
-"""One SELECT understood: what every expression is, why, and what may be done with it. See `analyze`."""
-
-from __future__ import annotations
-
-from .analyze import analyze
-from .verdict import Analysis, Level
-
-__all__ = ["Analysis", "Level", "analyze"]
+"""One SELECT understood: what every expression is, why, and what may be done with it. Imports run downwards only:
+`functions`, `syntax`, `solver`, `analysis`, `rewrite`, `ai_calls`, `delta`; neither dbt nor pyspark is imported."""

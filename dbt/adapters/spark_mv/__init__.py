@@ -3,8 +3,8 @@
 from dbt.adapters.base import AdapterPlugin
 from dbt.include import spark_mv
 
-from spark_mv.spark.credentials import SparkMvCredentials
-from spark_mv.spark.impl import SparkMvAdapter
+from spark_mv.spark.adapter.credentials import SparkMvCredentials
+from spark_mv.spark.adapter.impl import SparkMvAdapter
 
 Plugin = AdapterPlugin(
     adapter=SparkMvAdapter,

@@ -1,0 +1,1 @@
+"""The steps that strategies share: staging, publishing, reading sources at their versions."""

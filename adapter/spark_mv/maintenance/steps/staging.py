@@ -1,0 +1,198 @@
+"""The steps that incremental strategies share: stage what changed, and stage the rows to write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from spark_mv.maintenance.changes import relation, stage_args
+from spark_mv.maintenance.incremental_facts import IncrementalFacts
+from spark_mv.maintenance.key_bound import has_bound
+from spark_mv.maintenance.plan import Step
+from spark_mv.maintenance.steps.next_bound import NextBound, next_bound, row_ends
+from spark_mv.maintenance.steps.publish import LARGE, bounded, check_stage, counted, publish
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """The `condition` on the table's columns that tells the rows which the move of the clock takes. It may stand in REPLACE
+    WHERE provided that `typed`, a condition without columns, is true."""
+
+    condition: str
+    typed: str
+
+
+@dataclass(frozen=True)
+class Affected:
+    """The affected rows as SELECTs: `rows` one for each anchor, `anchors` these alone, as often as a change touches them."""
+
+    rows: str
+    anchors: str
+
+
+def stage_sources(known: IncrementalFacts) -> list[Step]:
+    """What changed in each source, read once and written down: the feed of changes may be gone a moment later."""
+    sources = {s.name.lower(): s for s in known.facts.sources}
+    return [
+        Step("stage_source_changes", stage_args(k, change, sources[change.name.lower()]))
+        for k, change in enumerate(known.changes.sources)
+    ]
+
+
+def stage_affected(sql: str) -> Step:
+    """`sql` gives the affected anchors and, as `__mv_pre`, whether the table may have a row of them."""
+    return Step("stage_query", {"into": "affected", "query": sql})
+
+
+def publish_ready(known: IncrementalFacts, query: str) -> list[Step]:
+    """Publish what `query` gives: rows as they are staged, with `__mv_op` and `__mv_n`. A row whose operation is `?` is not
+    sure: the plan's fallback follows it."""
+    staged = {"stage": "stage"}
+    bound = next_bound(known)
+    check = _check(known, {**staged, "sure": True, "next_change": bound.first})
+    return [
+        *bound.ahead(),
+        Step("stage_query", {"into": "stage", "query": query}),
+        check,
+        *bound.far(),
+        *publish(known.columns, staged),
+    ]
+
+
+def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = None) -> list[Step]:
+    """Check that all rows of `query` are new, and append them. With `known.unstaged`, nothing is written in between.
+    Rows of the table that leave go with the same commit."""
+    sql, first, rounds = known.evaluate(query)
+    args = _stage_args(known, sql)
+    staged: dict[str, Any] = {"inline": args} if known.unstaged else {"stage": "stage"}
+    steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
+    if not known.unstaged:
+        steps.append(Step("stage_changes", args))
+    leave = {"target": "target", "leaves": leaves.condition, "typed": leaves.typed} if leaves else {}
+    bound = next_bound(known)
+    steps.append(_check(known, {**staged, **leave, **_asked(known, bound)}))
+    if bounded(known.columns):
+        steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when="no_bound"))
+    steps.append(Step("check_new", {**_new(known), **staged, **leave}, when="unproven"))
+    publishing = publish(known.columns, staged)
+    if leaves:
+        args = {"relation": "target", "columns": known.columns.columns, "predicate": leaves.condition, **staged}
+        publishing = [*_delete(leaves.condition), Step("replace_where", args, when="come_and_leave"), *publishing]
+    return [*steps, *bound.far(), *publishing]
+
+
+def evict_rows(known: IncrementalFacts, leaves: Leaving) -> list[Step]:
+    """Delete the rows of the table that leave."""
+    bound = next_bound(known)
+    check = {"target": "target", "leaves": leaves.condition, **_asked(known, bound)}
+    return [
+        Step("check_leaving", {**check, **counted(known.columns, known.changes.target_rows)}),
+        *bound.far(),
+        *_delete(leaves.condition),
+        Step("record_only", {"relation": "target"}, when="unchanged"),
+    ]
+
+
+def _asked(known: IncrementalFacts, bound: NextBound) -> dict[str, Any]:
+    """What a check is asked of the next bound: of the rows themselves where they tell it, else of the sources."""
+    ends = row_ends(known)
+    return asdict(ends) if ends else {"next_change": bound.first}
+
+
+def _delete(leaves: str) -> list[Step]:
+    return [Step("delete_where", {"relation": "target", "predicate": leaves}, when="only_leave")]
+
+
+def merge_rows(
+    known: IncrementalFacts,
+    query: str,
+    anchors: Mapping[str, str],
+    images: Mapping[str, str] | None = None,
+    affected: Affected | None = None,
+) -> list[Step]:
+    """Evaluate `query` (already restricted), stage where it differs from the table's rows of the affected `anchors`
+    (column of the table → column of the affected rows), and publish. `images`: columns whose old values the affected
+    rows have, so that they need not be read from the table. `affected` where the affected rows are not staged."""
+    sql, first, rounds = known.evaluate(query)
+    keys = {name.lower() for name in known.columns.keys}
+    # no key of the table is NULL; <=> keeps Spark from the quickest of its joins
+    listed = [{"column": c, "affected": k, "test": "=" if c.lower() in keys else "<=>"} for c, k in anchors.items()]
+    args = {**_stage_args(known, sql), "target": "target", "anchors": listed}
+    args["affected"] = f"(\n{affected.rows}\n)" if affected else "affected"
+    args["images"] = dict(images or {})
+    steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
+    ranged = _ranged(known, listed)
+    if ranged:
+        within = f"(\n{affected.anchors}\n)" if affected else "affected"
+        steps.append(Step("affected_range", {"affected": within, "anchors": ranged}))
+    staged, bound = {"stage": "stage"}, next_bound(known)
+    steps += [*bound.ahead(), Step("stage_changes", args), _check(known, {**staged, "next_change": bound.first})]
+    if not {name.lower() for name in anchors} <= keys:
+        steps.append(Step("check_new", {**_new(known), **staged}, when="inserted"))
+    return [*steps, *_evicted(known), *bound.far(), *publish(known.columns, staged)]
+
+
+def _stage_args(known: IncrementalFacts, sql: str) -> dict[str, Any]:
+    return {
+        "into": "stage",
+        "query": sql,
+        "columns": known.columns.columns,
+        "target": None,
+        "all_rows": False,
+        "keep_missing": known.config.on_source_delete == "keep",
+        "forget": (),
+        "affected": None,
+        "images": {},
+        "anchors": [],
+    }
+
+
+def _ranged(known: IncrementalFacts, anchors: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The anchors whose range may spare reading the table: not worth a statement for a small one."""
+    types = {c.name.lower(): c.type for c in known.columns.columns}
+    large = known.changes.target_rows >= LARGE
+    return [anchor for anchor in anchors if large and has_bound(types.get(anchor["column"].lower(), ""))]
+
+
+def _check(known: IncrementalFacts, args: Mapping[str, Any]) -> Step:
+    """The check of the rows, which also looks for the next bound."""
+    step = check_stage(known.columns, known.changes.target_rows)
+    return replace(step, args={**step.args, **args})
+
+
+def _new(known: IncrementalFacts) -> dict[str, Any]:
+    return {"target": "target", "keys": known.columns.keys}
+
+
+def _evicted(known: IncrementalFacts) -> list[Step]:
+    """Count the rows that the clock takes."""
+    if not known.rewritten.clock or not known.rewritten.unclocked_sql:
+        return []
+    args = {
+        "stage": "stage",
+        "keys": known.columns.keys,
+        # where no source changed, nothing but the clock takes rows: no need to ask the whole query
+        "query": _unclocked(known, known.rewritten.unclocked_sql),
+        "is_relation": False,
+        "as_of": known.rewritten.as_of_literal,
+    }
+    return [Step("count_evicted", args, when="deleted")]
+
+
+def _unclocked(known: IncrementalFacts, sql: str) -> str | None:
+    if not known.changes.sources and not known.clock_back:
+        return None
+    return known.texts.on_candidates(sql, known.moved_windows) if known.linear_source is not None else sql
+
+
+__all__ = [
+    "Affected",
+    "append_rows",
+    "evict_rows",
+    "merge_rows",
+    "publish_ready",
+    "relation",
+    "stage_affected",
+    "stage_sources",
+]

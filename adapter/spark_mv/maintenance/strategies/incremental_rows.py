@@ -1,0 +1,87 @@
+"""The two ways to recompute a part of a result: from changed rows alone, or for the anchors that changes touch."""
+
+from __future__ import annotations
+
+from spark_mv.maintenance import cost
+from spark_mv.maintenance.changes import relation
+from spark_mv.maintenance.columns import Role
+from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
+from spark_mv.maintenance.plan import Candidate, Reason
+from spark_mv.maintenance.steps.staging import Affected, merge_rows, stage_affected, stage_sources
+from spark_mv.query.delta.restrict import NotIncremental, anchor_column
+from spark_mv.query.rewrite.pin import pin
+from spark_mv.query.syntax.select_tree import quoted
+
+
+def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
+    """For a result that is linear in the one source whose rows came or went: Q(rows that came) − Q(rows that went), the
+    former at the as-of instant, the latter at that of the last run."""
+    texts, sql, moved = known.texts, known.tree.sql, known.moved_windows
+    columns = {key: anchor_column(k) for k, key in enumerate(known.columns.keys)}
+    listed = ", ".join(f"{quoted(key)} AS {column}" for key, column in columns.items())
+    images = _images(known)
+    sides = []
+    for came in (True, False):
+        text = texts.on_changes(sql, came, moved)
+        query = known.evaluate(pin(text, known.move.before).sql if known.move and not came else text)[0]
+        old = "".join(f", {'NULL' if came else value} AS {name}" for name, value in images.values())
+        sides.append(f"SELECT {listed}, {'false' if came else 'true'} AS `__mv_pre`{old} FROM (\n{query}\n)")
+    anchors = ", ".join(columns.values())
+    union = "\nUNION ALL\n".join(sides)
+    old = "".join(f", first({name}, true) AS {name}" for name, _ in images.values())
+    affected = f"SELECT {anchors}, max(`__mv_pre`) AS `__mv_pre`{old} FROM (\n{union}\n) GROUP BY {anchors}"
+    # rows of staged changes alone are as quickly asked again as written down once more
+    inline = known.only_changes and not known.rewritten.ai_rounds
+    steps = (
+        *stage_sources(known),
+        *([] if inline else [stage_affected(affected)]),
+        *merge_rows(
+            known,
+            texts.on_changes(sql, True, moved),
+            columns,
+            {c: name for c, (name, _) in images.items()},
+            Affected(affected, f"SELECT {anchors} FROM (\n{union}\n)") if inline else None,
+        ),
+    )
+    moves = "rows came or went in" if known.changes.sources else "the clock moved rows of"
+    why = Reason("CHANGED_ROWS", f"only {moves} {known.linear_source}, and each of its rows gives rows of its own")
+    candidate = Candidate(strategy, True, (why,), cost.linear(known.changes))
+    return Proposal(candidate, steps, cost.complete(known.changes), few=known.few)
+
+
+def _images(known: IncrementalFacts) -> dict[str, tuple[str, str]]:
+    """Columns whose values in the table need not be read, because the rows that went give them: the table holds the query
+    at the last run's instant. Column → its name among the affected rows, and its value of the query.
+
+    Not with AI answers, which change without their rows; nor where sources and clock both moved, because then a row that
+    came and left at once would stand beside the one that the table has.
+    """
+    if known.rewritten.ai_rounds or (known.move is not None and known.changes.sources):
+        return {}
+    data = [c for c in known.columns.columns if c.role is Role.DATA and c.in_query and c.in_target and not c.retyped]
+    return {
+        c.name: (f"`__mv_old_{k}`", f"CAST({quoted(c.name)} AS {c.type})" if c.cast else quoted(c.name))
+        for k, c in enumerate(data)
+    }
+
+
+def for_affected_anchors(known: IncrementalFacts, strategy: str, why: Reason) -> Proposal:
+    """Recompute the rows whose anchors a change touches. Raises NotIncremental."""
+    texts = known.texts
+    found = known.tree.affected(texts, known.columns.keys, known.comparable, known.move)
+    keys = {key.lower() for key in known.columns.keys}
+    if known.config.on_source_delete == "keep" and not {a.lower() for a in found.anchors} <= keys:
+        raise NotIncremental("KEPT_ROWS", "on_source_delete: keep needs changes that can be followed to the unique_key")
+    affected = known.evaluate(f"SELECT *, true AS `__mv_pre` FROM (\n{found.sql}\n)")[0]
+    query = texts.pinned(known.tree.restricted(relation("affected"), found))
+    steps = (
+        *stage_sources(known),
+        stage_affected(affected),
+        *merge_rows(known, query, found.columns),
+    )
+    sentence = f"{why.sentence}, found again by {', '.join(found.anchors)}"
+    return Proposal(
+        Candidate(strategy, True, (Reason(why.code, sentence),), cost.restricted(known.changes, found.arms)),
+        steps,
+        cost.complete(known.changes),
+    )

@@ -1,0 +1,95 @@
+"""The incremental strategies, looked at in order; what keeps all of them from applying is said by each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spark_mv.maintenance.changes import Changes
+from spark_mv.maintenance.columns import ColumnPlan
+from spark_mv.maintenance.config import ModelConfig
+from spark_mv.maintenance.facts import RunFacts
+from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
+from spark_mv.maintenance.plan import Candidate, Reason
+from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.strategies import append_only, group_aggregate, row_based, window_function
+from spark_mv.maintenance.strategies.no_op import CLOCK_PINS
+from spark_mv.query.delta.restrict import NotIncremental
+
+STRATEGIES = ("APPEND_ONLY", "ROW_BASED", "GROUP_AGGREGATE", "WINDOW_FUNCTION")
+_MODULES = (append_only, row_based, group_aggregate, window_function)
+FOLLOWABLE = frozenset({"SOURCE_CHANGED", "CLOCK_MOVED", "BOUND_CROSSED", "CLOCK_BACK"})
+"""Reasons against NO_OP that an incremental strategy can follow; with any other one, the last result is no start."""
+
+Gather = Callable[[ColumnPlan], IncrementalFacts]
+
+
+def propose(
+    facts: RunFacts,
+    config: ModelConfig,
+    rewritten: Rewritten,
+    columns: ColumnPlan,
+    no_op: Candidate,
+    gather: Gather | None,
+) -> tuple[list[Proposal], Changes]:
+    """A proposal per incremental strategy, and what changed as far as it was looked up. `gather` looks and is only called
+    when it can matter; it raises NotIncremental, and so may every strategy."""
+    blocked = _blocked(facts, config, rewritten, columns, no_op)
+    if blocked or gather is None:
+        return [rejected(name, *blocked) for name in STRATEGIES], Changes()
+    try:
+        known = gather(columns)
+    except NotIncremental as error:
+        return [rejected(name, Reason(error.code, error.sentence)) for name in STRATEGIES], Changes()
+    if known.changes.problems:
+        return [rejected(name, *known.changes.problems) for name in STRATEGIES], known.changes
+    found = []
+    for name, module in zip(STRATEGIES, _MODULES, strict=True):
+        try:
+            found.append(module.propose(known))
+        except NotIncremental as error:
+            found.append(rejected(name, Reason(error.code, error.sentence)))
+    return found, known.changes
+
+
+def _blocked(
+    facts: RunFacts, config: ModelConfig, rewritten: Rewritten, columns: ColumnPlan, no_op: Candidate
+) -> tuple[Reason, ...]:
+    reasons = [reason for reason in no_op.reasons if reason.code not in FOLLOWABLE]
+    record = facts.target.record
+    if config.refresh == "full":
+        reasons.append(Reason("REFRESH_FULL", "refresh: full asks for a complete recompute"))
+    if columns.replace:
+        reasons.append(Reason("COLUMNS_CHANGED", "the columns or the layout of the table change"))
+    if any(c.fresh for c in columns.columns):
+        reasons.append(Reason("DRAWN_ANEW", "the expression of a kept column changed"))
+    if facts.partial:
+        reasons.append(Reason("PARTIAL_RUN", "this run sees only part of its sources (--empty or --sample)"))
+    if config.on_source_delete == "keep" and rewritten.clock:
+        reasons.append(
+            Reason("REMEMBERED_ROWS", "on_source_delete: keep with a window remembers rows that the source has lost")
+        )
+    if record is not None and record.time_zone != facts.time_zone:
+        reasons.append(Reason("SESSION_CHANGED", f"the time zone was {record.time_zone} and is {facts.time_zone}"))
+    return tuple(reasons)
+
+
+def clock_moves(facts: RunFacts) -> bool:
+    """Whether any literal that stands for the clock differs from the last run's."""
+    record = facts.target.record
+    before = record.pins if record else {}
+    return any(facts.pins.get(name) != before.get(name) for name in {*facts.pins, *before} & clock_names(facts))
+
+
+def clock_names(facts: RunFacts) -> frozenset[str]:
+    """The pins that belong to the clock. Datetime literals such as DATE'today' are pinned under a name with a blank."""
+    record = facts.target.record
+    names = {*facts.pins, *(record.pins if record else {})}
+    return CLOCK_PINS | {name for name in names if " " in name} | (names & {"getdate"})
+
+
+def crossed(facts: RunFacts) -> bool:
+    """Whether a row of the last run's sources can have entered or left its window since."""
+    record = facts.target.record
+    if record is None or not record.clock_solved or facts.as_of < record.as_of:
+        return True
+    return record.next_change_at is not None and facts.as_of >= record.next_change_at

@@ -1,0 +1,20 @@
+"""ROW_BASED: projections, filters, joins, windows of time: rows follow changed rows and their join partners."""
+
+from __future__ import annotations
+
+from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
+from spark_mv.maintenance.plan import Reason
+from spark_mv.maintenance.strategies.incremental_rows import for_affected_anchors, from_changed_rows
+from spark_mv.maintenance.strategies.leaving import leaving_rows
+
+STRATEGY = "ROW_BASED"
+
+
+def propose(known: IncrementalFacts) -> Proposal:
+    if known.tree.shape != STRATEGY:
+        return rejected(STRATEGY, Reason("NOT_ROW_WISE", "a row of the result is made of many source rows"))
+    if (found := leaving_rows(known, STRATEGY)) is not None:
+        return found
+    if known.linear_source is not None:
+        return from_changed_rows(known, STRATEGY)
+    return for_affected_anchors(known, STRATEGY, Reason("AFFECTED_ROWS", "rows that a change or the clock touches"))

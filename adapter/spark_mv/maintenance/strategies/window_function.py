@@ -1,0 +1,17 @@
+"""WINDOW_FUNCTION: partitions with a changed, entered or left row are recomputed as a whole."""
+
+from __future__ import annotations
+
+from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
+from spark_mv.maintenance.plan import Reason
+from spark_mv.maintenance.strategies.incremental_rows import for_affected_anchors
+
+STRATEGY = "WINDOW_FUNCTION"
+
+
+def propose(known: IncrementalFacts) -> Proposal:
+    if known.tree.shape != STRATEGY:
+        return rejected(STRATEGY, Reason("NO_WINDOW", "there is no window function"))
+    return for_affected_anchors(
+        known, STRATEGY, Reason("TOUCHED_PARTITIONS", "partitions that a change or the clock touches")
+    )

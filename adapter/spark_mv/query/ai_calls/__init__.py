@@ -1,0 +1,1 @@
+"""AI calls taken out of a SELECT: places, requests, keys, signatures."""

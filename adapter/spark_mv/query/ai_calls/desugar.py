@@ -1,0 +1,365 @@
+"""Queries with AI calls in awkward places, turned into equal ones where each call stands over plain columns.
+
+- a call over aggregates, windows or lateral column aliases: its arguments move into a derived table that is the old
+  SELECT, the call stays in a new SELECT around it (Spark itself resolves what an alias means);
+- a call in a join condition over one of the joined tables: it moves into that table as a column;
+- any other call in the condition of an inner join: its condition moves to WHERE.
+
+Each call is marked with its place in the user's text by a comment, so that messages keep naming that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from spark_mv.query.ai_calls.text import Block, Call, Edit, Item, Span, Text, edited
+from spark_mv.query.syntax.query_error import QueryError
+
+_JOIN_WORDS = {"JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER", "SEMI", "ANTI"}
+_MOST_STEPS = 100
+
+
+class _Refused(Exception):
+    def __init__(self, call: Call, reason: str, cure: str) -> None:
+        super().__init__(reason)
+        self.error = QueryError(
+            "AI_UNSUPPORTED_PLACE", f"{call.name} at line {call.line} {reason}; {cure}.", call.line, call.column
+        )
+
+
+def desugar(text: Text, names: Collection[str]) -> tuple[Text, tuple[QueryError, ...]]:
+    """The equal query, or the text as given with the refusals."""
+    marked = [_mark(text, c) for c in text.calls(names)]
+    original, steps, hoists = text, 0, 0
+    text = Text(edited(text.sql, Span(0, len(text.sql)), marked)) if marked else text
+    while steps < _MOST_STEPS:
+        steps += 1
+        try:
+            changed = _step(text, names, hoists)
+        except _Refused as refused:
+            return original, (refused.error,)
+        if changed is None:
+            return text, ()
+        hoists += 100
+        text = Text(changed)
+    raise AssertionError("every step removes a call from an awkward place")
+
+
+def _mark(text: Text, call: Call) -> Edit:
+    at = call.span.start + len(_word(text, call))
+    return Span(at, at), f"/*mv@{call.line}:{call.column}*/"
+
+
+def _word(text: Text, call: Call) -> str:
+    first, _ = text.token_range(call.span)
+    token = text.tokens[first]
+    return text.sql[token.start : token.end + 1]
+
+
+def _step(text: Text, names: Collection[str], hoists: int) -> str | None:
+    calls = text.calls(names)
+    for call in calls:
+        block = text.block_of(call.span)
+        if block is None:
+            continue
+        clause = block.clause_of(call.span)
+        if clause == "FROM":
+            change = _out_of_join(text, call, block, hoists)
+            if change is not None:
+                return change
+        if clause == "SELECT" and _awkward(text, call, block):
+            return _wrapped(text, block, calls, hoists)
+    return None
+
+
+# ---- over aggregates, windows, aliases
+
+
+def _awkward(text: Text, call: Call, block: Block) -> bool:
+    return any(_over_groups(text, a) or _over_aliases(text, a, block) for a in call.arguments)
+
+
+def _over_groups(text: Text, span: Span) -> bool:
+    try:
+        tree = sqlglot.parse_one(text.text(span), read="spark")
+    except SqlglotError:
+        return bool(re.search(r"\bover\s*\(", text.text(span), re.IGNORECASE))
+    return any(node.find_ancestor(exp.Select) is None for node in tree.find_all(exp.AggFunc, exp.Window))
+
+
+def _over_aliases(text: Text, span: Span, block: Block) -> bool:
+    """Whether an argument may name an earlier column of the same select list rather than a column of FROM."""
+    earlier = {i.name.lower() for i in block.items if i.name and i.span.end <= span.start and not _plain(text, i)}
+    first, end = text.token_range(span)
+    return any(
+        text.identifier(i) and _bare(text, i) and text.tokens[i].text.lower() in earlier for i in range(first, end)
+    )
+
+
+def _plain(text: Text, item: Item) -> bool:
+    """A column under its own name."""
+    first, end = text.token_range(item.expression)
+    last_is_name = text.tokens[end - 1].text.lower() == item.name.lower()
+    return last_is_name and all(text.identifier(i) or text.words[i] == "." for i in range(first, end))
+
+
+def _bare(text: Text, i: int) -> bool:
+    before = text.words[i - 1] if i else ""
+    after = text.words[i + 1] if i + 1 < len(text.words) else ""
+    return before != "." and after not in {"(", "."} and after != "=>"
+
+
+def _wrapped(text: Text, block: Block, calls: list[Call], hoists: int) -> str:
+    """The block inside a new SELECT that makes the awkward calls."""
+    mine = [c for c in calls if text.block_of(c.span) is block and block.clause_of(c.span) == "SELECT"]
+    awkward = [c for c in mine if _awkward(text, c, block)]
+    outer_items = [i for i in block.items if any(i.span.holds(c.span) for c in awkward)]
+    moved = {i.name.lower() for i in outer_items if i.name}
+    outer_items += [
+        i
+        for i in block.items
+        if i not in outer_items and not i.star and _mentions(text, i.expression, moved, after=outer_items)
+    ]
+    if any(i.star for i in block.items):
+        last_inner = max(n for n, i in enumerate(block.items) if i not in outer_items)
+        if any(block.items.index(i) < last_inner for i in outer_items):
+            raise _Refused(awkward[0], "stands before a column or `*` of the same SELECT", "put it last, or into a CTE")
+    for clause in ("ORDER BY", "QUALIFY"):
+        if clause in block.clauses and _mentions(text, block.clauses[clause], moved, after=()):
+            raise _Refused(
+                awkward[0], f"is used in {clause} of its own SELECT", f"put the call into a CTE and {clause} outside"
+            )
+    inner, extra, outer, hidden = [], [], [], []
+    for number, item in enumerate(block.items):
+        if item in outer_items:
+            expression, columns = _hoisted(text, item, [c for c in awkward if item.span.holds(c.span)], moved, hoists)
+            hoists += len(columns)
+            hidden += [name for name, _ in columns]
+            placed = [f"{sql} AS {name}" for name, sql in columns] or ["NULL AS __mv_none"]
+            inner.append(placed[0])  # in place, so that GROUP BY 2 keeps its meaning
+            extra += placed[1:]
+            name = f" AS {_quoted(item.name)}" if item.name else ""
+            outer.append(expression + name)
+        elif item.star:
+            inner.append(text.text(item.span))
+        else:
+            name = item.name or f"__mv_c{number}"
+            inner.append(text.text(item.span) if item.name else f"{text.text(item.span)} AS {name}")
+            label = "" if item.name else f" AS {_quoted(text.text(item.span))}"
+            outer.append(_quoted(name) + label)
+    if any(i.star for i in block.items):
+        computed = outer[-len(outer_items) :]
+        outer = [f"* EXCEPT ({', '.join(hidden)})", *computed]
+    distinct = "DISTINCT " if block.distinct else ""
+    rest = text.sql[block.list_span.end : block.span.end]
+    new = f"SELECT {distinct}{', '.join(outer)} FROM (SELECT {', '.join(inner + extra)}{rest}) AS __mv_b"
+    return text.sql[: block.span.start] + new + text.sql[block.span.end :]
+
+
+def _mentions(text: Text, span: Span, names: Collection[str], after: Collection[Item]) -> bool:
+    if after and not any(i.span.end <= span.start for i in after):
+        return False
+    first, end = text.token_range(span)
+    return any(
+        text.identifier(i) and _bare(text, i) and text.tokens[i].text.lower() in names for i in range(first, end)
+    )
+
+
+def _hoisted(
+    text: Text, item: Item, awkward: list[Call], moved: Collection[str], hoists: int
+) -> tuple[str, list[tuple[str, str]]]:
+    """The item's expression over hoisted columns, and these as (name, SQL over the old FROM)."""
+    columns: list[tuple[str, str]] = []
+    edits: list[Edit] = []
+
+    def hoist(span: Span) -> None:
+        name = f"__mv_h{hoists + len(columns)}"
+        columns.append((name, text.text(span)))
+        edits.append((span, name))
+
+    covered: list[Span] = []
+    for call in sorted(awkward, key=lambda c: c.span.start):
+        if any(c.holds(call.span) for c in covered):
+            continue
+        covered.append(call.span)
+        for argument in call.arguments:
+            first, end = text.token_range(argument)
+            if end - first > 2 and text.words[first + 1] == "=>":
+                argument = text.span(first + 2, end)
+            if _has_columns(text.text(argument)):
+                hoist(argument)
+    first, end = text.token_range(item.expression)
+    i = first
+    while i < end:
+        token = text.tokens[i]
+        inside = next((c for c in covered if c.start <= token.start < c.end), None)
+        if inside is not None:
+            i = text.token_range(inside)[1]
+            continue
+        if text.identifier(i) and i + 1 < end and text.words[i + 1] == "(":
+            close = text.match[i + 1]
+            call_end = close + 1
+            while call_end < end and text.words[call_end] in {"OVER", "FILTER"} and text.words[call_end + 1] == "(":
+                call_end = text.match[call_end + 1] + 1
+            span = text.span(i, call_end)
+            if _over_groups(text, span) and not any(span.holds(c) for c in covered):
+                hoist(span)
+                i = call_end
+            else:
+                i += 2
+        elif text.identifier(i) and not (_bare(text, i) and token.text.lower() in moved):
+            last = i
+            while last + 2 < end and text.words[last + 1] == "." and text.identifier(last + 2):
+                last += 2
+            hoist(text.span(i, last + 1))
+            i = last + 1
+        else:
+            i += 1
+    expression = edited(text.sql, item.expression, edits)
+    if not _only_hoisted(expression, moved):
+        raise _Refused(awkward[0] if awkward else Call("the expression", item.span, (), *text.position(item.span.start)),
+                       "stands in an expression that cannot be taken apart", "compute its arguments in a CTE")  # fmt: skip
+    return expression, columns
+
+
+def _has_columns(sql: str) -> bool:
+    try:
+        tree = sqlglot.parse_one(sql, read="spark")
+    except SqlglotError:
+        return True
+    return tree.find(exp.Column, exp.AggFunc, exp.Window, exp.Star) is not None
+
+
+def _only_hoisted(sql: str, moved: Collection[str]) -> bool:
+    try:
+        tree = sqlglot.parse_one(sql, read="spark")
+    except SqlglotError:
+        return False
+    named = all(c.name.startswith("__mv_h") or c.name.lower() in moved for c in tree.find_all(exp.Column))
+    return named and tree.find(exp.AggFunc, exp.Window) is None
+
+
+# ---- in join conditions
+
+
+def _out_of_join(text: Text, call: Call, block: Block, hoists: int) -> str | None:
+    where = block.clauses["FROM"]
+    first, end = text.token_range(where)
+    top = list(text.top_level(first, end))
+    at = text.token_range(call.span)[0]
+    on = next((i for i in reversed(top) if i < at and text.words[i] == "ON"), None)
+    if on is None:
+        return None
+    stop = next((i for i in top if i > at and (text.words[i] in {*_JOIN_WORDS, ",", "LATERAL", "LATERAL VIEW"})), end)
+    if any(on < i < at and text.words[i] in {",", "JOIN", "LATERAL", "LATERAL VIEW"} for i in top):
+        return None
+    alias = _only_table(text, call)
+    relation = _relation(text, top, first, end, alias) if alias else None
+    if alias and relation is not None:
+        name = f"__mv_h{hoists}"
+        source = text.text(relation)
+        early = _early_conditions(text, block, top, first, relation, alias)
+        derived = f"(SELECT {alias}.*, {text.text(call.span)} AS {name} FROM {source}{early}) AS {alias}"
+        edits = [(relation, derived), (call.span, f"{alias}.{name}"), *_hide(text, block, alias, name)]
+        return edited(text.sql, Span(0, len(text.sql)), edits)
+    return _to_where(text, call, block, top, on, stop)
+
+
+def _early_conditions(text: Text, block: Block, top: list[int], first: int, relation: Span, alias: str) -> str:
+    """Conditions of WHERE over this table alone, where they may be tried before the joins: fewer rows to ask about."""
+    if "WHERE" not in block.clauses or {text.words[i] for i in top} & {"RIGHT", "FULL", "LATERAL", "LATERAL VIEW"}:
+        return ""
+    start = text.token_range(relation)[0]
+    if start != first and {text.words[start - 1], text.words[start - 2]} & {"LEFT", "OUTER", "SEMI", "ANTI"}:
+        return ""
+    found = []
+    for condition in text.conjuncts(block.clauses["WHERE"]):
+        try:
+            tree = sqlglot.parse_one(text.text(condition), read="spark")
+        except SqlglotError:
+            continue
+        columns = {c.table.lower() for c in tree.find_all(exp.Column)}
+        calls = {f.name.lower() for f in tree.find_all(exp.Anonymous)}
+        if columns == {alias.lower()} and not tree.find(exp.Select) and not any(c.startswith("ai_") for c in calls):
+            found.append(f"({text.text(condition)})")
+    return f" WHERE {' AND '.join(found)}" if found else ""
+
+
+def _to_where(text: Text, call: Call, block: Block, top: list[int], on: int, stop: int) -> str:
+    join = next(i for i in reversed(top) if i < on and text.words[i] == "JOIN")
+    kind = {text.words[i] for i in range(max(join - 2, 0), join)} & _JOIN_WORDS
+    later = {text.words[i] for i in top if i >= stop}
+    cure = "compute it as a column in a CTE and join that"
+    if kind - {"INNER"}:
+        raise _Refused(call, "stands in the condition of an outer join over both sides", cure)
+    if later & {"RIGHT", "FULL"}:
+        raise _Refused(call, "stands in a join condition before an outer join", cure)
+    conditions = text.conjuncts(text.span(on + 1, stop))
+    moved = next(c for c in conditions if c.holds(call.span))
+    edits: list[Edit] = [(moved, "true")]
+    condition = f"({text.text(moved)})"
+    if "WHERE" in block.clauses:
+        given = block.clauses["WHERE"]
+        edits.append((Span(given.start, given.start), "("))
+        edits.append((Span(given.end, given.end), f") AND {condition}"))
+    else:
+        at = block.clauses["FROM"].end
+        edits.append((Span(at, at), f" WHERE {condition}"))
+    return edited(text.sql, Span(0, len(text.sql)), edits)
+
+
+def _only_table(text: Text, call: Call) -> str | None:
+    """The one alias that qualifies every column in the arguments, or None."""
+    aliases = set()
+    for argument in call.arguments:
+        try:
+            tree = sqlglot.parse_one(text.text(argument), read="spark")
+        except SqlglotError:
+            return None
+        if tree.find(exp.Select):
+            return None
+        aliases |= {c.table for c in tree.find_all(exp.Column)}
+    return aliases.pop() if len(aliases) == 1 and "" not in aliases else None
+
+
+def _relation(text: Text, top: list[int], first: int, end: int, alias: str) -> Span | None:
+    """The span `table [AS] alias` or `(subquery) [AS] alias` of FROM that has the alias."""
+    stops = {*_JOIN_WORDS, ",", "ON", "USING", "LATERAL", "LATERAL VIEW"}
+    starts = [first] + [i + 1 for i in top if text.words[i] in {"JOIN", ","} and i + 1 < end]
+    for start in starts:
+        stop = next((i for i in top if i >= start and text.words[i] in stops), end)
+        if stop == start or text.tokens[stop - 1].text.lower() != alias.lower():
+            continue
+        words = [text.words[i] for i in range(start, stop)]
+        simple = all(text.identifier(i) or text.words[i] in {".", "AS"} for i in range(start, stop))
+        if simple or (words[0] == "(" and text.match[start] >= stop - 3):
+            return text.span(start, stop)
+    return None
+
+
+def _hide(text: Text, block: Block, alias: str, name: str) -> list[Edit]:
+    return [
+        (item.span, hidden_star(text, item, [name]))
+        for item in block.items
+        if item.star
+        and (text.text(item.span).startswith("*") or text.text(item.span).lower().startswith(alias.lower() + "."))
+    ]
+
+
+def hidden_star(text: Text, item: Item, names: list[str]) -> str:
+    """The star item without the columns that were added for AI calls."""
+    first, end = text.token_range(item.span)
+    for i in range(first, end):
+        if text.words[i] == "EXCEPT":
+            close = text.tokens[text.match[i + 1]].start
+            return text.sql[item.span.start : close] + ", " + ", ".join(names) + text.sql[close : item.span.end]
+    return f"{text.text(item.span)} EXCEPT ({', '.join(names)})"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,157 @@
+"""What identifies an answer, and the SQL that builds its request, its key, and its look-up in the result table.
+
+The key is sha256 over canonical JSON of function, arguments, prompt version, model, declared model version, decoding
+parameters and response schema: hash too little and answers go stale, too much and an unrelated edit costs a call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_mv.query.ai_calls.signatures import ANSWER_FIELD, ERROR_FIELDS, PROMPT_VERSION, ParsedCall
+from spark_mv.query.ai_calls.text import Span
+
+_EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class AiIdentity:
+    """Who answers, without who provides it: an answer stays valid when the same model moves to another endpoint.
+
+    `models` gives the model of single functions as name → (model, version). `versions` gives declared versions of
+    models named in the SQL. `keep_old`: a row whose answer by this model is missing shows the newest answer of
+    another model to the same arguments (on_model_change: keep, or recompute under a budget).
+    """
+
+    model: str
+    model_version: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    models: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    embedding_models: tuple[str, ...] = ()
+    keep_old: bool = False
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any] | AiIdentity) -> AiIdentity:
+        if isinstance(value, AiIdentity):
+            return value
+        return cls(**value)
+
+    def is_embedding(self, endpoint: str) -> bool:
+        """Whether the endpoint gives embeddings: declared so, or named like an embedding model."""
+        return endpoint in self.embedding_models or bool(_EMBEDDING_NAMES.search(endpoint))
+
+    def model_of(self, parsed: ParsedCall) -> tuple[str, str]:
+        """Model and declared version that answer this call."""
+        if parsed.endpoint is not None:
+            default = (self.model_version or self.model) if parsed.endpoint == self.model else parsed.endpoint
+            return parsed.endpoint, self.versions.get(parsed.endpoint, default)
+        if parsed.declared and parsed.declared.model:
+            model = parsed.declared.model
+            return model, parsed.declared.model_version or self.versions.get(model, model)
+        if parsed.declared and parsed.declared.model_version:
+            return self.model, parsed.declared.model_version
+        if parsed.function in self.models:
+            return self.models[parsed.function]
+        return self.model, self.model_version or self.model
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no blanks: one text for equal values."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def identity_text(parsed: ParsedCall, identity: AiIdentity) -> str:
+    """Canonical JSON of all that the key covers besides function and arguments."""
+    model, version = identity.model_of(parsed)
+    parts: dict[str, Any] = {"model": model, "model_version": version, "prompt": PROMPT_VERSION}
+    parameters = {**identity.parameters, **parsed.parameters}
+    if parameters:
+        parts["parameters"] = parameters
+    if parsed.response_schema:
+        parts["schema"] = parsed.response_schema
+    if parsed.answer_type != "STRING" and parsed.function == "ai_query":
+        parts["type"] = parsed.answer_type
+    if parsed.declared:
+        declared = parsed.declared
+        parts["prompt"] = hashlib.sha256(canonical([declared.prompt, declared.returns]).encode()).hexdigest()
+    return canonical(parts)
+
+
+def quote(text: str) -> str:
+    """A Spark string literal."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r") + "'"
+
+
+def request_sql(parsed: ParsedCall, render: Callable[[Span], str]) -> str:
+    """SQL of the call's canonical request, NULL when an argument is NULL.
+
+    {"constant": {…}, "function": …, "row": [{"name": value}, …]}: to_json leaves out a NULL field, so each row
+    argument is an object of its own that turns to NULL when it comes out empty; the argument's text stands once.
+    """
+    head = canonical({"constant": dict(parsed.constants), "function": parsed.function})[:-1] + ',"row":['
+    parts = [quote(head)]
+    for number, (name, span, around) in enumerate(parsed.row):
+        value = around.replace("{}", render(span), 1)
+        if number:
+            parts.append("','")
+        parts.append(f"nullif(to_json(named_struct({quote(name)}, {value})), '{{}}')")
+    return f"concat({', '.join([*parts, quote(']}')])})"
+
+
+def key_sql(request: str, identity: str) -> str:
+    """SQL of the result key over SQL of the request."""
+    return f"sha2(concat({quote(identity)}, {request}), 256)"
+
+
+def lookup_sql(parsed: ParsedCall, key: str, request: str, results_table: str, identity: AiIdentity) -> str:
+    """A scalar subquery's SELECT giving the kept answer in the call's type.
+
+    The inner names carry a prefix because Spark resolves the outer columns in the key's expression against the
+    inner relation first.
+    """
+    where = f"function = {quote(parsed.function)}"
+    if parsed.fail_on_error:
+        where += " AND status = 'ok'"
+    columns = "result_key AS __mv_k, value AS __mv_v, called_at AS __mv_t"
+    newest, match = "__mv_t", f"__mv_k = {key}"
+    if identity.keep_old:
+        mine = identity_hash(identity_text(parsed, identity))
+        columns = (
+            f"arguments_hash AS __mv_k, value AS __mv_v, struct(identity_hash = {quote(mine)}, called_at) AS __mv_t"
+        )
+        match = f"__mv_k = sha2({request}, 256)"
+    if not parsed.fail_on_error:
+        columns += ", status AS __mv_s, error AS __mv_e"
+    value = f"max_by(__mv_v, {newest})"
+    if not parsed.fail_on_error:
+        value = f"max_by(__mv_v, {newest}) FILTER (WHERE __mv_s = 'ok')"
+    answer = convert_sql(value, parsed.answer_type)
+    if not parsed.fail_on_error:
+        error = f"if(max(__mv_s = 'ok'), NULL, max_by(__mv_e, {newest}))"
+        fields = [f"'{ANSWER_FIELD}', {answer}", *(f"'{name}', {error}" for name in ERROR_FIELDS)]
+        answer = f"if(count(*) = 0, NULL, named_struct({', '.join(fields)}))"
+    relation = f"(SELECT {columns} FROM {results_table} WHERE {where}) AS __mv_r"
+    return f"SELECT {answer} AS __mv_a FROM {relation} WHERE {match}"
+
+
+def convert_sql(value: str, result_type: str) -> str:
+    """SQL that turns the stored text into the call's type."""
+    kind = result_type.strip().upper()
+    if kind == "STRING":
+        return value
+    if kind == "VARIANT":
+        return f"parse_json({value})"
+    if kind.startswith(("ARRAY", "STRUCT", "MAP")):
+        return f"from_json({value}, {quote(result_type.strip())})"
+    return f"try_cast({value} AS {result_type.strip()})"
+
+
+def identity_hash(text: str) -> str:
+    """sha256 of an identity, as kept beside each answer."""
+    return hashlib.sha256(text.encode()).hexdigest()

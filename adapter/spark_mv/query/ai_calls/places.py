@@ -1,0 +1,210 @@
+"""Where each AI call stands, what takes its place there, and which rows can need its answer.
+
+A call becomes a correlated scalar subquery, which Spark 4.1 takes in the select list, WHERE, HAVING, CASE, aggregate
+arguments and GROUP BY (there only if selected too). What Spark refuses is answered one step earlier, by a LATERAL
+subquery behind the FROM clause: calls inside calls, in ORDER BY, in a LATERAL VIEW, and group keys not selected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from spark_mv.query.ai_calls.desugar import hidden_star
+from spark_mv.query.ai_calls.signatures import ParsedCall
+from spark_mv.query.ai_calls.text import Block, Edit, Query, Span, Text, edited, outermost
+from spark_mv.query.syntax.query_error import QueryError
+
+Render = Callable[[Span], str]
+
+
+class Places:
+    """The calls of one statement in their blocks."""
+
+    def __init__(self, text: Text, calls: Sequence[ParsedCall]) -> None:
+        self.text = text
+        self.calls = list(calls)
+        self.block: dict[int, Block] = {}
+        self.clause: dict[int, str] = {}
+        self.name: dict[int, str] = {}  # column of the LATERAL subquery, for calls answered that way
+        self.laterals: dict[int, str] = {}  # its text
+        self.all_edits: list[Edit] = []  # also those inside others
+        for number, parsed in enumerate(sorted(self.calls, key=lambda p: p.call.span.start), 1):
+            block = text.block_of(parsed.call.span)
+            if block is None:
+                continue
+            self.block[id(parsed)] = block
+            self.clause[id(parsed)] = block.clause_of(parsed.call.span)
+            if self._needs_lateral(parsed, block):
+                self.name[id(parsed)] = f"__mv_a{number}"
+
+    # ---- which way
+
+    def _needs_lateral(self, parsed: ParsedCall, block: Block) -> bool:
+        clause = block.clause_of(parsed.call.span)
+        if self._around(parsed) or clause in {"ORDER BY", "FROM"}:
+            return True
+        if "GROUP BY" not in block.clauses:
+            return False
+        keys = [block.clauses["GROUP BY"]]
+        same = [
+            p for p in self.calls if self._text(p) == self._text(parsed) and self.text.block_of(p.call.span) is block
+        ]
+        grouped = any(keys[0].holds(p.call.span) for p in same)
+        selected = any(block.list_span.holds(p.call.span) for p in same)
+        return grouped and not selected
+
+    def _text(self, parsed: ParsedCall) -> str:
+        first, end = self.text.token_range(parsed.call.span)  # tokens: blanks and comments make no difference
+        return " ".join([parsed.function, *(t.text for t in self.text.tokens[first + 1 : end])])
+
+    def _around(self, parsed: ParsedCall) -> list[ParsedCall]:
+        """The calls that have this one among their arguments, in the same block."""
+        block = self.text.block_of(parsed.call.span)
+        return [
+            p
+            for p in self.calls
+            if p is not parsed and p.call.span.holds(parsed.call.span) and self.text.block_of(p.call.span) is block
+        ]
+
+    def inside(self, spans: Sequence[Span]) -> list[ParsedCall]:
+        """The calls that stand in one of the spans."""
+        return [p for p in self.calls if any(s.holds(p.call.span) for s in spans)]
+
+    # ---- refusals
+
+    def errors(self) -> list[QueryError]:
+        """Calls that stand where no answer can be put."""
+        found = []
+        for parsed in self.calls:
+            block = self.block.get(id(parsed))
+            if block is None:
+                found.append(self._refuse(parsed, "stands outside any SELECT", "put it into a SELECT"))
+                continue
+            if self._in_lambda(parsed):
+                found.append(
+                    self._refuse(
+                        parsed,
+                        "stands in a lambda function, whose rows Spark cannot join",
+                        "explode the array in a CTE, call it there, and collect the answers",
+                    )
+                )
+            if self.clause[id(parsed)] == "FROM" and not self._in_lateral_view(parsed, block):
+                found.append(self._refuse(parsed, "stands in FROM", "compute it as a column in a CTE"))
+            if any(self.outer_references(block, span) for _, span, _ in parsed.row):
+                found.append(
+                    self._refuse(parsed, "has an argument from outside its subquery", "call it outside, in a CTE")
+                )
+            if self._recursive(block.query):
+                found.append(self._refuse(parsed, "stands in a recursive CTE", "call it on the CTE's result"))
+            if id(parsed) in self.name and self._pivot(block):
+                found.append(self._refuse(parsed, "stands beside a PIVOT", "call it in a CTE and pivot that"))
+        return found
+
+    def _refuse(self, parsed: ParsedCall, reason: str, cure: str) -> QueryError:
+        call = parsed.call
+        message = f"{call.name} at line {call.line} {reason}; {cure}."
+        return QueryError("AI_UNSUPPORTED_PLACE", message, call.line, call.column)
+
+    def _in_lambda(self, parsed: ParsedCall) -> bool:
+        first, end = self.text.token_range(parsed.call.span)
+        block = self.block[id(parsed)]
+        begin, _ = self.text.token_range(block.span)
+        for open_, close in self.text.match.items():
+            around = begin <= open_ < first and close >= end
+            if around and any(self.text.words[i] == "->" and i < first for i in self.text.top_level(open_ + 1, close)):
+                return True
+        return False
+
+    def _in_lateral_view(self, parsed: ParsedCall, block: Block) -> bool:
+        at, _ = self.insertion(block)
+        return parsed.call.span.start >= at
+
+    def outer_references(self, block: Block, span: Span) -> bool:
+        """Whether the span names a table that is not in the block's own FROM (a correlated subquery's outer row)."""
+        level: Query | None = block.query
+        while level is not None and level.parent is None:
+            level = level.outer
+        if level is None:
+            return False
+        own = set()
+        if "FROM" in block.clauses:
+            first, end = self.text.token_range(block.clauses["FROM"])
+            own = {self.text.tokens[i].text.lower() for i in range(first, end) if self.text.identifier(i)}
+        first, end = self.text.token_range(span)
+        for i in range(first, end - 1):
+            if self.text.words[i + 1] == "." and self.text.identifier(i) and (i == 0 or self.text.words[i - 1] != "."):
+                inner = self.text.block_of(self.text.span(i, i + 1))
+                if inner is block and self.text.tokens[i].text.lower() not in own | self._struct_names(block):
+                    return True
+        return False
+
+    def _struct_names(self, block: Block) -> set[str]:
+        """Names that outer blocks do not have as tables: `x.y` is then a field of a column x."""
+        outer: set[str] = set()
+        every = {self.text.tokens[i].text.lower() for i in range(len(self.text.tokens)) if self.text.identifier(i)}
+        level = block.query.parent
+        while level is not None:
+            if "FROM" in level.clauses:
+                first, end = self.text.token_range(level.clauses["FROM"])
+                outer |= {self.text.tokens[i].text.lower() for i in range(first, end) if self.text.identifier(i)}
+            level = level.query.parent
+        return every - outer
+
+    def _recursive(self, query: Query) -> bool:
+        while query is not None:
+            if query.parent_cte is not None and query.parent_cte.recursive:
+                return True
+            query = query.outer if query.outer is not None else (query.parent.query if query.parent else None)  # type: ignore[assignment]
+        return False
+
+    def _pivot(self, block: Block) -> bool:
+        if "FROM" not in block.clauses:
+            return False
+        first, end = self.text.token_range(block.clauses["FROM"])
+        return any(self.text.words[i] in {"PIVOT", "UNPIVOT"} for i in self.text.top_level(first, end))
+
+    # ---- edits
+
+    def edits(self, lookup: Callable[[ParsedCall, Render], str]) -> list[Edit]:
+        """All edits of the statement; those inside others are already contained in them."""
+        changes: list[Edit] = []
+
+        def render(span: Span) -> str:
+            return edited(self.text.sql, span, outermost(changes, span))
+
+        for parsed in self.calls:
+            answer = lookup(parsed, render)
+            if id(parsed) in self.name:
+                name = self.name[id(parsed)]
+                self.laterals[id(parsed)] = f"LATERAL ({answer}) AS {name}_({name})"
+                changes.append((parsed.call.span, name))
+            else:
+                changes.append((parsed.call.span, f"({answer})"))
+        for block in self.text.blocks:
+            mine = [p for p in self.calls if self.block[id(p)] is block and id(p) in self.name]
+            if mine:
+                at, before = self.insertion(block)
+                mine.sort(key=lambda p: p.call.span.end - p.call.span.start)
+                changes.append((Span(at, at), before + "".join(", " + self.laterals[id(p)] for p in mine)))
+                changes.extend(self._stars(block, [self.name[id(p)] for p in mine]))
+        self.all_edits = changes
+        return outermost(changes, Span(0, len(self.text.sql)))
+
+    def insertion(self, block: Block) -> tuple[int, str]:
+        if "FROM" not in block.clauses:
+            return block.list_span.end, " FROM (SELECT 1) AS __mv_one"
+        where = block.clauses["FROM"]
+        first, end = self.text.token_range(where)
+        for i in self.text.top_level(first, end):
+            if self.text.words[i] in {"LATERAL VIEW", "LATERAL"} and (
+                self.text.words[i] == "LATERAL VIEW" or self.text.words[i + 1] == "VIEW"
+            ):
+                return self.text.tokens[i - 1].end + 1, ""
+        return where.end, ""
+
+    def _stars(self, block: Block, names: list[str]) -> list[Edit]:
+        out = []
+        for item in block.items:
+            if item.star and self.text.text(item.span).startswith("*"):
+                out.append((item.span, hidden_star(self.text, item, names)))
+        return out

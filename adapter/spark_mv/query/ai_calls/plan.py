@@ -1,0 +1,220 @@
+"""AI calls taken out of a model's SELECT: who must be asked what, and the SELECT with the kept answers in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spark_mv.query.ai_calls.desugar import desugar
+from spark_mv.query.ai_calls.keys import AiIdentity, identity_hash, identity_text, key_sql, lookup_sql, request_sql
+from spark_mv.query.ai_calls.places import Places
+from spark_mv.query.ai_calls.requests import Requests
+from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, ParsedCall, SignatureError, parse_call
+from spark_mv.query.ai_calls.text import Span, Text, TextError, edited
+from spark_mv.query.syntax.query_error import QueryError
+
+__all__ = ["AiCall", "AiFunction", "AiIdentity", "AiPlan", "plan_ai"]
+
+
+@dataclass(frozen=True)
+class AiCall:
+    """One call site. `request_sql` is a stand-alone SELECT DISTINCT of result_key, function and request, for the rows
+    that can need an answer; `request` is canonical JSON of function and arguments. `result_type` is Spark DDL."""
+
+    function: str
+    line: int
+    column: int
+    result_type: str
+    request_sql: str
+    answer_type: str = "STRING"
+    model: str = ""
+    model_version: str = ""
+    identity_hash: str = ""
+    embedding: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    response_schema: str | None = None
+    prompt: str | None = None  # of a declared function
+    constant: Mapping[str, Any] = field(default_factory=dict)
+    row_arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AiPlan:
+    """`rounds` in the order in which they must be answered: a later one reads answers of earlier ones."""
+
+    sql: str
+    rounds: tuple[tuple[AiCall, ...], ...] = ()
+    errors: tuple[QueryError, ...] = ()
+
+    @property
+    def calls(self) -> tuple[AiCall, ...]:
+        return tuple(call for round_ in self.rounds for call in round_)
+
+
+def plan_ai(
+    sql: str,
+    *,
+    results_table: str,
+    identity: Mapping[str, Any] | AiIdentity,
+    schemas: Mapping[str, Any] | None = None,
+    functions: Sequence[AiFunction] | Mapping[str, Any] | None = None,
+) -> AiPlan:
+    """The plan for a model's SELECT.
+
+    Args:
+        sql: the SELECT, compiled.
+        results_table: the result table as it stands in SQL, quoted where needed.
+        identity: model, version and what else the result key covers.
+        schemas: table name → columns; only used to tell a column from a lateral column alias.
+        functions: the project's own AI functions.
+
+    Errors never raise; they are in `AiPlan.errors`, and then `sql` is the text as given and `rounds` is empty.
+    """
+    declared = _declared(functions)
+    try:
+        text = Text(sql)
+    except TextError as error:
+        if not _mentions(sql, declared):
+            return AiPlan(sql)
+        return AiPlan(
+            sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"AI functions cannot be looked for: {error}."),)
+        )
+    who = AiIdentity.of(identity)
+    errors: list[QueryError] = []
+    parsed: list[ParsedCall] = []
+    for call in text.calls({*BUILT_IN, *declared}):
+        try:
+            parsed.append(parse_call(text, call, declared, who.is_embedding))
+        except SignatureError as error:
+            errors.append(
+                QueryError("AI_WRONG_ARGUMENTS", f"{call.name} at line {call.line} {error}.", call.line, call.column)
+            )
+    if errors or not parsed:
+        return AiPlan(sql, errors=tuple(errors))
+    try:
+        plain, refused = desugar(text, {*BUILT_IN, *declared})
+        if refused:
+            return AiPlan(sql, errors=refused)
+        if plain is not text:
+            parsed = [parse_call(plain, c, declared, who.is_embedding) for c in plain.calls({*BUILT_IN, *declared})]
+        plan = _Planner(plain, parsed, results_table, who).plan()
+    except TextError as error:
+        return AiPlan(
+            sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"the query's AI calls cannot be taken out: {error}."),)
+        )
+    return replace(plan, sql=sql) if plan.errors else plan
+
+
+def _mentions(sql: str, declared: Mapping[str, AiFunction]) -> bool:
+    low = sql.lower()
+    return any(name in low for name in (*BUILT_IN, *declared))
+
+
+def _declared(functions: Sequence[AiFunction] | Mapping[str, Any] | None) -> dict[str, AiFunction]:
+    if not functions:
+        return {}
+    if isinstance(functions, Mapping):
+        functions = [f if isinstance(f, AiFunction) else AiFunction(name=n, **f) for n, f in functions.items()]
+    return {f.name.lower(): f for f in functions}
+
+
+class _Planner:
+    """Holds the edits while the calls are planned from the innermost outwards."""
+
+    def __init__(self, text: Text, parsed: list[ParsedCall], results_table: str, identity: AiIdentity) -> None:
+        self.text, self.results_table, self.identity = text, results_table, identity
+        self.calls = sorted(parsed, key=lambda p: p.call.span.end - p.call.span.start)  # inner calls first
+        self.places = Places(text, self.calls)
+
+    def plan(self) -> AiPlan:
+        errors = self.places.errors()
+        if errors:
+            return AiPlan(self.text.sql, errors=tuple(errors))
+        edits = self.places.edits(self._lookup)
+        found = self._requests(Requests(self.places, edits, self._request))
+        rounds: dict[int, int] = {}
+        for parsed in self._by_need({k: needs for k, (_, needs) in found.items()}):
+            rounds[id(parsed)] = 1 + max((rounds[id(n)] for n in found[id(parsed)][1]), default=-1)
+        calls = sorted(self.calls, key=lambda p: (rounds[id(p)], p.call.line, p.call.column))
+        ordered = tuple(
+            tuple(self._call(p, found[id(p)][0]) for p in calls if rounds[id(p)] == number)
+            for number in range(max(rounds.values()) + 1)
+        )
+        return AiPlan(edited(self.text.sql, Span(0, len(self.text.sql)), edits), ordered)
+
+    def _requests(self, requests: Requests) -> dict[int, tuple[str, list[ParsedCall]]]:
+        """Each call's request statement: the one with filters from further out, unless calls then wait for each other."""
+        found = {id(p): requests.own(p) for p in self.calls}
+        for parsed in self.calls:
+            carried = requests.carried(parsed)
+            if carried is None:
+                continue
+            narrower = {**found, id(parsed): carried}
+            if not _circular({k: [id(n) for n in needs] for k, (_, needs) in narrower.items()}):
+                found = narrower
+        return found
+
+    def _by_need(self, needs: Mapping[int, Sequence[ParsedCall]]) -> list[ParsedCall]:
+        done: list[ParsedCall] = []
+        seen: set[int] = set()
+
+        def visit(parsed: ParsedCall) -> None:
+            if id(parsed) in seen:
+                return
+            seen.add(id(parsed))
+            for other in needs[id(parsed)]:
+                visit(other)
+            done.append(parsed)
+
+        for parsed in self.calls:
+            visit(parsed)
+        return done
+
+    def _request(self, parsed: ParsedCall, render: Any) -> tuple[str, str]:
+        request = request_sql(parsed, render)
+        return request, identity_text(parsed, self.identity)
+
+    def _lookup(self, parsed: ParsedCall, render: Any) -> str:
+        request = request_sql(parsed, render)
+        key = key_sql(request, identity_text(parsed, self.identity))
+        return lookup_sql(parsed, key, request, self.results_table, self.identity)
+
+    def _call(self, parsed: ParsedCall, sql: str) -> AiCall:
+        model, version = self.identity.model_of(parsed)
+        return AiCall(
+            function=parsed.function,
+            line=parsed.call.line,
+            column=parsed.call.column,
+            result_type=parsed.result_type,
+            request_sql=sql,
+            answer_type=parsed.answer_type,
+            model=model,
+            model_version=version,
+            identity_hash=identity_hash(identity_text(parsed, self.identity)),
+            embedding=parsed.function in {"ai_query", "ai_similarity"} and self.identity.is_embedding(model),
+            parameters={**self.identity.parameters, **parsed.parameters},
+            response_schema=parsed.response_schema,
+            prompt=parsed.declared.prompt if parsed.declared else None,
+            constant=dict(parsed.constants),
+            row_arguments=tuple(name for name, _, _ in parsed.row),
+        )
+
+
+def _circular(needs: Mapping[int, Sequence[int]]) -> bool:
+    done: set[int] = set()
+    on_the_way: set[int] = set()
+
+    def visit(one: int) -> bool:
+        if one in on_the_way:
+            return True
+        if one in done:
+            return False
+        on_the_way.add(one)
+        if any(visit(other) for other in needs[one]):
+            return True
+        on_the_way.discard(one)
+        done.add(one)
+        return False
+
+    return any(visit(one) for one in needs)

@@ -1,0 +1,338 @@
+"""The statement that asks which requests a call makes, for the rows that can need its answer and no others.
+
+Rows are held back by the WHERE of the call's own SELECT (without AI conditions where the call is in WHERE itself, with
+them otherwise, so that a filter is answered first), by CASE branches around the call, and, where the call only flows
+through a CTE or derived table to the outside, by the WHERE and inner joins further out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from spark_mv.query.ai_calls.keys import quote
+from spark_mv.query.ai_calls.places import Places, Render
+from spark_mv.query.ai_calls.signatures import ParsedCall
+from spark_mv.query.ai_calls.text import Block, Cte, Edit, Item, Query, Span, edited, outermost
+
+BuildRequest = Callable[[ParsedCall, Render], tuple[str, str]]  # gives SQL of the request and the identity's text
+Found = tuple[str, list[ParsedCall]]  # the statement, and the calls whose answers it reads
+
+
+class Requests:
+    """Request statements over the edits of one rewritten statement."""
+
+    def __init__(self, places: Places, edits: Sequence[Edit], build: BuildRequest) -> None:
+        self.places, self.text, self.edits, self.build = places, places.text, list(edits), build
+
+    def own(self, parsed: ParsedCall) -> Found:
+        """The requests of all rows of the call's own SELECT."""
+        block, clause = self.places.block[id(parsed)], self.places.clause[id(parsed)]
+        spans = [span for _, span, _ in parsed.row]
+        where = [] if clause == "FROM" else self._conditions(block, "WHERE", clause)
+        groups, having = [], []
+        if clause == "HAVING":
+            groups = [block.clauses["GROUP BY"]] if "GROUP BY" in block.clauses else []
+            having = self._conditions(block, "HAVING", clause)
+        guards = self._guards(parsed)
+        read = [*spans, *where, *groups, *having, *(s for guard in guards for s in guard[1])]
+        mine = [
+            p
+            for p in self.places.inside(read)
+            if p is not parsed and self.places.block[id(p)] is block and not p.call.span.holds(parsed.call.span)
+        ]
+        text, identity = self.build(parsed, self._render_inside)
+        body = f"SELECT {self._guarded(text, guards)} AS request{self._from(block, mine, clause == 'FROM')}"
+        if where:
+            body += " WHERE " + " AND ".join(f"({self._render(s)})" for s in where)
+        if groups:
+            body += f" GROUP BY {self._render(groups[0])}"
+        if having:
+            body += " HAVING " + " AND ".join(f"({self._render(s)})" for s in having)
+        if "FROM" in block.clauses:
+            read.append(block.clauses["FROM"])
+        below = [p for q in block.children if any(s.holds(q.span) for s in read) for p in self.places.inside([q.span])]
+        sql, more = self._in_context(block.query, self._distinct(parsed, identity, body), self.edits)
+        return sql, [*mine, *below, *more]
+
+    def carried(self, parsed: ParsedCall) -> Found | None:
+        """The requests of the rows that pass the filters and inner joins outside the call's own SELECT; None when the
+        call's column is more than handed on, or nothing outside filters."""
+        block = self.places.block[id(parsed)]
+        item = next((i for i in block.items if i.span.holds(parsed.call.span)), None)
+        if item is None or not item.name or not self._row_wise(block):
+            return None
+        text, identity = self.build(parsed, self._render_inside)
+        changes: list[Edit] = [(item.expression, self._guarded(text, self._guards(parsed)))]
+        hidden = {item.name.lower()}
+        changes += self._blanked(block, hidden, item.span)
+        name, query, best = item.name, block.query, None
+        while (found := self._reader(query)) is not None:
+            outer, alias = found
+            where_from = outer.clauses["FROM"]
+            if self._names_in(where_from, hidden, skip=query.span) or self._has(
+                where_from, {"NATURAL", "PIVOT", "UNPIVOT"}
+            ):
+                break
+            conditions = (
+                [
+                    c
+                    for c in self.text.conjuncts(outer.clauses["WHERE"])
+                    if not self._names_in(c, hidden)
+                    and not self.places.inside([c])
+                    and not self.places.outer_references(outer, c)
+                ]
+                if "WHERE" in outer.clauses
+                else []
+            )
+            edits = [*changes, *self.edits]  # the first of equal spans counts
+            body = f"SELECT {alias}.{_quoted(name)} AS request FROM {self._with(where_from, edits)}"
+            if conditions:
+                body += " WHERE " + " AND ".join(f"({self._with(c, edits)})" for c in conditions)
+            if conditions or self._has(where_from, {"JOIN"}):
+                sql, more = self._in_context(outer.query, self._distinct(parsed, identity, body), edits)
+                blanked = [p for c, _ in changes for p in self.places.inside([c])]
+                arguments = [p for p in self.places.inside([s for _, s, _ in parsed.row]) if p is not parsed]
+                reads = [p for p in [*self.places.inside([where_from, *conditions]), *more] if p not in blanked]
+                best = sql, [*reads, *arguments]
+            if not self._row_wise(outer):
+                break
+            handed = next((i for i in outer.items if self._hands_on(i, name, alias)), None)
+            if handed is None:
+                break
+            name = name if handed.star else handed.name
+            changes += self._blanked(outer, hidden, handed.span)
+            hidden.add(name.lower())
+            query = outer.query
+        return best
+
+    # ---- pieces of SQL
+
+    def _distinct(self, parsed: ParsedCall, identity: str, body: str) -> str:
+        return (
+            f"SELECT DISTINCT sha2(concat({quote(identity)}, request), 256) AS result_key, "
+            f"{quote(parsed.function)} AS function, request FROM ({body}) AS __mv_q WHERE request IS NOT NULL"
+        )
+
+    def _render(self, span: Span) -> str:
+        return self._with(span, self.edits)
+
+    def _render_inside(self, span: Span) -> str:
+        """The text with the edits that the edit of an enclosing call has swallowed."""
+        return self._with(span, [*self.places.all_edits, *self.edits])
+
+    def _with(self, span: Span, edits: Sequence[Edit]) -> str:
+        return edited(self.text.sql, span, outermost(edits, span))
+
+    def _from(self, block: Block, needed: Sequence[ParsedCall], head_only: bool) -> str:
+        """FROM with the LATERAL look-ups of the needed calls only."""
+        names = [p for p in needed if id(p) in self.places.name]
+        names.sort(key=lambda p: p.call.span.end - p.call.span.start)
+        added = "".join(", " + self.places.laterals[id(p)] for p in names)
+        at, before = self.places.insertion(block)
+        if "FROM" not in block.clauses:
+            return before + added if added else ""
+        span = block.clauses["FROM"]
+        rest = [e for e in self.edits if e[0] != Span(at, at)]
+        tail = "" if head_only else self._with(Span(at, span.end), rest)
+        return " FROM " + self._with(Span(span.start, at), rest) + added + tail
+
+    def _in_context(self, query: Query, sql: str, edits: Sequence[Edit]) -> Found:
+        """The statement inside the WITH clauses that it can see, and the calls in the CTEs it uses."""
+        needs: list[ParsedCall] = []
+        level: Query | None = query
+        before: int | None = None
+        while level is not None:
+            used = self._used(level.ctes if before is None else level.ctes[:before], sql)
+            if used:
+                recursive = "RECURSIVE " if any(c.recursive for c in used) else ""
+                texts = ", ".join(self._with(c.span, edits) for c in used)
+                sql = f"WITH {recursive}{texts} SELECT * FROM ({sql}) AS __mv_w"
+                needs += self.places.inside([c.span for c in used])
+            before = level.parent_cte.position if level.parent_cte is not None else None
+            level = level.outer if level.outer is not None else (level.parent.query if level.parent else None)
+        return sql, needs
+
+    def _used(self, ctes: Sequence[Cte], sql: str) -> list[Cte]:
+        """The CTEs that the text names, and those which these name. A name in a string counts: too many, never too few."""
+        wanted, used = sql.lower(), []
+        for cte in reversed(ctes):
+            if cte.name.lower() in wanted:
+                used.append(cte)
+                wanted += self.text.text(cte.span).lower()
+        return used[::-1]
+
+    # ---- which rows
+
+    def _conditions(self, block: Block, name: str, clause: str) -> list[Span]:
+        if name not in block.clauses:
+            return []
+        found = [c for c in self.text.conjuncts(block.clauses[name]) if not self.places.outer_references(block, c)]
+        return [c for c in found if not self.places.inside([c])] if clause == name else found
+
+    def _guards(self, parsed: ParsedCall) -> list[tuple[list[str], list[Span]]]:
+        """For each CASE around the call, innermost first: the pieces of `CASE … THEN` up to the call's branch."""
+        text, out = self.text, []
+        block = self.places.block[id(parsed)]
+        at, end = text.token_range(parsed.call.span)
+        first, _ = text.token_range(block.span)
+        for start in range(at - 1, first, -1):
+            if text.words[start] != "CASE" or text.words[start - 1] == ".":
+                continue
+            if text.block_of(text.span(start, start + 1)) is not block:
+                continue
+            guard = self._guard(start, at, end)
+            if guard is not None:
+                out.append(guard)
+        return out
+
+    def _guard(self, start: int, at: int, call_end: int) -> tuple[list[str], list[Span]] | None:
+        text, depth, i = self.text, 0, start + 1
+        marks: list[tuple[str, int]] = []
+        while i < len(text.words):
+            word = text.words[i]
+            if word in {"(", "["}:
+                i = text.match[i] + 1
+                continue
+            if word == "CASE":
+                depth += 1
+            elif word == "END":
+                if not depth:
+                    marks.append(("END", i))
+                    break
+                depth -= 1
+            elif not depth and word in {"WHEN", "THEN", "ELSE"}:
+                marks.append((word, i))
+            i += 1
+        if not marks or marks[-1][0] != "END" or marks[-1][1] < call_end:
+            return None
+        inside = max((m for m in marks if m[1] < at), key=lambda m: m[1], default=("", 0))
+        if inside[0] not in {"THEN", "ELSE"}:
+            return None
+        operand = text.span(start + 1, marks[0][1]) if marks[0][1] > start + 1 else None
+        pieces, spans = ["CASE" + (f" {self._render(operand)}" if operand else "")], [operand] if operand else []
+        for (word, begin), (_, stop) in itertools.pairwise(marks):
+            if word == "WHEN":
+                condition = text.span(begin + 1, stop)
+                if self.places.inside([condition]):
+                    return None
+                spans.append(condition)
+                last = stop == inside[1]
+                pieces.append(f" WHEN {self._render(condition)} THEN" + ("" if last else " NULL"))
+                if last:
+                    return pieces, spans
+            elif (word, begin) == inside:
+                return [*pieces, " ELSE"], spans
+        return None
+
+    def _guarded(self, request: str, guards: Sequence[tuple[list[str], list[Span]]]) -> str:
+        for pieces, _ in guards:
+            request = f"{''.join(pieces)} {request} END"
+        return request
+
+    # ---- how a column flows outwards
+
+    def _row_wise(self, block: Block) -> bool:
+        """Whether every row of FROM that passes WHERE gives one row, in a query that is this SELECT alone."""
+        if block.distinct or block.query.set_operation or len(block.query.blocks) != 1 or block.query.tail:
+            return False
+        if {"GROUP BY", "HAVING", "LIMIT", "QUALIFY"} & set(block.clauses):
+            return False
+        return not any(self._aggregates(i.expression) for i in block.items if not i.star)
+
+    def _aggregates(self, span: Span) -> bool:
+        try:
+            tree = sqlglot.parse_one(self.text.text(span), read="spark")
+        except SqlglotError:
+            return True
+        # a window's result depends on which rows there are, so filters must not move below it
+        return any(n.find_ancestor(exp.Select) is None for n in tree.find_all(exp.AggFunc, exp.Window))
+
+    def _reader(self, query: Query) -> tuple[Block, str] | None:
+        """The one SELECT that reads the query in its FROM, and the name it has there."""
+        if query.parent is not None:
+            outer = query.parent
+            if "FROM" not in outer.clauses or not outer.clauses["FROM"].holds(query.span):
+                return None
+            last = self.text.token_range(query.span)[1]  # its closing parenthesis
+            alias = self._alias_after(last + 1, outer)
+            return (outer, alias) if alias else None
+        cte = query.parent_cte
+        if cte is None or cte.recursive or self.text.words[self.text.token_range(cte.span)[0] + 1] == "(":
+            return None
+        inside = range(*self.text.token_range(cte.span))
+        uses = [
+            i
+            for i in range(len(self.text.tokens))
+            if i not in inside
+            and self.text.identifier(i)
+            and self.text.tokens[i].text.lower() == cte.name.lower()
+            and self.text.words[i - 1] != "."
+            and (i + 1 == len(self.text.words) or self.text.words[i + 1] != ".")
+            and self.text.words[i - 1] in {"FROM", "JOIN", ","}
+        ]
+        named = sum(t.text.lower() == cte.name.lower() for t in self.text.tokens)
+        if len(uses) != 1 or named > 1 + len(uses) + self._qualifiers(cte.name):
+            return None
+        use = self.text.span(uses[0], uses[0] + 1)
+        reader = self.text.block_of(use)
+        if reader is None or reader.clause_of(use) != "FROM":
+            return None
+        return reader, self._alias_after(uses[0] + 1, reader) or _quoted(cte.name)
+
+    def _qualifiers(self, name: str) -> int:
+        words = self.text.words
+        return sum(
+            t.text.lower() == name.lower() and i + 1 < len(words) and words[i + 1] == "."
+            for i, t in enumerate(self.text.tokens)
+        )
+
+    def _alias_after(self, i: int, block: Block) -> str | None:
+        if i < len(self.text.words) and self.text.words[i] == "AS":
+            i += 1
+        if (
+            i < len(self.text.words)
+            and self.text.identifier(i)
+            and block.clauses["FROM"].holds(self.text.span(i, i + 1))
+        ):
+            return _quoted(self.text.tokens[i].text)
+        return None
+
+    def _blanked(self, block: Block, hidden: set[str], but: Span) -> list[Edit]:
+        """Edits that turn the other columns with AI calls, or made of such columns, to NULL; their names join `hidden`."""
+        out: list[Edit] = []
+        for item in block.items:
+            if item.span == but or item.star:
+                continue
+            if self.places.inside([item.span]) or self._names_in(item.expression, hidden):
+                out.append((item.expression, "cast(NULL AS STRING)"))
+                if item.name:
+                    hidden.add(item.name.lower())
+        return out
+
+    def _hands_on(self, item: Item, name: str, alias: str) -> bool:
+        text = " ".join(self.text.text(item.expression).split()).lower().replace("`", "")
+        plain, table = name.lower(), alias.lower().replace("`", "")
+        if item.star:
+            return text in {"*", f"{table}.*"}
+        return text in {plain, f"{table}.{plain}"}
+
+    def _names_in(self, span: Span, names: set[str], skip: Span | None = None) -> bool:
+        first, end = self.text.token_range(span)
+        return any(
+            self.text.tokens[i].text.lower() in names
+            for i in range(first, end)
+            if self.text.identifier(i) and not (skip and skip.holds(self.text.span(i, i + 1)))
+        )
+
+    def _has(self, span: Span, words: set[str]) -> bool:
+        first, end = self.text.token_range(span)
+        return any(self.text.words[i] in words for i in self.text.top_level(first, end))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,104 @@
+"""Spark types of columns, derived when asked: through CTEs and subqueries from the schemas of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from spark_mv.query.analysis.scopes import Scope, find_plain, find_qualified
+from spark_mv.query.analysis.taint import Field
+from spark_mv.query.solver.predicate import PredicateText
+from spark_mv.query.solver.types import type_of
+from spark_mv.query.syntax.parse import sql_text
+
+Derive = Callable[[], "str | None"]
+
+
+def field_type(field: Field) -> str | None:
+    """The Spark type of a column, None if it is not known."""
+    if field.type:
+        return field.type
+    return field.derive() if field.derive is not None else None
+
+
+def deriving(node: exp.Expr, scope: Scope) -> Derive:
+    """How to find the type of an output column with this expression."""
+    done: list[str | None] = []
+
+    def derive() -> str | None:
+        if not done:
+            done.append(None)  # a recursive CTE asks itself
+            done[0] = expression_type(node, scope)
+        return done[0]
+
+    return derive
+
+
+def same_type(left: Field, right: Field) -> Derive:
+    """How to find the type of a column of a set operation."""
+
+    def derive() -> str | None:
+        kinds = {field_type(left), field_type(right)}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    return derive
+
+
+def expression_type(node: exp.Expr, scope: Scope) -> str | None:
+    """The Spark type of an expression, None if it is not known."""
+    if isinstance(node, exp.Paren | exp.Alias):
+        return expression_type(node.this, scope)
+    if isinstance(node, exp.Column):
+        return column_type(node, scope)
+    call = node.meta.get("call")
+    if call is not None and call.name in ("min", "max", "first", "last", "any_value", "first_value", "last_value"):
+        inner = node.this
+        return expression_type(inner, scope) if isinstance(inner, exp.Expr) else None
+    if isinstance(node, exp.Window | exp.Filter | exp.IgnoreNulls):
+        return expression_type(node.this, scope)
+    read = PredicateText(sql_text(node))
+    return type_of(read.tree, known_types(node, scope)) if read.tree is not None else None
+
+
+def column_type(node: exp.Column, scope: Scope) -> str | None:
+    """The type of a column reference in a scope."""
+    if isinstance(node.this, exp.Star):
+        return None
+    parts = [part.name for part in node.parts]
+    if len(parts) == 1:
+        found, sure = find_plain(scope, parts[0])
+        return field_type(found) if found is not None and sure else None
+    qualified = find_qualified(scope, parts)
+    if qualified is None or qualified.name.lower() != parts[-1].lower():
+        return None
+    return field_type(qualified)
+
+
+def known_types(node: exp.Expr, scope: Scope) -> dict[str, str]:
+    """`alias.column` and `column` → type, for the columns that stand in `node`."""
+    types: dict[str, str] = {}
+    for column in node.find_all(exp.Column):
+        if column.args.get("db") or isinstance(column.this, exp.Star):
+            continue
+        kind = column_type(column, scope)
+        if kind:
+            types[f"{column.table}.{column.name}".lower() if column.table else column.name.lower()] = kind
+    return types
+
+
+def visible_types(scope: Scope) -> dict[str, str]:
+    """`alias.column` and, where only one FROM item has it, `column` → type, for all columns that a scope sees."""
+    types: dict[str, str] = {}
+    seen: set[str] = set()
+    for alias, relation in scope.visible():
+        for field in relation.fields:
+            kind, name = field_type(field), field.name.lower()
+            if kind:
+                types[f"{alias}.{name}"] = kind
+            if name in seen:
+                types.pop(name, None)
+            elif kind and not any(other.is_open for _, other in scope.visible() if other is not relation):
+                types[name] = kind
+            seen.add(name)
+    return types

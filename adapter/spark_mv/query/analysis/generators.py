@@ -1,0 +1,71 @@
+"""The column names that a generator function (explode, inline, json_tuple, …) makes when no alias names them."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from spark_mv.query.analysis.field_types import column_type
+from spark_mv.query.analysis.scopes import Scope
+from spark_mv.query.syntax.parse import Call
+
+_ARRAYS = frozenset({"array", "split", "sequence", "array_distinct", "filter", "transform", "sort_array", "array_sort",
+                     "shuffle", "collect_list", "collect_set", "map_keys", "map_values", "flatten", "slice"})  # fmt: skip
+
+
+def generated_names(node: exp.Expr, scope: Scope) -> list[str] | None:
+    """The names of the columns of one generator call, None where they follow from a type that is not known."""
+    call = node.meta.get("call")
+    name = call.name if isinstance(call, Call) else ""
+    arguments = [part for key in node.arg_types for part in _listed(node.args.get(key))]
+    first = arguments[0] if arguments else None
+    if name.startswith(("explode", "posexplode")):
+        kind = _kind(first, scope)
+        columns = None if kind is None else ["key", "value"] if kind.startswith("map") else ["col"]
+        return ["pos", *columns] if columns and name.startswith("pos") else columns
+    if name.startswith("inline"):
+        found = re.fullmatch(r"array<(struct<.*>)>", _kind(first, scope) or "", re.DOTALL)
+        return [field for field, _ in struct_fields(found[1])] if found else None
+    if name == "json_tuple":
+        return [f"c{i}" for i in range(len(arguments) - 1)]
+    if name == "stack" and isinstance(first, exp.Literal) and first.is_int and int(first.name) > 0:
+        return [f"col{i}" for i in range(-(-(len(arguments) - 1) // int(first.name)))]
+    if name.startswith("variant_explode"):
+        return ["pos", "key", "value"]
+    return None
+
+
+def _listed(part: object) -> list[exp.Expr]:
+    return [item for item in (part if isinstance(part, list) else [part]) if isinstance(item, exp.Expr)]
+
+
+def _kind(node: exp.Expr | None, scope: Scope) -> str | None:
+    """`array`, `map` or the whole type of what is taken apart."""
+    if node is None:
+        return None
+    if isinstance(node, exp.Column):
+        kind = column_type(node, scope)
+        return kind.strip().lower() if kind else None
+    call = node.meta.get("call")
+    if not isinstance(call, Call):
+        return None
+    if call.name in _ARRAYS:
+        return "array"
+    return "map" if call.name in ("map", "map_from_arrays", "map_filter", "str_to_map", "map_concat") else None
+
+
+def struct_fields(kind: str) -> list[tuple[str, str]]:
+    """(name, type) of the fields of `struct<a:int,b:array<string>>`, in order; empty for any other type."""
+    text = kind.strip()
+    if not text.lower().startswith("struct<") or not text.endswith(">"):
+        return []
+    fields, depth, start = [], 0, 7
+    for i in range(7, len(text)):
+        char = text[i]
+        if depth == 0 and (char == "," or i == len(text) - 1):
+            name, _, inner = text[start:i].partition(":")
+            fields.append((name.strip().strip("`"), inner.strip()))
+            start = i + 1
+        depth += (char in "<(") - (char in ">)")
+    return fields

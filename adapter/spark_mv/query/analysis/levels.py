@@ -1,0 +1,437 @@
+"""The level of one expression: which calls its value depends on, and its fingerprint.
+
+An expression has the level of its worst part. Names are resolved as Spark does it: lambda parameters, columns of FROM
+items, lateral column aliases, keyword functions (CURRENT_DATE, USER), then the scopes around.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from spark_mv.query.analysis import orders
+from spark_mv.query.analysis.field_types import expression_type
+from spark_mv.query.analysis.scopes import Scope, ambiguous, find_plain, find_qualified
+from spark_mv.query.analysis.taint import CLEAN, Field, Taint, Value, digest, union
+from spark_mv.query.analysis.walk import Env, Walk
+from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.aggregates import AGGREGATES
+from spark_mv.query.syntax.parse import Call, sql_text
+
+# functions that Spark also knows without parentheses, where no column has the name
+KEYWORD_FUNCTIONS = frozenset(
+    {
+        "current_date", "current_timestamp", "current_time", "localtimestamp", "localtime", "current_user", "user",
+        "session_user", "current_catalog", "grouping__id", "current_database", "current_schema", "current_timezone", "curdate",
+    }
+)  # fmt: skip
+_CLOCK_WORDS = frozenset({"now", "today", "yesterday", "tomorrow"})
+_DATE_FUNCTIONS = frozenset({"date", "timestamp", "to_date", "to_timestamp", "to_timestamp_ntz", "to_timestamp_ltz"})
+_BUILT_IN = frozenset({"builtin.", "system.builtin."})
+_TIME_ONLY = re.compile(r"\s*T?\d{1,2}:\d")
+GENERATORS = frozenset(
+    [
+        "explode",
+        "explode_outer",
+        "posexplode",
+        "posexplode_outer",
+        "inline",
+        "inline_outer",
+        "stack",
+        "json_tuple",
+        "variant_explode",
+        "variant_explode_outer",
+    ]
+)
+
+
+def value(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """What `node` depends on in `scope`. Unknown names and functions are reported in `walk`."""
+    handler = _HANDLERS.get(type(node))
+    if handler is not None:
+        return handler(walk, node, scope)
+    if "call" in node.meta and isinstance(node.meta["call"], Call):
+        return _call(walk, node, scope)
+    if isinstance(node, exp.Func):
+        return _structural(walk, node, scope)
+    return _parts(walk, node, scope)
+
+
+def _children(node: exp.Expr, skip: Iterable[str] = ()) -> Iterable[tuple[str, object]]:
+    for key, child in sorted(node.args.items()):
+        if key in skip or child is None or child is False or child == []:
+            continue
+        for item in child if isinstance(child, list) else [child]:
+            yield key, item
+
+
+def _parts(walk: Walk, node: exp.Expr, scope: Scope, skip: Iterable[str] = (), head: str = "") -> Value:
+    taints: list[Taint] = []
+    prints: list[object] = [head or node.key]
+    aggregate = False
+    for key, item in _children(node, skip):
+        if isinstance(item, exp.Expr):
+            part = value(walk, item, scope)
+            taints.append(part.taint)
+            prints.append(f"{key}:{part.fingerprint}")
+            aggregate = aggregate or part.aggregate
+        else:
+            prints.append(f"{key}={item}")
+    return Value(union(taints), digest(*prints), aggregate)
+
+
+# -- names ----------------------------------------------------------------------------------------------------------
+
+
+def _column(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    parts = [part.name for part in node.parts] if isinstance(node, exp.Column) else [node.name]
+    if isinstance(node.this, exp.Star):
+        return _star(walk, node, scope)
+    return name_value(walk, node, parts, scope)
+
+
+def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Value:
+    """The value of a possibly qualified column name, or of the keyword function of that name."""
+    walk.seen.add(id(node))
+    if _is_file_metadata(scope, parts):
+        taint = walk.origin("_metadata", Level.NONDETERMINISTIC, walk.place(node))
+        return Value(taint, digest("metadata", *parts))
+    found = _look_up(scope, parts)
+    if found is not None:
+        owners = ambiguous(scope, parts[0]) if len(parts) == 1 and not scope.aliases_first else []
+        if owners:
+            walk.error(
+                "AMBIGUOUS_COLUMN",
+                f"column {parts[0]} is in {' and '.join(owners)}. Write which one is meant, e.g. {owners[0]}.{parts[0]}",
+                walk.place(node),
+            )
+        fingerprint = found.fingerprint
+        if len(parts) > 1 and found.name.lower() != parts[-1].lower():
+            fingerprint = digest("field", fingerprint, *map(str.lower, parts))
+        return Value(found.taint, fingerprint)
+    if len(parts) == 1:
+        keyword = _keyword(walk, node, parts[0])
+        if keyword is not None:
+            return keyword
+    if parts[0].lower() in ("window", "session_window"):
+        return Value(CLEAN, digest("time window", *map(str.lower, parts)))  # the column that GROUP BY window(…) makes
+    name = ".".join(parts)
+    if [part.lower() for part in parts[:-1]] in (["session"], ["system", "session"]):
+        walk.error(
+            "UNSUPPORTED_SYNTAX",
+            f"session variable {name} has a value that a later run cannot know. Use a dbt variable",
+            walk.place(node),
+        )
+        return Value(walk.origin(name, Level.SESSION, walk.place(node)), digest("variable", name.lower()))
+    walk.error("UNRESOLVED_COLUMN", _unresolved(name, scope), walk.place(node))
+    return Value(CLEAN, digest("unresolved", name.lower()))
+
+
+def _look_up(scope: Scope, parts: list[str]) -> Field | None:
+    here: Scope | None = scope
+    maybe: Field | None = None
+    keyword = len(parts) == 1 and parts[0].lower() in KEYWORD_FUNCTIONS
+    while here is not None:
+        if parts[0].lower() in here.locals_:
+            return Field(parts[0], *_value_facts(here.locals_[parts[0].lower()]))
+        if len(parts) > 1:
+            found = find_qualified(_alone(here), parts)
+            if found is not None:
+                return found
+        plain, sure = find_plain(here, parts[0])
+        alias = here.aliases.get(parts[0].lower())
+        if plain is not None and sure and not (alias is not None and here.aliases_first):
+            return plain
+        if alias is not None:
+            return Field(parts[0], alias.taint, alias.fingerprint)
+        if plain is not None and maybe is None:
+            maybe = plain
+        here = here.parent
+    return None if keyword else maybe
+
+
+def _is_file_metadata(scope: Scope, parts: list[str]) -> bool:
+    """`_metadata.file_path` and the like tell how a table's files are cut, which any rewrite of them changes."""
+    at = 0 if parts[0].lower() == "_metadata" else 1
+    if len(parts) <= at or parts[at].lower() != "_metadata":
+        return False
+    return not any(relation.has("_metadata") for relation in scope.sources.values())
+
+
+def _alone(scope: Scope) -> Scope:
+    return Scope(sources=scope.sources)
+
+
+def _value_facts(item: Value) -> tuple[Taint, str]:
+    return item.taint, item.fingerprint
+
+
+def _keyword(walk: Walk, node: exp.Expr, name: str) -> Value | None:
+    word = name.lower()
+    quoted = isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier) and node.this.quoted
+    if word not in KEYWORD_FUNCTIONS or quoted:
+        return None
+    level = walk.level(word) or Level.NONDETERMINISTIC
+    return Value(walk.origin(word.upper(), level, walk.place(node)), digest("call", word))
+
+
+def _unresolved(name: str, scope: Scope) -> str:
+    known = [f"{alias} ({', '.join(f.name for f in rel.fields[:12])})" for alias, rel in scope.visible()]
+    return (
+        f"column {name} is in none of the tables in scope: {'; '.join(known) or 'there is no FROM'}. "
+        "Correct the name, or add the column to the table's schema"
+    )
+
+
+def _star(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """`*` as an argument: count(*) counts rows, struct(*) takes every column."""
+    taints = [item.taint for _, relation in scope.visible() for item in relation.items]
+    prints = [item.fingerprint for _, relation in scope.visible() for item in relation.items]
+    return Value(union(taints), digest("star", *prints))
+
+
+# -- calls ----------------------------------------------------------------------------------------------------------
+
+
+def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Value:
+    call: Call = node.meta["call"]
+    walk.seen.add(id(node))
+    if call.name == "identifier" and isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
+        text = node.expressions[0]
+        if isinstance(text, exp.Literal) and text.is_string:
+            return name_value(walk, node, text.name.replace("`", "").split("."), scope)
+    if call.name == "table" and [type(part) for part in node.expressions] == [exp.Column]:
+        # an argument of a table function; what the function makes of it is the function's level
+        name = ".".join(part.name for part in node.expressions[0].parts)
+        walk.frames[-1].reads.append((name, walk.text.via))
+        return Value(CLEAN, digest("table", name.lower()))
+    if call.keyword and call.name in KEYWORD_FUNCTIONS:
+        return name_value(walk, node, [call.name], scope)
+    if call.name == "count" and isinstance(node.this, exp.Star):
+        return Value(CLEAN, digest("count(*)"), True)
+    parts = _arguments(walk, node, scope, call.name)
+    name = f"{qualifier}{call.name}"
+    level = _call_level(walk, node, call.name, qualifier)
+    if level == Level.ORDER_DEPENDENT and orders.is_ordered_aggregate(walk, node, call.name, scope, value):
+        level = Level.DETERMINISTIC
+    shown = call.name if qualifier in _BUILT_IN else name
+    own = walk.origin(shown, level, walk.at(call.start))
+    aggregate = parts.aggregate or call.name in AGGREGATES
+    return Value(union([own, parts.taint]), parts.fingerprint, aggregate)
+
+
+def _arguments(walk: Walk, node: exp.Expr, scope: Scope, name: str) -> Value:
+    """The arguments; lambda parameters take the taint of the arguments that are no lambdas."""
+    items = [(key, item) for key, item in _children(node)]
+    if not any(isinstance(item, exp.Lambda) for _, item in items):
+        return _parts(walk, node, scope, head=f"call {name} {node.key}")
+    taints: list[Taint] = []
+    prints: list[object] = [f"call {name}"]
+    for key, item in items:
+        if isinstance(item, exp.Expr) and not isinstance(item, exp.Lambda):
+            part = value(walk, item, scope)
+            taints.append(part.taint)
+            prints.append(f"{key}:{part.fingerprint}")
+    inputs = union(taints)
+    for key, item in items:
+        if isinstance(item, exp.Lambda):
+            names = [parameter.name.lower() for parameter in item.expressions]
+            inner = Scope(parent=scope)
+            inner.locals_ = {n: Value(inputs, digest("parameter", i)) for i, n in enumerate(names)}
+            body = value(walk, item.this, inner)
+            taints.append(body.taint)
+            prints.append(f"{key}:{len(names)}:{body.fingerprint}")
+    return Value(union(taints), digest(*prints))
+
+
+def _call_level(walk: Walk, node: exp.Expr, name: str, qualifier: str) -> Level:
+    if qualifier and qualifier not in _BUILT_IN:
+        return walk.declared.get(f"{qualifier}{name}") or walk.declared.get(name) or Level.NONDETERMINISTIC
+    if name in walk.declared:
+        return walk.declared[name]
+    level = walk.level(name)
+    if level is None:
+        return Level.NONDETERMINISTIC
+    arguments = written_arguments(node)
+    if name == "unix_timestamp" and not node.meta["call"].empty:
+        return Level.DETERMINISTIC
+    if name == "aes_encrypt":
+        mode = arguments[2] if len(arguments) > 2 else None
+        ecb = isinstance(mode, exp.Literal) and mode.name.upper() == "ECB"
+        return Level.DETERMINISTIC if ecb or len(arguments) > 4 else level
+    first = arguments[0] if arguments and name in _DATE_FUNCTIONS else None
+    if isinstance(first, exp.Literal) and _is_clock_text(first, name):
+        return Level.COMMAND
+    return level
+
+
+def written_arguments(node: exp.Expr) -> list[exp.Expr]:
+    """The arguments of a call, as far as sqlglot keeps their order (this, expression, …, expressions)."""
+    found: list[exp.Expr] = []
+    for key in node.arg_types:
+        item = node.args.get(key)
+        for part in item if isinstance(item, list) else [item]:
+            if isinstance(part, exp.Expr):
+                found.append(part)
+    return found
+
+
+def _structural(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """A node sqlglot calls a function although none was written by name (AND, CASE, CAST), or made up while it
+    parsed. By its class, and never better than that."""
+    parts = _parts(walk, node, scope)
+    names: list[str] = type(node).sql_names() if isinstance(node, exp.Func) else []
+    level = max((walk.level(name) or Level.DETERMINISTIC for name in names), default=None)
+    if isinstance(node, exp.AnonymousAggFunc | exp.Anonymous):
+        level = Level.NONDETERMINISTIC
+    if level is None or level == Level.DETERMINISTIC or isinstance(node.parent, exp.Func):
+        return parts
+    own = walk.origin(names[0].lower(), level, walk.place(node))
+    return Value(union([own, parts.taint]), parts.fingerprint, parts.aggregate)
+
+
+def _comparison(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """A comparison of a date or timestamp with the string 'today' (now, yesterday, tomorrow) is one with the clock: Spark
+    casts the string, and the cast knows these words."""
+    parts = _parts(walk, node, scope)
+    sides = [side for side in node.iter_expressions() if isinstance(side, exp.Expr)]
+    words = [s for s in sides if isinstance(s, exp.Literal) and s.is_string and s.name.strip().lower() in _CLOCK_WORDS]
+    kinds = [expression_type(side, scope) for side in sides if side not in words] if words else []
+    if not any(kind and kind.lower().startswith(("date", "timestamp")) for kind in kinds):
+        return parts
+    own = [walk.origin(f"'{word.name.strip()}'", Level.COMMAND, walk.place(word)) for word in words]
+    return Value(union([*own, parts.taint]), parts.fingerprint, parts.aggregate)
+
+
+def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """CAST and typed literals. Spark turns the strings now, today, yesterday and tomorrow into the clock."""
+    inner = value(walk, node.this, scope)
+    to = node.args.get("to")
+    # sqlglot writes the type TIME as TIMESTAMP
+    time = isinstance(to, exp.DataType) and to.this == exp.DType.TIME
+    kind = "time" if time else sql_text(to).lower() if isinstance(to, exp.Expr) else ""
+    fingerprint = digest(node.key, inner.fingerprint, kind, node.args.get("format") and sql_text(node.args["format"]))
+    literal = node.this
+    if isinstance(literal, exp.Literal) and literal.is_string and _is_clock_text(literal, kind):
+        own = walk.origin(f"'{literal.name.strip()}'", Level.COMMAND, walk.place(literal))
+        return Value(union([own, inner.taint]), fingerprint, inner.aggregate)
+    return Value(inner.taint, fingerprint, inner.aggregate)
+
+
+def _is_clock_text(literal: exp.Expr, kind: str) -> bool:
+    text = literal.name.strip().lower()
+    if not kind.removeprefix("to_").startswith(("date", "timestamp")):
+        return False
+    # a time without a date gets today's date
+    return text in _CLOCK_WORDS or (not kind.endswith("date") and bool(_TIME_ONLY.match(literal.name)))
+
+
+def _dot(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """`schema.function(…)`, or a field of a struct."""
+    inner = node.expression
+    if isinstance(inner, exp.Func) and "call" in inner.meta:
+        path = sql_text(node.this).replace("`", "").lower()
+        return _call(walk, inner, scope, qualifier=f"{path}.")
+    left = value(walk, node.this, scope)
+    if isinstance(inner, exp.Identifier | exp.Star):
+        return Value(left.taint, digest("field", left.fingerprint, inner.name.lower()), left.aggregate)
+    right = value(walk, inner, scope)
+    return Value(union([left.taint, right.taint]), digest("dot", left.fingerprint, right.fingerprint))
+
+
+def _literal(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    return Value(CLEAN, digest("literal", node.args.get("is_string", ""), node.name))
+
+
+def _plain(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    return Value(CLEAN, digest(node.key, sql_text(node).lower()))
+
+
+def _identifier(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """A bare identifier: a lambda parameter, or the label of a field."""
+    here: Scope | None = scope
+    while here is not None:
+        if node.name.lower() in here.locals_:
+            return here.locals_[node.name.lower()]
+        here = here.parent
+    return Value(CLEAN, digest("identifier", node.name.lower()))
+
+
+def _paren(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    return value(walk, node.this, scope)
+
+
+def _named(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """`expression AS name`: the name of a struct field is part of the value, so it stays in the fingerprint."""
+    inner = value(walk, node.this, scope)
+    return Value(inner.taint, digest("named", node.alias.lower(), inner.fingerprint), inner.aggregate)
+
+
+def _property(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    inner = value(walk, node.expression, scope)
+    return Value(inner.taint, digest("named", node.this.name.lower(), inner.fingerprint), inner.aggregate)
+
+
+def _placeholder(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    walk.error(
+        "UNSUPPORTED_SYNTAX",
+        f"parameter marker {sql_text(node)} has no value here. Write the value, or a dbt variable",
+        _marker_place(walk, node),
+    )
+    return _plain(walk, node, scope)
+
+
+def _marker_place(walk: Walk, node: exp.Expr) -> tuple[int, int]:
+    """The place of `:name` or `?`, of which the tree remembers none: the first one written that way."""
+    tokens = walk.text.parsed.tokens
+    for token, following in zip(tokens, [*tokens[1:], None], strict=False):
+        name = node.args.get("this")
+        named = following is not None and following.text == name and token.token_type == TokenType.COLON
+        if token.token_type == TokenType.PLACEHOLDER if name is None else named:
+            return walk.at(token.start)
+    return walk.place(node)
+
+
+def _subquery(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """A scalar subquery, EXISTS or IN (SELECT …) depends on its columns and on what decides its rows."""
+    label = f"{scope.label}.subquery" if scope.label else "subquery"
+    relation = walk.query(walk, node, Env(scope.ctes, scope, label, exists=isinstance(node.parent, exp.Exists)))
+    walk.frames[-1].reads.extend(relation.reads)
+    walk.flag("subquery", *({"opaque"} & relation.flags))
+    taint = union([*(item.taint for item in relation.items), relation.rows])
+    return Value(taint, digest("subquery", relation.fingerprint, relation.columns_print))
+
+
+def _window(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    return orders.window_value(walk, node, scope, value)
+
+
+_HANDLERS: dict[type[exp.Expr], Callable[[Walk, exp.Expr, Scope], Value]] = {
+    exp.Column: _column,
+    exp.Star: _star,
+    exp.Literal: _literal,
+    exp.Null: _plain,
+    exp.Boolean: _plain,
+    exp.DataType: _plain,
+    exp.Var: _plain,
+    exp.Identifier: _identifier,
+    exp.Paren: _paren,
+    exp.Alias: _named,
+    exp.PropertyEQ: _property,
+    exp.Kwarg: _property,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Dot: _dot,
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between), _comparison),
+    exp.Placeholder: _placeholder,
+    exp.Parameter: _placeholder,
+    exp.Select: _subquery,
+    exp.Subquery: _subquery,
+    exp.Union: _subquery,
+    exp.Intersect: _subquery,
+    exp.Except: _subquery,
+    exp.Window: _window,
+}

@@ -1,0 +1,92 @@
+"""Names in scope: the FROM items of one SELECT, what they hide, and the scopes around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from spark_mv.query.analysis.taint import Field, Relation, Value, union
+
+
+@dataclass
+class Scope:
+    """The names that an expression may use.
+
+    `sources` in FROM order; `hidden` are right sides of SEMI and ANTI joins; `aliases` are select aliases visible
+    where this is asked (lateral column aliases, GROUP BY, HAVING); `locals_` are lambda parameters.
+    """
+
+    parent: Scope | None = None
+    sources: dict[str, Relation] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    aliases: dict[str, Value] = field(default_factory=dict)
+    locals_: dict[str, Value] = field(default_factory=dict)
+    label: str = ""
+    row_unique: tuple[frozenset[str], ...] = ()
+    windows: dict[str, exp.Expr] = field(default_factory=dict)
+    ordinals: list[Value] = field(default_factory=list)  # the output columns, for ORDER BY 1
+    aliases_first: bool = False  # HAVING, QUALIFY and ORDER BY prefer output columns
+    prints: list[str] = field(default_factory=list)  # fingerprints of FROM items and joins
+    using: list[str] = field(default_factory=list)  # USING and NATURAL columns
+    partitions: list[list[str]] = field(default_factory=list)  # fingerprints, one list per window
+    ctes: Mapping[str, Any] = field(default_factory=dict)
+
+    def visible(self) -> list[tuple[str, Relation]]:
+        return [(name, relation) for name, relation in self.sources.items() if name not in self.hidden]
+
+    def unique(self) -> tuple[frozenset[str], ...]:
+        """Column sets known to be unique in the rows of this FROM (no join: a join may repeat rows)."""
+        if len(self.sources) - len(self.hidden) != 1:
+            return ()
+        return self.visible()[0][1].unique
+
+    def source(self, qualifier: Sequence[str]) -> Relation | None:
+        """The FROM item called `qualifier`: an alias, or a table by the last parts of its name."""
+        wanted = tuple(part.lower() for part in qualifier)
+        if len(wanted) == 1 and wanted[0] in self.sources:
+            return self.sources[wanted[0]]
+        for relation in self.sources.values():
+            names = tuple(part.lower() for part in relation.names)
+            if names and names[-len(wanted) :] == wanted:
+                return relation
+        return None
+
+
+def find_qualified(scope: Scope | None, parts: Sequence[str]) -> Field | None:
+    """`table.column`, `db.table.column` or `table.column.field`, here or in a scope around."""
+    while scope is not None:
+        for split in range(len(parts) - 1, 0, -1):
+            relation = scope.source(parts[:split])
+            if relation is not None:
+                found = relation.find(parts[split])
+                if found is not None:
+                    return found
+        scope = scope.parent
+    return None
+
+
+def ambiguous(scope: Scope, name: str) -> list[str]:
+    """The FROM items that are all known to have the column, when Spark could not choose among them."""
+    owners = [alias for alias, relation in scope.visible() if relation.has(name)]
+    return owners if len(owners) > 1 and name.lower() not in scope.using else []
+
+
+def find_plain(scope: Scope, name: str) -> tuple[Field | None, bool]:
+    """An unqualified column among the FROM items of this one scope, and whether that is certain (False: a FROM item
+    with unknown columns may have it)."""
+    sure = [relation.find(name) for relation in scope.sources.values() if relation.has(name)]
+    found = [f for f in sure if f is not None]
+    if found:
+        return replace(found[0], taint=union(f.taint for f in found)), True
+    maybe = [relation.find(name) for relation in scope.sources.values() if relation.is_open]
+    guesses = [f for f in maybe if f is not None]
+    if guesses:
+        # with several open tables the fingerprint must not depend on which one has it
+        fingerprint = guesses[0].fingerprint
+        if len(guesses) > 1:
+            fingerprint = "|".join(sorted(g.fingerprint for g in guesses))
+        return Field(name, union(g.taint for g in guesses), fingerprint), False
+    return None, False

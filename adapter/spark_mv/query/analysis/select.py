@@ -1,0 +1,402 @@
+"""One SELECT block as a relation, clause by clause in the order Spark evaluates them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from spark_mv.query.analysis.field_types import column_type, deriving
+from spark_mv.query.analysis.generators import generated_names, struct_fields
+from spark_mv.query.analysis.levels import GENERATORS, KEYWORD_FUNCTIONS, value
+from spark_mv.query.analysis.limits import limit_taint
+from spark_mv.query.analysis.modifiers import is_one, modifier_prints
+from spark_mv.query.analysis.output_names import output_name
+from spark_mv.query.analysis.predicates import conjuncts
+from spark_mv.query.analysis.rules import forbid_per_row, rows_key
+from spark_mv.query.analysis.scopes import Scope
+from spark_mv.query.analysis.sources import add_join, add_lateral, add_source
+from spark_mv.query.analysis.taint import Field, OpenPart, Relation, Taint, Value, digest, union
+from spark_mv.query.analysis.verdict import ClauseVerdict
+from spark_mv.query.analysis.walk import Env, Walk
+from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.aggregates import aggregates
+from spark_mv.query.syntax.parse import Call, sql_text
+
+_UNSUPPORTED = ("kind", "into", "match", "connect", "prewhere", "for_", "settings", "format", "locks", "options")
+
+
+def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
+    """The relation of one SELECT."""
+    for key in _UNSUPPORTED:
+        if node.args.get(key):
+            walk.error(
+                "UNSUPPORTED_SYNTAX",
+                f"{key.strip('_').upper()} in a SELECT is not understood. Rewrite the query without it",
+                walk.place(node),
+            )
+            walk.flag("opaque")
+    scope = Scope(parent=env.outer, ctes=env.ctes, label=env.label)
+    rows: list[Taint] = []
+    source = node.args.get("from_")
+    env, own_env = replace(env, preserved=env.preserved and _only_projects(node)), env
+    if source is not None:
+        rows.append(add_source(walk, source.this, scope, env))
+    env = own_env
+    rows += [add_lateral(walk, item, scope, env) for item in node.args.get("laterals") or []]
+    rows += [add_join(walk, item, scope, env) for item in node.args.get("joins") or []]
+    scope.row_unique = scope.unique()
+    scope.windows = {item.name.lower(): item for item in node.args.get("windows") or []}
+    prints = ["select", *scope.prints]
+
+    where = node.args.get("where")
+    if where is not None:
+        facts = conjuncts(walk, where.this, scope, "WHERE")
+        rows.append(facts.taint)
+        prints.append(digest("where", facts.fingerprint))
+
+    group = node.args.get("group")
+    aggregated = (
+        group is not None or node.args.get("having") is not None or any(aggregates(item) for item in node.expressions)
+    )
+    if (
+        env.preserved
+        and not aggregated
+        and walk.key_fingerprints
+        and not (
+            node.args.get("qualify") or node.args.get("distinct") or node.args.get("limit") or node.args.get("offset")
+        )
+    ):
+        scope.row_unique = (*scope.row_unique, walk.key_fingerprints)
+    if aggregated:
+        if walk.frames[-1].flags & {"aggregate", "window", "distinct"}:
+            walk.flag("nested")
+        walk.flag("aggregate")
+        scope.row_unique = ()
+    items, outputs = [], scope.aliases
+    keys: list[Value] = []
+    if group is not None:
+        lateral = _alias_values(walk, node, scope)
+        keys = _group_keys(walk, node, group, scope, lateral)
+        rows += [k.taint for k in keys]
+        prints.append(digest("group", *(k.fingerprint for k in keys), *_group_words(group)))
+    if aggregated:
+        scope.row_unique = (frozenset(k.fingerprint for k in keys),) if not _several_sets(group) else ()
+    for projection in node.expressions:
+        made = _project(walk, projection, scope, outputs)
+        items += made
+        if _makes_rows(projection):
+            rows += [item.taint for item in made]
+
+    scope.aliases_first = True
+    scope.ordinals = [Value(item.taint, item.fingerprint) for item in items]
+    having, qualify = node.args.get("having"), node.args.get("qualify")
+    for clause, condition in (("HAVING", having), ("QUALIFY", qualify)):
+        if condition is not None:
+            facts = conjuncts(walk, condition.this, scope, clause)
+            rows.append(facts.taint)
+            prints.append(digest(clause, facts.fingerprint))
+    unique = scope.row_unique
+    if qualify is not None:
+        walk.flag("window")
+
+    if node.args.get("distinct"):
+        walk.flag("distinct")
+        for item in items:
+            label = f"SELECT DISTINCT {item.name}" if isinstance(item, Field) else "SELECT DISTINCT *"
+            forbid_per_row(walk, "DISTINCT", item.taint, label, rows_key(scope, walk))
+        rows += [item.taint for item in items]
+        prints.append(digest("distinct", *(item.fingerprint for item in items)))
+        if not any(isinstance(item, OpenPart) for item in items):
+            unique = (*unique, frozenset(item.fingerprint for item in items))
+        scope.row_unique = unique
+    if not (env.exists and _keeps_any(node)):
+        rows.append(limit_taint(walk, node, scope))
+    prints += modifier_prints(walk, node, scope)
+    for key in ("cluster", "distribute", "sort"):
+        sorting = node.args.get(key)
+        for item in sorting.expressions if isinstance(sorting, exp.Expr) else []:
+            value(walk, item.this if isinstance(item, exp.Ordered) else item, scope)
+    order = node.args.get("order")
+    if order is not None and not node.args.get("limit") and not node.args.get("offset"):
+        for item in order.expressions:
+            if item.this.name.upper() != "ALL" and not item.this.is_int:
+                value(walk, item.this, scope)
+    if is_one(node):
+        unique = (*unique, frozenset())
+    return Relation(
+        tuple(items),
+        digest(*prints),
+        union(rows),
+        unique,
+        grouping=_grouping(scope, keys if aggregated else None),
+        partition=_partition(scope),
+    )
+
+
+def _grouping(scope: Scope, keys: list[Value] | None) -> tuple[str, ...] | None:
+    """The keys of the one aggregation: this block's, or that of the one FROM item underneath."""
+    below = [relation.grouping for _, relation in scope.visible() if relation.grouping is not None]
+    if keys is not None:
+        return tuple(key.fingerprint for key in keys) if not below else None
+    return below[0] if len(scope.sources) == 1 and below else None
+
+
+def _partition(scope: Scope) -> tuple[str, ...] | None:
+    """What all windows, here and in the one FROM item underneath, are partitioned by."""
+    lists = [*scope.partitions, *(r.partition for _, r in scope.visible() if r.partition is not None)]
+    if not lists:
+        return None
+    if len(scope.sources) != 1 and not scope.partitions:
+        return ()
+    shared = set(lists[0]).intersection(*lists[1:])
+    return tuple(p for p in lists[0] if p in shared)
+
+
+def _keeps_any(node: exp.Select) -> bool:
+    """Whether LIMIT cannot turn some rows into none: inside EXISTS it changes nothing."""
+    limit = node.args.get("limit")
+    amount = limit.expression if limit is not None else None
+    return isinstance(amount, exp.Literal) and amount.is_int and int(amount.name) > 0 and not node.args.get("offset")
+
+
+def _only_projects(node: exp.Select) -> bool:
+    """Whether the rows of the one FROM item are the rows of the SELECT."""
+    source = node.args.get("from_")
+    clauses = ("where", "group", "having", "qualify", "distinct", "limit", "offset", "joins", "laterals")
+    if source is None or any(node.args.get(key) for key in clauses) or any(aggregates(p) for p in node.expressions):
+        return False
+    item = source.this
+    return not any(item.args.get(key) for key in ("joins", "laterals", "pivots", "sample"))
+
+
+def _alias_values(walk: Walk, node: exp.Select, scope: Scope) -> dict[str, tuple[exp.Expr, Value | None]]:
+    return {p.alias.lower(): (p.this, None) for p in node.expressions if isinstance(p, exp.Alias)}
+
+
+def _several_sets(group: exp.Expr | None) -> bool:
+    return group is not None and any(group.args.get(key) for key in ("cube", "rollup", "grouping_sets"))
+
+
+def _group_words(group: exp.Expr) -> list[str]:
+    return [key for key in ("cube", "rollup", "grouping_sets", "all", "totals") if group.args.get(key)]
+
+
+def _group_keys(
+    walk: Walk,
+    node: exp.Select,
+    group: exp.Expr,
+    scope: Scope,
+    aliases: dict[str, tuple[exp.Expr, Value | None]],
+) -> list[Value]:
+    """The grouping keys, with ordinals, select aliases and GROUP BY ALL resolved."""
+    keys: list[exp.Expr] = []
+    if group.args.get("all"):
+        keys = [p.this if isinstance(p, exp.Alias) else p for p in node.expressions if not aggregates(p)]
+    stack = list(group.expressions)
+    for word in ("rollup", "cube", "grouping_sets"):
+        for item in group.args.get(word) or []:
+            walk.flag("grouping_sets")
+            stack += item.expressions if isinstance(item, exp.Expr) and item.expressions else [item]
+    while stack:
+        item = stack.pop(0)
+        if isinstance(item, exp.Tuple | exp.Rollup | exp.Cube | exp.GroupingSets):
+            if not isinstance(item, exp.Tuple):
+                walk.flag("grouping_sets")
+            stack = list(item.expressions) + stack
+        elif isinstance(item, exp.Paren):
+            stack.insert(0, item.this)
+        elif isinstance(item, exp.Literal) and item.is_int:
+            position = int(item.name)
+            if 1 <= position <= len(node.expressions):
+                chosen = node.expressions[position - 1]
+                keys.append(chosen.this if isinstance(chosen, exp.Alias) else chosen)
+            else:
+                walk.error("GROUP_BY_POSITION", f"GROUP BY {position} is no column of the SELECT", walk.place(item))
+        else:
+            keys.append(item)
+    values: list[Value] = []
+    for key in keys:
+        facts = _key_value(walk, key, scope, aliases)
+        values.append(facts)
+        forbid_per_row(walk, "GROUP BY", facts.taint, keys=rows_key(scope, walk))
+    taint = union(v.taint for v in values)
+    origin = taint.worst() if taint else None
+    line, column = walk.place(group)
+    walk.clauses.setdefault(
+        ("GROUP BY", line, column),
+        ClauseVerdict(
+            "GROUP BY", ", ".join(sql_text(k) for k in keys), scope.label, line, column, taint.level,
+            origin.cause("GROUP BY") if origin else None,
+        ),
+    )  # fmt: skip
+    return values
+
+
+def _key_value(walk: Walk, key: exp.Expr, scope: Scope, aliases: dict[str, tuple[exp.Expr, Value | None]]) -> Value:
+    name = key.name.lower() if isinstance(key, exp.Column) and len(key.parts) == 1 else ""
+    if name in aliases and not any(relation.has(name) for relation in scope.sources.values()):
+        expression = aliases[name][0]
+        if not (isinstance(expression, exp.Column) and expression.name.lower() == name):
+            return value(walk, expression, _with_aliases(walk, scope, aliases, name))
+    return value(walk, key, scope)
+
+
+def _with_aliases(walk: Walk, scope: Scope, aliases: dict[str, tuple[exp.Expr, Value | None]], upto: str) -> Scope:
+    """A scope that sees the select aliases written before `upto` (lateral column aliases)."""
+    inner = Scope(parent=scope.parent, sources=scope.sources, ctes=scope.ctes, label=scope.label, using=scope.using)
+    inner.windows, inner.row_unique = scope.windows, scope.row_unique
+    for name, (expression, _) in aliases.items():
+        if name == upto:
+            break
+        inner.aliases[name] = value(walk, expression, inner)
+    return inner
+
+
+def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]) -> list[Field | OpenPart]:
+    """The output columns of one item of the select list."""
+    if isinstance(node, exp.Star):
+        return _expand(walk, node, [relation for _, relation in _in_star_order(scope)], scope)
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        qualifier = [part.name for part in node.parts[:-1]]
+        relation = scope.source(qualifier)
+        here = scope.parent
+        while relation is None and here is not None:
+            relation, here = here.source(qualifier), here.parent
+        if relation is not None:
+            return _expand(walk, node.this, [relation], scope)
+        from spark_mv.query.analysis.levels import name_value
+
+        struct = name_value(walk, node, qualifier, scope)
+        found = _struct_type(qualifier, scope)
+        if found:
+            return [
+                Field(name, struct.taint, digest("field", struct.fingerprint, name.lower()), kind)
+                for name, kind in struct_fields(found)
+            ]
+        return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
+    if isinstance(node, exp.QueryTransform):
+        return _script(walk, node, scope)
+    if isinstance(node, exp.Aliases):
+        facts = value(walk, node.this, scope)
+        _note_generator(walk, node.this)
+        made = [
+            Field(n.name, facts.taint, digest("generated", i, facts.fingerprint))
+            for i, n in enumerate(node.expressions)
+        ]
+        outputs.update({f.name.lower(): Value(f.taint, f.fingerprint) for f in made})
+        return list(made)
+    inner = node.this if isinstance(node, exp.Alias) else node
+    facts = value(walk, inner, scope)
+    _note_generator(walk, inner)
+    if isinstance(node, exp.Alias):
+        outputs[node.alias.lower()] = facts
+        return [
+            Field(node.alias, facts.taint, facts.fingerprint, node=inner, derive=deriving(inner, scope), scope=scope)
+        ]
+    call = inner.meta.get("call")
+    if isinstance(call, Call) and call.name in GENERATORS:
+        names = generated_names(inner, scope) or {"explode": ["col"], "posexplode": ["pos", "col"]}.get(
+            call.name.removesuffix("_outer")
+        )
+        if names is None:
+            return [OpenPart(digest("generated", facts.fingerprint), facts.taint)]
+        return [Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)]
+    column = (
+        isinstance(call, Call)
+        and call.keyword
+        and call.name in KEYWORD_FUNCTIONS
+        and facts.fingerprint != digest("call", call.name)
+    )
+    return [
+        Field(
+            call.name if column and isinstance(call, Call) else output_name(inner, _text(walk, node)),
+            facts.taint,
+            facts.fingerprint,
+            node=inner,
+            derive=deriving(inner, scope),
+            scope=scope,
+        )
+    ]
+
+
+def _text(walk: Walk, node: exp.Expr) -> str:
+    """The expression as written, '' where its place is not known."""
+    start, end = node.meta.get("span") or (0, 0)
+    return walk.text.parsed.sql[start:end]
+
+
+def _struct_type(path: list[str], scope: Scope) -> str:
+    """The type of a struct column, or of a struct in one, that `path.*` takes apart; '' if it is not known."""
+    for split in (2, 1):
+        if len(path) < split:
+            continue
+        parts = [exp.to_identifier(part) for part in path[:split]]
+        column = exp.Column(this=parts[-1], table=parts[0] if split == 2 else None)
+        kind = column_type(column, scope) or ""
+        for part in path[split:]:
+            kind = next((k for name, k in struct_fields(kind) if name.lower() == part.lower()), "")
+        if kind.lower().startswith("struct<"):
+            return kind
+    return ""
+
+
+def _makes_rows(node: exp.Expr) -> bool:
+    """Whether an item of the select list is a generator, which decides how many rows there are."""
+    inner = node.this if isinstance(node, exp.Alias | exp.Aliases) else node
+    call = inner.meta.get("call")
+    return isinstance(inner, exp.QueryTransform) or (isinstance(call, Call) and call.name in GENERATORS)
+
+
+def _script(walk: Walk, node: exp.Expr, scope: Scope) -> list[Field | OpenPart]:
+    """`TRANSFORM (…) USING 'script' AS (…)`: any program, so its rows are drawn like an undeclared function's values."""
+    inputs = [value(walk, item, scope) for item in node.expressions]
+    walk.seen.add(id(node))
+    walk.flag("opaque", "generator")
+    call = node.meta.get("call")
+    place = walk.at(call.start) if isinstance(call, Call) else walk.place(node)
+    taint = union([walk.origin("TRANSFORM", Level.NONDETERMINISTIC, place), *(v.taint for v in inputs)])
+    schema = node.args.get("schema")
+    names = [item.name for item in schema.expressions] if isinstance(schema, exp.Expr) else ["key", "value"]
+    text = digest("script", sql_text(node))
+    return [Field(name, taint, digest(text, i)) for i, name in enumerate(names)]
+
+
+def _note_generator(walk: Walk, node: exp.Expr) -> None:
+    call = node.meta.get("call")
+    if isinstance(call, Call) and call.name in GENERATORS:
+        walk.flag("generator")
+
+
+def _in_star_order(scope: Scope) -> list[tuple[str, Relation]]:
+    return scope.visible()
+
+
+def _expand(walk: Walk, star: exp.Expr, relations: list[Relation], scope: Scope) -> list[Field | OpenPart]:
+    dropped = {item.name.lower() for item in star.args.get("except_") or []}
+    items: list[Field | OpenPart] = []
+    merged: dict[str, int] = {}
+    for relation in relations:
+        for item in relation.items:
+            if isinstance(item, Field):
+                name = item.name.lower()
+                if name in dropped:
+                    continue
+                if name in scope.using and len(relations) > 1:
+                    if name in merged:
+                        before = items[merged[name]]
+                        assert isinstance(before, Field)
+                        items[merged[name]] = Field(before.name, union([before.taint, item.taint]), before.fingerprint)
+                        continue
+                    merged[name] = len(items)
+            items.append(item)
+    for replacement in star.args.get("replace") or []:
+        facts = value(walk, replacement.this, scope)
+        name = replacement.alias.lower()
+        made = Field(replacement.alias, facts.taint, facts.fingerprint)
+        at = next((i for i, item in enumerate(items) if isinstance(item, Field) and item.name.lower() == name), None)
+        if at is None:
+            items.append(made)
+        else:
+            items[at] = made
+    return items

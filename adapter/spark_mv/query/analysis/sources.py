@@ -1,0 +1,293 @@
+"""FROM items: tables, views, CTEs, subqueries, table functions, LATERAL VIEW, PIVOT and joins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from spark_mv.query.analysis.generators import generated_names
+from spark_mv.query.analysis.levels import GENERATORS, value
+from spark_mv.query.analysis.limits import sample_taint
+from spark_mv.query.analysis.pivots import pivoted
+from spark_mv.query.analysis.predicates import conjuncts
+from spark_mv.query.analysis.relation_names import renamed
+from spark_mv.query.analysis.rules import forbid_per_row, rows_key
+from spark_mv.query.analysis.scopes import Scope
+from spark_mv.query.analysis.taint import CLEAN, Field, OpenPart, Relation, Taint, digest, union
+from spark_mv.query.analysis.verdict import ClauseVerdict
+from spark_mv.query.analysis.walk import Env, Text, Walk
+from spark_mv.query.syntax.parse import Call, parse, sql_text
+from spark_mv.query.syntax.query_error import QueryError
+
+_TABLE_FUNCTION_COLUMNS = {
+    "range": ("id",),
+    "sql_keywords": ("keyword", "reserved"),
+}
+
+
+def add_source(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
+    """Put one FROM item, and what hangs on it, into `scope`. Returns what decides the rows of it."""
+    if (
+        isinstance(node, exp.Subquery | exp.Paren)
+        and isinstance(node.this, exp.Table | exp.Subquery)
+        and (node.this.args.get("joins") or isinstance(node.this, exp.Table))
+        and not node.alias
+    ):
+        # a join in parentheses: its items stand in this scope
+        rows = add_source(walk, node.this, scope, env)
+        return union([rows, *_hanging(walk, node, scope, env)])
+    alias, relation = source_relation(walk, node, scope, env)
+    walk.absorb(relation)
+    name = alias or f"#{len(scope.sources)}"
+    occurrence = sum(1 for key in scope.prints if key == relation.fingerprint)
+    scope.prints.append(relation.fingerprint)
+    seen = (
+        relation.seen_as(_shown(alias, relation), occurrence)
+        if alias and relation.kind != "table"
+        else (relation.seen_as(alias or "subquery", occurrence))
+    )
+    walk.tainted_names.update(item.name.lower() for item in seen.fields if item.taint)
+    key = name.lower()
+    while key in scope.sources:
+        key += "'"
+    scope.sources[key] = seen
+    return union([seen.rows, *_hanging(walk, node, scope, env)])
+
+
+def _shown(alias: str, relation: Relation) -> str:
+    """What a path calls the relation: a CTE or view by its own name, a subquery by its alias."""
+    return relation.names[-1] if relation.kind in ("cte", "view") and relation.names else alias
+
+
+def _hanging(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> list[Taint]:
+    """Laterals and joins that sqlglot hangs on a FROM item."""
+    rows = [add_lateral(walk, item, scope, env) for item in node.args.get("laterals") or []]
+    return rows + [add_join(walk, item, scope, env) for item in node.args.get("joins") or []]
+
+
+def source_relation(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Relation]:
+    """Alias (or table name) and relation of one FROM item."""
+    env = replace(env, top=False, exists=False)
+    alias_node = node.args.get("alias")
+    alias = node.alias or ""
+    names = [c.name for c in alias_node.args.get("columns") or []] if isinstance(alias_node, exp.TableAlias) else []
+    if isinstance(node, exp.Lateral):
+        return _lateral(walk, node, scope, env)
+    if isinstance(node, exp.Table | exp.TableAlias):
+        alias, relation = _table(walk, node, scope, env)
+    elif isinstance(node, exp.Subquery):
+        if isinstance(node.this, exp.Table):
+            inner = Scope(parent=env.outer, ctes=env.ctes, label=alias)
+            rows = add_source(walk, node.this, inner, env)
+            items = tuple(item for _, r in inner.visible() for item in r.items)
+            relation = Relation(items, digest("join", *inner.prints), rows)
+        else:
+            label = f"{env.label}.{alias}" if env.label and alias else alias or env.label
+            inner_env = replace(env, label=label)
+            relation = walk.query(walk, node, inner_env)
+    elif isinstance(node, exp.Values):
+        relation = walk.query(walk, node, env)
+    else:
+        walk.error(
+            "UNSUPPORTED_SYNTAX",
+            f"{sql_text(node)} is not understood as a table. Select from a table, view or subquery instead",
+            walk.place(node),
+        )
+        walk.flag("opaque")
+        relation = Relation((OpenPart(digest("unknown", sql_text(node))),), digest("unknown", sql_text(node)))
+    pivots = node.args.get("pivots") or []
+    for pivot in pivots:
+        relation = pivoted(walk, relation, pivot, scope)
+        alias = pivot.alias or alias
+    sample = node.args.get("sample")
+    if sample is not None and isinstance(node, exp.Table | exp.Values):
+        taint = sample_taint(walk, sample, scope)
+        relation = replace(
+            relation, rows=union([relation.rows, taint]), fingerprint=digest("sample", relation.fingerprint)
+        )
+    return alias, renamed(walk, relation, names if not pivots else [], node)
+
+
+def _table_name(node: exp.Expr) -> list[str] | None:
+    """The parts of a table's name, None for a table function. IDENTIFIER('a.b') is a name too."""
+    inner = node.this
+    if isinstance(node, exp.TableAlias):
+        return [inner.name]
+    if isinstance(inner, exp.Identifier):
+        return [part.name for part in node.parts]  # type: ignore[attr-defined]
+    call = inner.meta.get("call")
+    if isinstance(call, Call) and call.name == "identifier" and len(inner.expressions) == 1:
+        text = inner.expressions[0]
+        if isinstance(text, exp.Literal) and text.is_string:
+            return str(text.name).replace("`", "").split(".")
+    return None
+
+
+def _table(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Relation]:
+    parts = _table_name(node) or _streamed(walk, node)
+    if parts is None:
+        return node.alias, _table_function(walk, node.this, scope)
+    walk.seen.add(id(node.this))
+    name = ".".join(parts)
+    alias = node.alias or parts[-1]
+    if len(parts) == 1 and parts[0].lower() in env.ctes:
+        relation = walk.cte(walk, env.ctes[parts[0].lower()])
+        return alias, replace(relation, kind="cte", names=(env.ctes[parts[0].lower()].node.alias,))
+    view = _matching(walk.views, name)
+    if view is not None:
+        return alias, _view(walk, node, view, parts)
+    versions = [node.args[key] for key in ("version", "when", "changes", "partition") if node.args.get(key)]
+    taint = union(value(walk, item, scope).taint for item in versions)
+    key = _matching(walk.schemas or {}, name)
+    base = digest("table", name.lower(), *(sql_text(item).lower() for item in versions))
+    reads = ((name, walk.text.via),)
+    if key is None:
+        return alias, Relation((OpenPart(base),), base, taint, reads=reads, kind="table", names=tuple(parts))
+    schema = (walk.schemas or {})[key]
+    items = tuple(Field(c, CLEAN, digest("column", c.lower(), base), str(t)) for c, t in schema.items())
+    return alias, Relation(items, base, taint, reads=reads, kind="table", names=tuple(parts))
+
+
+def _streamed(walk: Walk, node: exp.Expr) -> list[str] | None:
+    """The name in STREAM(t), which is an error: a model is a batch query."""
+    call = node.this.meta.get("call")
+    arguments = node.this.expressions
+    if not isinstance(call, Call) or call.name != "stream" or [type(a) for a in arguments] != [exp.Column]:
+        return None
+    name = [part.name for part in arguments[0].parts]
+    walk.seen.add(id(node.this))
+    walk.error(
+        "UNSUPPORTED_SYNTAX",
+        f"STREAM {'.'.join(name)} is a streaming read, and a model is a batch query. Remove the word STREAM: changes "
+        "of the table are found without it",
+        walk.at(call.start),
+    )
+    return name
+
+
+def _matching(names: object, name: str) -> str | None:
+    """The key that names the same table; case and back quotes do not matter."""
+    wanted = name.lower()
+    return next((key for key in names if str(key).replace("`", "").lower() == wanted), None)  # type: ignore[attr-defined]
+
+
+def _view(walk: Walk, node: exp.Expr, view: str, parts: list[str]) -> Relation:
+    """A view underneath, looked through: what is hidden in it counts as if it stood here."""
+    place = walk.place(node)
+    if any(step.startswith(f"{view} (") or step == view for step in walk.text.via):
+        walk.error("RECURSIVE_VIEW", f"view {view} reads itself", place)
+        return Relation((OpenPart(digest("view", view)),), digest("view", view), flags=frozenset({"opaque"}))
+    parsed = parse(walk.views[view])
+    if isinstance(parsed, QueryError):
+        walk.error(
+            "VIEW_PARSE_ERROR",
+            f"the text of view {view} cannot be read: {parsed.message} (line {parsed.line}, column {parsed.column} "
+            "of the view). Read its tables directly, or write the view so that it parses",
+            place,
+        )
+        walk.flag("opaque")
+        return Relation(
+            (OpenPart(digest("view", view)),), digest("view", walk.views[view]), kind="view", names=tuple(parts)
+        )
+    walk.view_names.add(view.lower())
+    with walk.reading(Text(parsed, (*walk.text.via, view), place)):
+        relation = walk.query(walk, parsed.tree, Env(label=view))
+    return replace(relation, kind="view", names=tuple(parts))
+
+
+def _table_function(walk: Walk, node: exp.Expr, scope: Scope) -> Relation:
+    """`range(10)`, `explode(…)` in FROM. What no catalogue knows is opaque."""
+    call = node.meta.get("call")
+    name = call.name if isinstance(call, Call) else node.key
+    if name == "table" or name == "identifier":
+        walk.error(
+            "UNSUPPORTED_SYNTAX", f"{name.upper()}(…) hides which table is read. Name the table", walk.place(node)
+        )
+        walk.flag("opaque")
+        walk.seen.update(id(inner) for inner in node.walk())
+        return Relation((OpenPart(digest(name, sql_text(node))),), digest(name, sql_text(node)), kind="function")
+    facts = value(walk, node, scope)
+    walk.flag("generator")
+    if walk.level(name) is None:
+        walk.flag("opaque")
+    columns = _TABLE_FUNCTION_COLUMNS.get(name) or generated_names(node, scope)
+    taint = facts.taint
+    if columns is None:
+        # a map gives key and value instead of col
+        items: tuple[Field | OpenPart, ...] = (OpenPart(facts.fingerprint, taint),)
+    else:
+        items = tuple(Field(c, taint, digest("tvf", c, facts.fingerprint)) for c in columns)
+    return Relation(items, digest("tvf", facts.fingerprint), taint, kind="function")
+
+
+def _lateral(walk: Walk, node: exp.Lateral, scope: Scope, env: Env) -> tuple[str, Relation]:
+    alias_node = node.args.get("alias")
+    names = [c.name for c in alias_node.args.get("columns") or []] if alias_node is not None else []
+    if isinstance(node.this, exp.Subquery | exp.Query):
+        relation = walk.query(walk, node.this, replace(env, outer=scope, label=node.alias or env.label))
+        return node.alias, renamed(walk, replace(relation, kind="subquery"), names, node)
+    call = node.this.meta.get("call")
+    name = call.name if isinstance(call, Call) else node.this.key
+    facts = value(walk, node.this, scope)
+    walk.flag("generator")
+    if name not in GENERATORS and walk.level(name) is None:
+        walk.flag("opaque")
+    names = names or generated_names(node.this, scope) or []
+    if names:
+        items: tuple[Field | OpenPart, ...] = tuple(
+            Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)
+        )
+    else:
+        items = (OpenPart(digest("generated", facts.fingerprint), facts.taint),)
+    return node.alias, Relation(items, digest("lateral", facts.fingerprint), facts.taint, kind="function")
+
+
+def add_lateral(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
+    return add_source(walk, node, scope, env)
+
+
+def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
+    """One JOIN: its right side, ON or USING, and what its partners depend on."""
+    before = set(scope.sources)
+    rows = [add_source(walk, node.this, scope, replace(env))]
+    added = [key for key in scope.sources if key not in before]
+    kind, side, method = (str(node.args.get(k) or "").upper() for k in ("kind", "side", "method"))
+    walk.flag("join")
+    if side in ("LEFT", "RIGHT", "FULL") and kind not in ("SEMI", "ANTI"):
+        walk.flag("outer_join")
+    if kind in ("SEMI", "ANTI"):
+        walk.flag("semi_join")
+    on = node.args.get("on")
+    taints: list[Taint] = []
+    prints: list[str] = [kind, side, method]
+    if on is not None and not (isinstance(on, exp.Boolean) and on.this):
+        facts = conjuncts(walk, on, scope, "JOIN ON")
+        forbid_per_row(walk, "JOIN", facts.taint, "JOIN ON", rows_key(scope, walk))
+        taints.append(facts.taint)
+        prints.append(facts.fingerprint)
+    using = [item.name for item in node.args.get("using") or []]
+    if method == "NATURAL":
+        left = {f.name.lower() for key in before for f in scope.sources[key].fields}
+        using = [f.name for key in added for f in scope.sources[key].fields if f.name.lower() in left]
+    for name in using:
+        sides = [found for key in scope.sources if (found := scope.sources[key].find(name)) is not None]
+        taint = union(f.taint for f in sides)
+        forbid_per_row(walk, "JOIN", taint, f"JOIN USING ({name})", rows_key(scope, walk))
+        taints.append(taint)
+        prints.append(digest("using", *(f.fingerprint for f in sides)))
+        scope.using.append(name.lower())
+    if kind in ("SEMI", "ANTI"):
+        scope.hidden.update(added)
+    scope.prints.append(digest("join", *prints))
+    taint = union(taints)
+    origin = taint.worst() if taint else None
+    line, column = walk.place(node)
+    walk.clauses.setdefault(
+        ("JOIN", line, column),
+        ClauseVerdict(
+            "JOIN", " ".join(filter(None, (method, side, kind, "JOIN"))), scope.label, line, column, taint.level,
+            origin.cause("JOIN") if origin else None,
+        ),
+    )  # fmt: skip
+    return union([*rows, taint])

@@ -1,0 +1,195 @@
+"""What is known about values and relations while a query is walked: where each non-deterministic call came from.
+
+A `Taint` is the set of calls a value depends on; a `Relation` is what a FROM item, CTE, view or query offers to the
+scope that reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any
+
+from sqlglot import exp
+
+from spark_mv.query.analysis.verdict import Cause
+from spark_mv.query.functions.level import Level
+
+
+def digest(*parts: object) -> str:
+    """A short stable hash of the parts, 20 hexadecimal digits."""
+    return blake2b("\x1f".join(map(str, parts)).encode(), digest_size=10).hexdigest()
+
+
+@dataclass(frozen=True)
+class Origin:
+    """One call that is not deterministic, and the way from it to here."""
+
+    function: str
+    level: Level
+    line: int
+    column: int
+    path: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, int, int, Level]:
+        return (self.function, self.line, self.column, self.level)
+
+    def cause(self, *place: str) -> Cause:
+        return Cause(self.function, self.line, self.column, (*self.path, *place))
+
+
+@dataclass(frozen=True)
+class Taint:
+    """The calls a value depends on; empty means deterministic."""
+
+    origins: tuple[Origin, ...] = ()
+
+    def __iter__(self) -> Iterator[Origin]:
+        return iter(self.origins)
+
+    def __bool__(self) -> bool:
+        return bool(self.origins)
+
+    @property
+    def levels(self) -> frozenset[Level]:
+        return frozenset(origin.level for origin in self.origins) or frozenset({Level.DETERMINISTIC})
+
+    @property
+    def level(self) -> Level:
+        return max(self.levels)
+
+    def worst(self, level: Level | None = None) -> Origin | None:
+        """The first call of the given level (default: the worst level that occurs)."""
+        wanted = level or self.level
+        return next((origin for origin in self.origins if origin.level == wanted), None)
+
+    def through(self, step: str) -> Taint:
+        """The same calls, one step further from their place."""
+        if not self.origins:
+            return self
+        return Taint(tuple(o if o.path[-1:] == (step,) else replace(o, path=(*o.path, step)) for o in self.origins))
+
+
+CLEAN = Taint()
+
+
+def union(taints: Iterable[Taint]) -> Taint:
+    """All calls of all taints; the first way to a call is kept."""
+    merged: dict[tuple[str, int, int, Level], Origin] = {}
+    for taint in taints:
+        for origin in taint.origins:
+            merged.setdefault(origin.key, origin)
+    return Taint(tuple(merged.values())) if merged else CLEAN
+
+
+@dataclass(frozen=True)
+class Value:
+    """An expression: what it depends on, and a fingerprint that alias names and layout do not change."""
+
+    taint: Taint
+    fingerprint: str
+    aggregate: bool = False  # contains an aggregate function outside a window
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column that a relation offers. `type` is the Spark type where a schema told it."""
+
+    name: str
+    taint: Taint
+    fingerprint: str
+    type: str | None = None
+    node: exp.Expr | None = field(default=None, compare=False, repr=False)  # its expression, for people
+    derive: Callable[[], str | None] | None = field(default=None, compare=False, repr=False)  # finds the type
+    scope: Any = field(default=None, compare=False, repr=False)  # the Scope in which `node` was written
+
+
+@dataclass(frozen=True)
+class OpenPart:
+    """Columns that are not known by name (a table without a schema, a struct's fields)."""
+
+    fingerprint: str
+    taint: Taint = CLEAN
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table, CTE, view, subquery or query result, as seen from outside.
+
+    `rows`: the calls that decide which rows it has. `unique`: sets of column fingerprints known to be unique
+    together (the empty set: at most one row). `reads` are (table, views looked through); `flags` are Shape's words.
+    """
+
+    items: tuple[Field | OpenPart, ...]
+    fingerprint: str
+    rows: Taint = CLEAN
+    unique: tuple[frozenset[str], ...] = ()
+    reads: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    flags: frozenset[str] = frozenset()
+    kind: str = "subquery"
+    names: tuple[str, ...] = ()  # parts of a table's own name
+    grouping: tuple[str, ...] | None = None  # fingerprints of the GROUP BY keys of the one aggregation, if any
+    partition: tuple[str, ...] | None = None  # fingerprints of the PARTITION BY columns that all windows share
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(item for item in self.items if isinstance(item, Field))
+
+    @property
+    def open_parts(self) -> tuple[OpenPart, ...]:
+        return tuple(item for item in self.items if isinstance(item, OpenPart))
+
+    @property
+    def columns_print(self) -> str:
+        """A fingerprint of the columns alone, which filters and joins do not change."""
+        return digest("columns", *(item.fingerprint for item in self.items))
+
+    @property
+    def is_open(self) -> bool:
+        return any(isinstance(item, OpenPart) for item in self.items)
+
+    def find(self, name: str) -> Field | None:
+        """The column of that name, or one of an open part that may have it."""
+        matches = [f for f in self.fields if f.name.lower() == name.lower()]
+        if matches:
+            return (
+                matches[0]
+                if len(matches) == 1
+                else Field(matches[0].name, union(f.taint for f in matches), matches[0].fingerprint, matches[0].type)
+            )
+        parts = self.open_parts
+        if parts:
+            return Field(
+                name, union(p.taint for p in parts), digest("column", name.lower(), *(p.fingerprint for p in parts))
+            )
+        return None
+
+    def has(self, name: str) -> bool:
+        """Whether a column of that name is known for certain."""
+        return any(f.name.lower() == name.lower() for f in self.fields)
+
+    def seen_as(self, alias: str, occurrence: int = 0) -> Relation:
+        """The relation under an alias: the way of every call grows by `alias.column`. A second occurrence of one
+        relation in one FROM has other rows, so its columns get other fingerprints."""
+
+        def mark(fingerprint: str) -> str:
+            return digest("again", occurrence, fingerprint) if occurrence else fingerprint
+
+        items: list[Field | OpenPart] = []
+        for item in self.items:
+            if isinstance(item, Field):
+                items.append(
+                    replace(
+                        item,
+                        taint=item.taint.through(f"{alias}.{item.name}"),
+                        fingerprint=mark(item.fingerprint),
+                        # its expression is over the rows of the first occurrence
+                        scope=None if occurrence else item.scope,
+                    )
+                )
+            else:
+                items.append(OpenPart(mark(item.fingerprint), item.taint.through(f"{alias}.*")))
+        unique = tuple(frozenset(map(mark, keys)) for keys in self.unique)
+        return replace(self, items=tuple(items), unique=unique, rows=self.rows.through(alias))

@@ -1,0 +1,1 @@
+"""The query over changed rows: affected keys, restricted queries, distributive groups."""

@@ -1,0 +1,119 @@
+"""Grouped queries whose rows can be adjusted: from the table's own row of a group and the query over the rows that came
+and went, without reading the rest of the group.
+
+The aggregates are the distributive ones of Gray et al. (Data Cube, 1996): count, sum, min and max, and their conditional
+and boolean forms. Which of them survive deletions, and when the stored value does not tell (a maximum that went, a sum
+that became zero), is the theory of self-maintainable views (Quass, Gupta, Mumick and Widom 1996).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+
+from sqlglot import exp
+
+from spark_mv.query.delta.names import Columns, Scope
+from spark_mv.query.functions.catalogue import level_of
+from spark_mv.query.syntax.aggregates import aggregates
+from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.select_tree import Node, NotIncremental, OutItem, SelectNode, calls
+
+
+class Part(str, Enum):
+    """What an output column of a grouped query is made of. ROWS counts the rows of the group, all of them; COUNT those
+    with a value or under a condition. PLAIN stands outside aggregates: part of what the query groups by."""
+
+    PLAIN = "plain"
+    ROWS = "rows"
+    COUNT = "count"
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+
+
+_PARTS = {
+    "count": Part.COUNT, "count_if": Part.COUNT, "sum": Part.SUM, "min": Part.MIN, "max": Part.MAX,
+    "bool_and": Part.MIN, "every": Part.MIN, "bool_or": Part.MAX, "some": Part.MAX, "any": Part.MAX,
+}  # fmt: skip
+_EXACT = re.compile(r"tinyint|smallint|int|bigint|decimal\((\d+), *(\d+)\)", re.IGNORECASE)
+_ORDERED = re.compile(
+    r"tinyint|smallint|int|bigint|decimal\(\d+, *\d+\)|boolean|date|timestamp|timestamp_ntz|string", re.IGNORECASE
+)
+
+
+def parts(node: Node, types: Mapping[str, str], tables: Columns) -> dict[str, Part]:
+    """Output column → what it is made of. `types`: output column in lower case → its type, for those that count (kept
+    ones are left out). Raises NotIncremental where the groups have to be read again."""
+    if not isinstance(node, SelectNode) or not node.aggregate or node.distinct or node.windowed:
+        raise NotIncremental("NO_PLAIN_GROUPS", "the outermost SELECT is no plain GROUP BY")
+    if node.clauses & {"HAVING", "QUALIFY"}:
+        raise NotIncremental("HAVING", "HAVING: the table lacks the groups that it leaves out")
+    found: dict[str, Part] = {}
+    for item in node.items:
+        if item.name is None:
+            raise NotIncremental("STAR", "a star in the select list of a GROUP BY")
+        type_ = types.get(item.name.lower())
+        if type_ is not None:
+            found[item.name] = _part(item, type_.strip())
+    if not _shows_groups(node, tables):
+        raise NotIncremental("HIDDEN_GROUPS", "the query groups by an expression that is no output column")
+    return found
+
+
+def _part(item: OutItem, type_: str) -> Part:
+    node, filtered = item.node, False
+    if isinstance(node, exp.Filter):
+        node, filtered = node.this, True
+    call = node.meta.get("call")
+    if not aggregates(item.node):
+        if any(level_of(name) is None for name in calls(item.node)):
+            raise NotIncremental("OWN_FUNCTION", f"{item.name} calls a function that may be an aggregate")
+        if not _ORDERED.fullmatch(type_):
+            raise NotIncremental("GROUP_TYPE", f"{item.name} is of type {type_}, which groups can differ in unseen")
+        return Part.PLAIN
+    name = call.name if isinstance(call, Call) else ""
+    part = _PARTS.get(name)
+    if part is None or node.find(exp.Distinct):
+        raise NotIncremental("AGGREGATE", f"{item.name} is no count, sum, min or max by itself")
+    if part is Part.SUM and not is_exact(type_):
+        raise NotIncremental(
+            "INEXACT_SUM", f"{item.name} is a sum of {type_}, whose result depends on the order of rows"
+        )
+    if not _ORDERED.fullmatch(type_):
+        raise NotIncremental("AGGREGATE_TYPE", f"{item.name} is of type {type_}")
+    if part is Part.COUNT and name == "count" and not filtered and isinstance(node.this, exp.Star | exp.Literal):
+        return Part.ROWS
+    return part
+
+
+def is_exact(type_: str) -> bool:
+    """Whether sums of the type can be added and subtracted without loss: integers, and decimals whose scale Spark keeps
+    when it adds two of them (DecimalPrecision: a scale of 6 is never cut, nor any while 38 digits suffice)."""
+    match = _EXACT.fullmatch(type_)
+    if match is None:
+        return False
+    return match[1] is None or int(match[1]) <= 37 or int(match[2]) <= 6
+
+
+def _shows_groups(node: SelectNode, tables: Columns) -> bool:
+    """Whether each expression of GROUP BY is an output column, so that a row of the result is the whole of its group."""
+    group = node.tree.args.get("group")
+    if group is None or group.args.get("all"):
+        return True
+    scope = Scope.of(node, tables)
+    plain = [item.node for item in node.items if not aggregates(item.node)]
+    columns = {scope.resolve(shown) for shown in plain if isinstance(shown, exp.Column)}
+    names = {item.name.lower() for item in node.items if item.name is not None}
+    for expression in group.expressions:
+        if isinstance(expression, exp.Literal) and not expression.is_string:
+            continue  # a position in the select list
+        if isinstance(expression, exp.Column):
+            place = scope.resolve(expression)  # a column of FROM comes before an output column of that name
+            if place in columns if place is not None else expression.name.lower() in names:
+                continue
+        elif expression in plain:
+            continue
+        return False
+    return bool(group.expressions)

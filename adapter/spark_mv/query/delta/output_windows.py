@@ -1,0 +1,150 @@
+"""The windows of a query said of its own result: which of its rows a later instant takes, without asking the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from spark_mv.query.delta.affected import Window
+from spark_mv.query.delta.names import Columns, Scope, expand
+from spark_mv.query.rewrite.clock_move import is_comparison
+from spark_mv.query.syntax.condition import HEAD, read_condition
+from spark_mv.query.syntax.select_tree import Leaf, Node, SelectNode, quoted, selects
+from spark_mv.query.syntax.source_text import Edit, apply_edits
+
+
+@dataclass(frozen=True)
+class OutputWindows:
+    """A row that is in the result stays in it for as long as all `conditions`, which are on output `columns`, hold. `ends`:
+    the instant (TIMESTAMP, NULL = never) at which the first of them ceases to; None where a row can also come by the clock,
+    or where the instant cannot be said."""
+
+    conditions: tuple[str, ...]
+    columns: frozenset[str]
+    ends: str | None = None
+
+
+def compared_with(condition: str) -> tuple[tuple[str, str], ...] | None:
+    """The columns of a condition, each with an expression without columns that it is compared with, in words that have its
+    type. None where the condition is made of anything but comparisons of this kind, joined by AND."""
+    tree = read_condition(condition)
+    return None if tree is None else _compared(tree)
+
+
+def _compared(node: exp.Expr) -> tuple[tuple[str, str], ...] | None:
+    if isinstance(node, exp.Paren):
+        return _compared(node.this)
+    if isinstance(node, exp.And):
+        sides = _compared(node.left), _compared(node.right)
+        return None if sides[0] is None or sides[1] is None else sides[0] + sides[1]
+    others: tuple[exp.Expr, ...]
+    if isinstance(node, exp.Between):
+        column, others = node.this, (node.args["low"], node.args["high"])
+    elif isinstance(node, exp.GT | exp.GTE | exp.LT | exp.LTE | exp.EQ):
+        turned = not isinstance(node.left, exp.Column)
+        column, others = (node.right, (node.left,)) if turned else (node.left, (node.right,))
+    else:
+        return None
+    if (
+        not isinstance(column, exp.Column)
+        or len(column.parts) > 1
+        or any(o.find(exp.Column, exp.Query) for o in others)
+    ):
+        return None
+    return tuple((column.name, other.sql(dialect="spark")) for other in others)
+
+
+def output_windows(
+    node: Node, windows: Mapping[int, Window], tables: Columns, usable: Collection[str]
+) -> OutputWindows | None:
+    """The windows as conditions on output columns.
+
+    None where that cannot be said: they stand in the WHERE of more than one SELECT, or of one whose rows do not come through
+    one by one; a window is no comparison, or stands on a column that no output column in `usable` (lower case) gives as it is.
+    """
+    holders = [n for n in selects(node) if any(piece.start in windows for piece in n.where)]
+    if len(holders) != 1:
+        return None
+    (holder,) = holders
+    pieces = [piece for piece in holder.where if piece.start in windows]
+    given = _passed(node, holder, tables)
+    if len(pieces) != len(windows) or given is None:
+        return None
+    given = {place: name for place, name in given.items() if name.lower() in usable}
+    scope, conditions, columns = Scope.of(holder, tables), [], set()
+    for piece in pieces:
+        found = _on_output(piece.text, scope, given)
+        if found is None or not is_comparison(piece.text):
+            return None
+        conditions.append(found[0])
+        columns |= found[1]
+    return OutputWindows(tuple(conditions), frozenset(columns), _ends(windows.values(), scope, given))
+
+
+def _ends(windows: Collection[Window], scope: Scope, given: Mapping[tuple[str, str], str]) -> str | None:
+    said = [_on_output(w.valid_to, scope, given) if w.valid_to and not w.valid_from else None for w in windows]
+    texts = [found[0] for found in said if found is not None]
+    if len(texts) != len(windows):
+        return None
+    return texts[0] if len(texts) == 1 else f"least({', '.join(texts)})"
+
+
+def _passed(node: Leaf | Node, holder: SelectNode, tables: Columns) -> dict[tuple[str, str], str] | None:
+    """(alias, column) of the FROM items of `holder`, lower case → the output column of `node` that gives it as it is.
+    None where a row of `holder` is not a row of `node`, or one of its partners in a join."""
+    if not isinstance(node, SelectNode) or node.aggregate or node.windowed or node.laterals:
+        return None
+    given = _given(node, Scope.of(node, tables), tables)
+    if node is holder:
+        return given
+    for k, source in enumerate(node.sources):
+        below = _passed(source.item, holder, tables)
+        if below is None:
+            continue
+        if source.kind not in ("", "INNER", "CROSS") or any(s.kind in ("RIGHT", "FULL") for s in node.sources[k + 1 :]):
+            return None
+        up = {place: (source.alias.lower(), name.lower()) for place, name in below.items()}
+        return {place: given[at] for place, at in up.items() if at in given}
+    return None
+
+
+def _given(node: SelectNode, scope: Scope, tables: Columns) -> dict[tuple[str, str], str]:
+    """(alias, column), lower case → the output column that gives it as it is."""
+    given: dict[tuple[str, str], str] = {}
+    for item in node.items:
+        if item.name is None:
+            passed = [((alias.lower(), column.lower()), column) for alias, column in expand(node, item, tables)]
+        elif isinstance(item.node, exp.Column) and (place := _whole(item.node, scope)) is not None:
+            passed = [(place, item.name)]
+        else:
+            continue
+        for place, name in passed:
+            given.setdefault(place, name)
+    return given
+
+
+def _whole(column: exp.Column, scope: Scope) -> tuple[str, str] | None:
+    """Where a column comes from; None for a field of a struct and for what is not here."""
+    place, parts = scope.resolve(column), [part.name.lower() for part in column.parts]
+    if place is None or parts[-1] != place[1] or (len(parts) > 1 and parts[-2] != place[0]):
+        return None
+    return place
+
+
+def _on_output(text: str, scope: Scope, given: Mapping[tuple[str, str], str]) -> tuple[str, set[str]] | None:
+    """The condition on output columns, and these columns."""
+    tree = read_condition(text)
+    if tree is None:
+        return None
+    edits, names = [], set()
+    for column in tree.find_all(exp.Column):
+        place = _whole(column, scope)
+        name = given.get(place) if place is not None else None
+        first, last = column.parts[0].meta.get("start"), column.parts[-1].meta.get("end")
+        if name is None or first is None or last is None:
+            return None
+        edits.append(Edit(first - len(HEAD), last + 1 - len(HEAD), quoted(name)))
+        names.add(name.lower())
+    return apply_edits(text, edits), names

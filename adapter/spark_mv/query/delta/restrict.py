@@ -1,0 +1,190 @@
+"""What a strategy needs to know of a query: which anchors a change touches, and the query for these anchors alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.delta.affected import Affected, Move, Tables, Window
+from spark_mv.query.delta.names import Columns, Scope, output
+from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted, with_tables
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.clock_move import is_comparison
+from spark_mv.query.rewrite.clock_split import ClockSplit
+from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, build, leaves, quoted, selects
+from spark_mv.query.syntax.source_text import Span, line_and_column
+
+__all__ = ["AffectedQuery", "LeafWindows", "Move", "NotIncremental", "QueryTree", "Window", "kept_spans", "read_tree"]
+
+
+@dataclass(frozen=True)
+class AffectedQuery:
+    """`sql` gives the distinct affected values of `anchors`, as columns `__mv_a0`, `__mv_a1`, … in that order. `arms`:
+    places of the query at which something changed, each of which reads the query's tables once."""
+
+    sql: str
+    anchors: tuple[str, ...]
+    arms: int = 1
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Output column → column of the affected table."""
+        return {anchor: anchor_column(k) for k, anchor in enumerate(self.anchors)}
+
+
+@dataclass(frozen=True)
+class LeafWindows:
+    """The windows of a query that all stand on columns of one table: `conditions` are their texts, in which the table
+    is called `alias`."""
+
+    name: str
+    alias: str
+    conditions: tuple[str, ...]
+
+
+def anchor_column(number: int) -> str:
+    return f"__mv_a{number}"
+
+
+@dataclass(frozen=True)
+class QueryTree:
+    """A query and its tree. `unstable` are the names of functions that no query about changes may evaluate."""
+
+    sql: str
+    node: Node
+    unstable: frozenset[str]
+    windows: Mapping[int, Window]
+
+    @property
+    def shape(self) -> str:
+        """ROW_BASED, GROUP_AGGREGATE or WINDOW_FUNCTION, by what the query does anywhere."""
+        if any(s.windowed for s in selects(self.node)):
+            return "WINDOW_FUNCTION"
+        if any(s.aggregate or s.distinct for s in selects(self.node)):
+            return "GROUP_AGGREGATE"
+        return "ROW_BASED"
+
+    def occurrences(self, name: str) -> int:
+        return sum(leaf.name.lower() == name.lower() for leaf in leaves(self.node))
+
+    def linear(self, name: str) -> bool:
+        """Whether the result is linear in the table, which the query reads once."""
+        return self.occurrences(name) == 1 and is_linear(self.node, name)
+
+    def linear_below_groups(self, name: str) -> bool:
+        """Whether the rows that the outermost SELECT groups are linear in the table, which the query reads once."""
+        root = self.node
+        return self.occurrences(name) == 1 and isinstance(root, SelectNode) and is_linear_below(root, name)
+
+    def leaf_windows(self, tables: Columns) -> LeafWindows | None:
+        """The one table that all windows stand on, if they are comparisons in the WHERE of the SELECT that reads it."""
+        found: list[LeafWindows] = []
+        for node in selects(self.node):
+            pieces = [piece for piece in node.where if piece.start in self.windows]
+            if not pieces:
+                continue
+            if len(pieces) != len(self.windows) or node.laterals or not all(is_comparison(p.text) for p in pieces):
+                return None
+            scope = Scope.of(node, tables)
+            used = [scope.references(piece.node) for piece in pieces]
+            aliases = {alias for places, _ in used for alias, _ in places}
+            for source in node.sources:
+                if aliases == {source.alias.lower()} and isinstance(source.item, Leaf) and all(ok for _, ok in used):
+                    found.append(LeafWindows(source.item.name, source.alias, tuple(p.text for p in pieces)))
+        return found[0] if len(found) == 1 else None
+
+    def affected(
+        self, tables: Tables, unique_key: Sequence[str], comparable: Collection[str], move: Move | None = None
+    ) -> AffectedQuery:
+        """The anchors touched by the changes that `tables` knows and by the clock's `move`.
+
+        The anchors are the unique key where a change can be followed to it, else whichever output columns it can be
+        followed to. `comparable` are the columns (lower case) of a type that can be compared. Raises NotIncremental.
+        """
+        rendered = Affected(tables, self.unstable, move).queries(self.node)
+        if not rendered:
+            raise NotIncremental("NOTHING_CHANGED", "no table of the query changed")
+        names = output(self.node, tables.columns)
+        usable = [
+            k for k, name in enumerate(names)
+            if name.lower() in comparable and all(r.columns[k] is not None for r in rendered)
+        ]  # fmt: skip
+        position = {names[k].lower(): k for k in usable}
+        if all(key.lower() in position for key in unique_key):
+            chosen = [position[key.lower()] for key in unique_key]
+        else:
+            chosen = usable
+        if not chosen:
+            raise NotIncremental(
+                "NO_ANCHOR",
+                "no output column tells which rows a change touches; select the unique_key, the GROUP BY keys or the "
+                "PARTITION BY columns as they are",
+            )
+        arms = []
+        for r in rendered:
+            columns = ", ".join(f"{quoted(str(r.columns[k]))} AS {anchor_column(n)}" for n, k in enumerate(chosen))
+            arms.append(f"SELECT {columns} FROM (\n{r.text}\n)")
+        listed = ", ".join(anchor_column(n) for n in range(len(chosen)))
+        sql = f"SELECT DISTINCT {listed} FROM (\n" + "\nUNION ALL\n".join(arms) + "\n)"
+        return AffectedQuery(sql, tuple(names[k] for k in chosen), len(rendered))
+
+    def restricted(self, affected: str, query: AffectedQuery) -> str:
+        """The rows of the query whose anchors are in the table `affected`; tables are still as the user wrote them."""
+        return restricted(self.sql, self.node, affected, query.columns)
+
+
+def kept_spans(sql: str, analysis: Analysis) -> tuple[Span, ...]:
+    """The kept columns in the select list of a model's text: what they say of the clock is said once, when a row comes."""
+    try:
+        return _kept(build(sql), analysis)
+    except NotIncremental:
+        return ()
+
+
+def _kept(tree: Node, analysis: Analysis) -> tuple[Span, ...]:
+    kept = {c.name.lower() for c in analysis.columns if c.kept}
+    if not isinstance(tree, SelectNode):
+        return ()
+    return tuple(Span(i.start, i.end) for i in tree.items if i.name is not None and i.name.lower() in kept)
+
+
+def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence[Span], clock_moves: bool) -> QueryTree:
+    """The tree of an analysed query.
+
+    `split` and `clock_uses` say where the clock stands (None, () without one); with `clock_moves`, every use must be in
+    a solved predicate or in a kept column of the outermost select list. Raises NotIncremental with the reason.
+    """
+    for wrong, code, sentence in (
+        (analysis.shape.opaque, "OPAQUE", "a part of the query cannot be seen through"),
+        (analysis.rows_level is Level.NONDETERMINISTIC, "DRAWN_ROWS", "a draw decides which rows there are"),
+    ):
+        if wrong:
+            raise NotIncremental(code, sentence)
+    tree = build(analysis.sql)
+    unstable = frozenset(name.lower() for name, level, _, _ in analysis.functions if level > Level.USER)
+    solved = {(p.line, p.column): p for p in (split.predicates if split else ()) if p.solved}
+    windows: dict[int, Window] = {}
+    spans: list[Span] = []
+    for node in selects(tree):
+        for piece in (*node.where, *(p for s in node.sources for p in s.on)):
+            if piece.start < 0:
+                continue
+            found = solved.get(line_and_column(analysis.sql, piece.start))
+            if found is not None:
+                windows[piece.start] = Window(found.valid_from, found.valid_to)
+                spans.append(Span(piece.start, piece.start + len(piece.text)))
+    if clock_moves:
+        spans += _kept(tree, analysis)
+        for use in clock_uses:
+            if not any(span.start <= use.start and use.end <= span.end for span in spans):
+                line, column = line_and_column(analysis.sql, use.start)
+                raise NotIncremental(
+                    "CLOCK_ELSEWHERE",
+                    f"`{use.of(analysis.sql)}` (line {line}, column {column}) stands where a move of the clock can "
+                    "change any row; compare a column with the clock in WHERE, or freeze the column",
+                )
+    return QueryTree(analysis.sql, tree, unstable, windows)
+
+
+__all__ += ["with_tables"]

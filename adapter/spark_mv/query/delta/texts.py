@@ -1,0 +1,123 @@
+"""The user's text with other things in the place of its tables; all else stays as written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from spark_mv.query.syntax.condition import HEAD
+from spark_mv.query.syntax.parse import parse
+from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.query.syntax.select_tree import NotIncremental, SelectNode, SetNode, quoted
+from spark_mv.query.syntax.source_text import Edit, apply_edits
+
+
+@dataclass(frozen=True)
+class TableRef:
+    """A table in the text: `name` as the analysis has it, `text` as written, and whether it has an alias."""
+
+    name: str
+    text: str
+    start: int
+    end: int
+    alias: str
+
+
+def table_refs(sql: str) -> tuple[TableRef, ...]:
+    """Every table of a query or of an expression with queries in it, in text order; no CTEs. Raises NotIncremental."""
+    prefix = ""
+    found = parse(sql)
+    if isinstance(found, QueryError):
+        prefix = HEAD
+        found = parse(prefix + sql)
+    if isinstance(found, QueryError):
+        raise NotIncremental("STRUCTURE", f"a part of the query was not understood: {found.message}")
+    ctes = {cte.alias.lower() for cte in found.tree.find_all(exp.CTE)}
+    refs = []
+    for table in found.tree.find_all(exp.Table):
+        if not isinstance(table.this, exp.Identifier):
+            raise NotIncremental("TABLE_FUNCTION", "a table function in FROM")
+        parts = [part.name for part in table.parts]
+        if len(parts) == 1 and parts[0].lower() in ctes:
+            continue
+        if table.args.get("version") is not None or table.args.get("when") is not None:
+            raise NotIncremental("TIME_TRAVEL", f"{'.'.join(parts)} is read at a version that the query names")
+        starts = [part.meta["start"] for part in table.parts if part.meta.get("start") is not None]
+        ends = [part.meta["end"] for part in table.parts if part.meta.get("end") is not None]
+        if len(starts) < len(parts) or len(ends) < len(parts):
+            raise NotIncremental("STRUCTURE", f"the place of {'.'.join(parts)} in the text is not known")
+        start, end = min(starts) - len(prefix), max(ends) + 1 - len(prefix)
+        text = sql[start:end]
+        if "".join(text.replace("`", "").split()) != "".join(".".join(parts).split()):
+            raise NotIncremental("STRUCTURE", f"the place of {'.'.join(parts)} in the text is not sure")
+        refs.append(TableRef(".".join(parts), text, start, end, table.alias))
+    return tuple(sorted(refs, key=lambda r: r.start))
+
+
+def with_tables(sql: str, replacement: Callable[[TableRef], str]) -> str:
+    """The text with every table replaced. A replacement in parentheses gets the table's name as alias where it has none."""
+    edits = []
+    for ref in table_refs(sql):
+        text = replacement(ref)
+        if text.startswith("(") and not ref.alias:
+            text += f" AS {quoted(ref.name.split('.')[-1])}"
+        edits.append(Edit(ref.start, ref.end, text))
+    return apply_edits(sql, edits)
+
+
+def is_linear(node: SelectNode | SetNode, name: str) -> bool:
+    """Whether the result of the query is linear in its one table `name`: Q(X ⊎ D) = Q(X) ⊎ Q(D) as bags, so that the
+    rows of Q on changed rows alone are the rows that come and go."""
+    if isinstance(node, SetNode) or node.aggregate:
+        return False
+    return is_linear_below(node, name)
+
+
+def is_linear_below(node: SelectNode, name: str) -> bool:
+    """Whether the rows that a SELECT reads, before it groups them, are linear in its one table `name`."""
+    if node.windowed or node.distinct or not node.sources:
+        return False
+    for k, source in enumerate(node.sources):
+        if isinstance(source.item, SelectNode | SetNode):
+            inside = _reads(source.item, name)
+        else:
+            inside = source.item.name.lower() == name.lower()
+        if not inside:
+            continue
+        if source.kind not in ("", "INNER", "CROSS") or any(s.kind in ("RIGHT", "FULL") for s in node.sources[k + 1 :]):
+            return False
+        return not isinstance(source.item, SelectNode | SetNode) or is_linear(source.item, name)
+    return False
+
+
+def _reads(node: SelectNode | SetNode, name: str) -> bool:
+    from spark_mv.query.syntax.select_tree import leaves
+
+    return any(leaf.name.lower() == name.lower() for leaf in leaves(node))
+
+
+def restricted(sql: str, node: SelectNode | SetNode, affected: str, anchors: dict[str, str]) -> str:
+    """The rows of the query whose anchors are in the table `affected`. `anchors`: output column → column of `affected`.
+
+    The condition goes into the outermost WHERE where that is one SELECT: there it stands below a projection with
+    draws, which no optimizer moves a join through. (Not for an aggregate without GROUP BY, which gives a row even of no
+    rows.) `sql` must be the text that `node` was built from.
+    """
+    if isinstance(node, SelectNode) and (node.grouped or not node.aggregate):
+        texts = {item.name.lower(): item.text for item in node.items if item.name is not None}
+        stars = any(item.name is None for item in node.items)
+        wanted = {
+            column: texts.get(anchor.lower(), quoted(anchor) if stars else None) for anchor, column in anchors.items()
+        }
+        if all(wanted.values()) and node.start >= 0:
+            test = " AND ".join(f"`__mv_k`.{quoted(c)} <=> ({text})" for c, text in wanted.items())
+            exists = f"EXISTS (SELECT 1 FROM {affected} AS `__mv_k` WHERE {test})"
+            if node.where_span is None:
+                at = node.start + node.where_at
+                return apply_edits(sql, [Edit(at, at, f"\nWHERE {exists}\n")])
+            lo, hi = node.start + node.where_span[0], node.start + node.where_span[1]
+            return apply_edits(sql, [Edit(lo, lo + 5, "WHERE ("), Edit(hi, hi, f"\n) AND {exists}\n")])
+    on = " AND ".join(f"`__mv_q`.{quoted(a)} <=> `__mv_k`.{quoted(c)}" for a, c in anchors.items())
+    return f"SELECT `__mv_q`.* FROM (\n{sql}\n) AS `__mv_q` LEFT SEMI JOIN {affected} AS `__mv_k` ON {on}"

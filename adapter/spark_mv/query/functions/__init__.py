@@ -1,0 +1,1 @@
+"""What Spark's functions are: the level of determinism of every name."""

@@ -1,0 +1,145 @@
+"""Taking solved clock predicates out of a query, and carrying each row's window to the outermost select list.
+
+A window travels from the block it stands in through CTEs and derived tables, as two extra columns per block, as long
+as every block on the way passes rows on one by one: no grouping, DISTINCT, window function, LIMIT or set operation,
+and never the side of an outer join that is filled with NULLs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import sqlglot
+from sqlglot import exp
+
+from spark_mv.query.functions.catalogue import level_of
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.clock_sources import Source, block_sources
+from spark_mv.query.solver.bounds import Bounds, both
+from spark_mv.query.syntax.aggregates import AGGREGATES
+from spark_mv.query.syntax.source_blocks import Block, Context
+from spark_mv.query.syntax.source_text import Edit, Span, apply_edits
+
+VALID_FROM, VALID_TO = "__mv_valid_from", "__mv_valid_to"
+NO_BOUND = "CAST(NULL AS TIMESTAMP)"
+
+
+class NotPullable(Exception):
+    """The windows cannot be carried to the outermost select list; the message says what stands in the way."""
+
+
+def guard_edit(span: Span, bounds: Bounds | None) -> Edit:
+    """The edit that puts a conjunct's guard in its place."""
+    return Edit(span.start, span.end, f"({bounds.guard})" if bounds and bounds.guard is not None else "TRUE")
+
+
+def unclocked(sql: str, blocks: tuple[Block, ...], solved: Mapping[int, list[tuple[Span, Bounds]]]) -> str:
+    """The query for all instants, with __mv_valid_from and __mv_valid_to. `solved`: block → its clock conjuncts.
+
+    Raises NotPullable.
+    """
+    outermost = [i for i, b in enumerate(blocks) if b.context == Context.OUTERMOST]
+    if len(outermost) != 1:
+        raise NotPullable("a set operation")
+    pull = _Pull(sql, blocks, solved)
+    pull.visit(outermost[0], (VALID_FROM, VALID_TO))
+    missed = [i for i in solved if i not in pull.seen]
+    if missed:
+        name = blocks[missed[0]].name or blocks[missed[0]].context.value
+        raise NotPullable(f"the clock predicate in {name} is not on a row-by-row way to the outermost SELECT")
+    return apply_edits(sql, pull.edits)
+
+
+@dataclass
+class _Pull:
+    sql: str
+    blocks: tuple[Block, ...]
+    solved: Mapping[int, list[tuple[Span, Bounds]]]
+    edits: list[Edit] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
+
+    def clocked(self, index: int) -> bool:
+        return index in self.solved or any(self.clocked(c) for c in self.children(index))
+
+    def children(self, index: int) -> list[int]:
+        return [child for source in block_sources(self.sql, index, self.blocks) for child in source.blocks]
+
+    def visit(self, index: int, names: tuple[str, str]) -> None:
+        block = self.blocks[index]
+        tree = sqlglot.parse_one(block.span.of(self.sql), dialect="spark")
+        reason = "a set operation" if block.set_operand else not_row_wise(block, tree)
+        if reason:
+            where = f" in {block.name}" if block.name else ""
+            raise NotPullable(f"{reason}{where}: rows do not come one by one from the rows that the clock selects")
+        self.seen.add(index)
+        bounds = Bounds()
+        for span, own in self.solved.get(index, []):
+            bounds = both(bounds, own)
+            self.edits.append(guard_edit(span, own))
+        inherited: dict[str, list[str]] = {}
+        for source in block_sources(self.sql, index, self.blocks):
+            if any(self.clocked(child) for child in source.blocks):
+                inherited[source.alias] = self._through(source)
+                start, end = inherited[source.alias]
+                bounds = both(bounds, Bounds(start, end, None, True, True))
+        self._stars(block, tree, inherited)
+        start, end = bounds.valid_from or NO_BOUND, bounds.valid_to or NO_BOUND
+        columns = f", {start} AS {names[0]}, {end} AS {names[1]}"
+        self.edits.append(Edit(block.select.end, block.select.end, columns))
+
+    def _through(self, source: Source) -> list[str]:
+        """Carry the windows of a CTE or derived table; the names of its two columns."""
+        if len(source.blocks) != 1:
+            raise NotPullable(f"{source.alias} is a set operation")
+        if not source.preserved:
+            raise NotPullable(f"{source.alias} stands on the side of a join that is filled with NULLs, or is sampled")
+        child = source.blocks[0]
+        if child in self.seen or source.uses != 1:
+            raise NotPullable(f"{source.alias} is read more than once")
+        names = (f"__mv_from_{child}", f"__mv_to_{child}")
+        self.visit(child, names)
+        return list(names)
+
+    def _stars(self, block: Block, tree: exp.Expr, inherited: Mapping[str, list[str]]) -> None:
+        """Keep the inner windows out of `*`."""
+        if not inherited:
+            return
+        for item, entry in zip(block.items, tree.expressions, strict=True):
+            star = entry if isinstance(entry, exp.Star) else entry.this if isinstance(entry, exp.Column) else None
+            if not isinstance(star, exp.Star):
+                if entry.find(exp.Star):
+                    raise NotPullable("a * inside an expression would see the windows")
+                continue
+            if any(star.args.values()):
+                raise NotPullable("a * with EXCEPT or REPLACE")
+            alias = entry.table.lower() if isinstance(entry, exp.Column) else ""
+            names = inherited.get(alias, []) if alias else [name for pair in inherited.values() for name in pair]
+            if names:
+                self.edits.append(Edit(item.span.end, item.span.end, f" EXCEPT ({', '.join(names)})"))
+
+
+def not_row_wise(block: Block, tree: exp.Expr) -> str:
+    """What keeps a block from passing rows on one by one, or ''."""
+    for clause in ("GROUP BY", "HAVING", "QUALIFY", "LIMIT", "OFFSET"):
+        if clause in block.clauses:
+            return clause
+    if block.distinct:
+        return "DISTINCT"
+    if tree.args.get("pivots") or tree.find(exp.Pivot):
+        return "PIVOT"
+    for entry in tree.expressions:
+        for node in entry.walk(prune=lambda n: isinstance(n, exp.Query)):
+            if isinstance(node, exp.Window):
+                return "a window function"
+            if isinstance(node, exp.AggFunc) or _aggregate(node):
+                return "an aggregate function"
+    return ""
+
+
+def _aggregate(node: exp.Expr) -> bool:
+    """Aggregates that sqlglot does not know as such. (A user's aggregate beside the windows is an error in Spark.)"""
+    if not isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
+        return False
+    name = str(node.this).lower()
+    return name in AGGREGATES or level_of(name) == Level.ORDER_DEPENDENT

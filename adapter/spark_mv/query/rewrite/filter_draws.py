@@ -1,0 +1,266 @@
+"""Random filters that stay the same sample: draws in WHERE, taken out of the query and read back from a state table.
+
+`where rand() < 0.1` draws anew at every run. Here each candidate row draws once; the draw is kept per unique key in the
+model's state table, and the query reads it from there. Candidates are the rows that pass the other conjuncts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from spark_mv.query.functions.catalogue import level_of
+from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.aggregates import aggregates
+from spark_mv.query.syntax.source_blocks import Block, Context, Item, select_blocks
+from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, call_span_at, line_and_column, tokenize
+
+STATE, DRAW, KEY = "__mv_state", "__mv_draw_", "__mv_key_"
+
+
+@dataclass(frozen=True)
+class FilterDraws:
+    """The draws of a query's filters. `draws` as written, in text order, kept in the state table's `columns`.
+
+    `draw_sql` gives, for every candidate row, the unique key under its own names and each draw under its column.
+    `filtered_sql` is the query with the draws read from the state table, which must hold every candidate's key once.
+    Both are None with a `reason`: what is not supported, where (`line`, `column`: 1-based) and the cure.
+    """
+
+    draws: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    draw_sql: str | None = None
+    filtered_sql: str | None = None
+    reason: str = ""
+    line: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class _Draw:
+    span: Span
+    block: int
+    clause: str
+
+
+class _Refused(Exception):
+    def __init__(self, message: str, draw: _Draw | None = None) -> None:
+        super().__init__(message)
+        self.draw = draw
+
+
+def split_filter_draws(
+    sql: str, unique_key: Sequence[str], state_table: str, levels: Mapping[str, Level] | None = None
+) -> FilterDraws | None:
+    """The draws in WHERE, JOIN ON, HAVING and QUALIFY; None when there are none (draws in the select list are not
+    looked at). `levels`: declared levels of the project's own functions, in lower case; an unknown function draws.
+
+    Raises SourceTextError for text whose structure is not understood.
+    """
+    blocks = select_blocks(sql)
+    draws = [draw for draw in _draws(sql, blocks, levels or {}) if draw.clause != "SELECT"]
+    if not draws:
+        return None
+    texts = tuple(draw.span.of(sql) for draw in draws)
+    try:
+        block = _supported(sql, blocks, draws)
+        keys = [(name, _key(sql, block, name, levels or {})) for name in unique_key]
+    except _Refused as refusal:
+        culprit = refusal.draw or draws[0]
+        line, column = line_and_column(sql, culprit.span.start)
+        return FilterDraws(texts, reason=f"{culprit.span.of(sql)} {refusal}", line=line, column=column)
+    columns = tuple(f"{DRAW}{i}" for i in range(len(draws)))
+    return FilterDraws(
+        texts,
+        columns,
+        _draw_sql(sql, block, draws, keys, columns),
+        _filtered_sql(sql, block, draws, keys, columns, state_table),
+    )
+
+
+_CURE = "give the draw its own nondeterministic_mv with that unique_key, and filter on its column"
+
+
+def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[_Draw]) -> Block:
+    """The outermost block, when every draw stands in its WHERE and its rows keep their key."""
+    for draw in draws:
+        block = blocks[draw.block]
+        if block.context != Context.OUTERMOST:
+            where = f"the CTE {block.name}" if block.context == Context.CTE else "a subquery"
+            raise _Refused(f"stands in {where}, where a row has no unique_key to keep the draw by; {_CURE}", draw)
+        if draw.clause != "WHERE":
+            raise _Refused(f"stands in {draw.clause}, where a row has no unique_key to keep the draw by; {_CURE}", draw)
+    outermost = [block for block in blocks if block.context == Context.OUTERMOST]
+    if len(outermost) != 1 or outermost[0].set_operand:
+        raise _Refused(f"stands below a set operation, so that its row has no unique_key; {_CURE}")
+    block = outermost[0]
+    tree = sqlglot.parse_one(block.span.of(sql), dialect="spark")
+    obstacle = (
+        "GROUP BY"
+        if "GROUP BY" in block.clauses
+        else "DISTINCT"
+        if block.distinct
+        else "PIVOT"
+        if tree.find(exp.Pivot)
+        else "an aggregate"
+        if any(aggregates(entry) for entry in tree.expressions)
+        else ""
+    )
+    if obstacle:
+        raise _Refused(f"filters rows before {obstacle}, so that they have no unique_key of their own; {_CURE}")
+    if block.from_ is None:
+        raise _Refused("filters a SELECT without FROM")
+    return block
+
+
+def _draws(sql: str, blocks: tuple[Block, ...], levels: Mapping[str, Level]) -> list[_Draw]:
+    """Every outermost call that draws per row, with its block and clause."""
+    tokens = tokenize(sql)
+    found: list[_Draw] = []
+    end = -1
+    for index, token in enumerate(tokens):
+        if token.start < end or not _draws_per_row(tokens, index, levels):
+            continue
+        span = call_span_at(tokens, index)
+        around = [i for i, b in enumerate(blocks) if b.span.start <= span.start and span.end <= b.span.end]
+        if not around:
+            continue
+        owner = min(around, key=lambda i: blocks[i].span.end - blocks[i].span.start)
+        clause = _clause(blocks[owner], span)
+        if clause:
+            found.append(_Draw(span, owner, clause))
+            end = span.end
+    return found
+
+
+def _clause(block: Block, span: Span) -> str:
+    def inside(outer: Span | None) -> bool:
+        return outer is not None and outer.start <= span.start and span.end <= outer.end
+
+    if inside(block.where):
+        return "WHERE"
+    if any(inside(on) for join in block.joins for on in join.on):
+        return "JOIN ON"
+    if inside(block.select):
+        return "SELECT"
+    return next((name for name, body in block.others if name in ("HAVING", "QUALIFY") and inside(body)), "")
+
+
+def _draws_per_row(tokens: Sequence[Token], index: int, levels: Mapping[str, Level]) -> bool:
+    token = tokens[index]
+    if index + 1 >= len(tokens) or tokens[index + 1].kind != TokenType.L_PAREN:
+        return False
+    name = token.text.strip("`").lower()
+    if not (token.word or token.kind == TokenType.IDENTIFIER) or not name.isidentifier():
+        return False
+    dotted = index > 0 and tokens[index - 1].kind == TokenType.DOT
+    level = levels.get(name) or (None if dotted else level_of(name))
+    if level is None:
+        return (token.kind == TokenType.VAR or dotted) and name.upper() not in _NOT_CALLS
+    return level == Level.NONDETERMINISTIC
+
+
+# words that may stand before a parenthesis without being a function
+_NOT_CALLS = frozenset({"IN", "AND", "OR", "NOT", "ON", "AS", "USING", "EXISTS", "ANY", "ALL", "SOME", "OVER", "WHEN"})
+
+
+def _key(sql: str, block: Block, name: str, levels: Mapping[str, Level]) -> str:
+    """SQL of a key column over the rows of FROM."""
+    wanted = name.strip("`").lower()
+    stars: list[str] = []
+    for item in block.items:
+        text, output = _expression(sql, item)
+        if output.lower() == wanted:
+            return _plain_key(sql, block, item, text, name, levels)
+        if text.endswith("*"):
+            stars.append(text[:-1])
+    if len(stars) == 1:
+        return f"{stars[0].strip()}`{name.strip('`')}`"
+    raise _Refused(f"filters rows whose unique_key column {name} is not found in the select list; name it there")
+
+
+def _plain_key(sql: str, block: Block, item: Item, text: str, name: str, levels: Mapping[str, Level]) -> str:
+    tokens = tokenize(text)
+    tree = sqlglot.parse_one(f"SELECT {text}", dialect="spark").expressions[0]
+    if any(_draws_per_row(tokens, i, levels) for i in range(len(tokens))):
+        raise _Refused(f"filters rows whose unique_key column {name} is itself drawn")
+    if tree.find(exp.Window, exp.Query, exp.AggFunc, exp.Explode, exp.Posexplode, exp.Inline):
+        raise _Refused(f"filters rows whose unique_key column {name} is not computed from a row of FROM alone; {_CURE}")
+    read = {column.name.lower() for column in tree.find_all(exp.Column) if not column.table}
+    for other in block.items:
+        if other is item or not other.alias or other.alias.lower() not in read:
+            continue
+        source = sqlglot.parse_one(f"SELECT {_expression(sql, other)[0]}", dialect="spark")
+        if other.alias.lower() not in {column.name.lower() for column in source.find_all(exp.Column)}:
+            raise _Refused(
+                f"filters rows whose unique_key column {name} is computed from the output column {other.alias}, which "
+                "WHERE does not see; write its expression out"
+            )
+    return text
+
+
+def _expression(sql: str, item: Item) -> tuple[str, str]:
+    """(text without the alias, output name) of an entry; the name is '' where Spark makes one up."""
+    text = item.span.of(sql)
+    tokens = tokenize(text)
+    if item.alias:
+        last = len(tokens) - (2 if len(tokens) > 1 and tokens[-2].word == "AS" else 1)
+        return text[: tokens[last - 1].end], item.alias
+    named = [t for t in tokens if t.word or t.kind == TokenType.IDENTIFIER]
+    plain = len(tokens) == 2 * len(named) - 1 and all(t.kind == TokenType.DOT for t in tokens[1::2])
+    return text, tokens[-1].text.strip("`") if plain else ""
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.strip("`").replace("`", "``") + "`"
+
+
+def _draw_sql(
+    sql: str, block: Block, draws: Sequence[_Draw], keys: Sequence[tuple[str, str]], columns: Sequence[str]
+) -> str:
+    edits = [
+        Edit(conjunct.start, conjunct.end, "TRUE")
+        for conjunct in block.conjuncts
+        if any(conjunct.start <= draw.span.start and draw.span.end <= conjunct.end for draw in draws)
+    ]
+    start, end = block.select.end, block.where.end if block.where else block.select.end
+    moved = [Edit(edit.start - start, edit.end - start, edit.replacement) for edit in edits]
+    head = f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
+    entries = [f"{text} AS {_quoted(name)}" for name, text in keys]
+    entries += [f"{draw.span.of(sql)} AS {column}" for draw, column in zip(draws, columns, strict=True)]
+    return f"{head}SELECT {', '.join(entries)}{apply_edits(sql[start:end], moved)}"
+
+
+def _filtered_sql(
+    sql: str,
+    block: Block,
+    draws: Sequence[_Draw],
+    keys: Sequence[tuple[str, str]],
+    columns: Sequence[str],
+    state_table: str,
+) -> str:
+    """The state table joins as one more entry of FROM: that works behind every kind of join."""
+    assert block.from_ is not None and block.where is not None
+    kept = [f"{_quoted(name)} AS {KEY}{i}" for i, (name, _) in enumerate(keys)]
+    state = f", (SELECT {', '.join([*kept, *columns])} FROM {state_table}) AS {STATE}"
+    matches = " AND ".join(f"({text}) <=> {STATE}.{KEY}{i}" for i, (_, text) in enumerate(keys))
+    body = block.where.of(sql)[len("WHERE") :]
+    condition = block.where.end - len(body.lstrip())
+    edits = [
+        Edit(block.from_.end, block.from_.end, state),
+        Edit(condition, condition, "("),
+        Edit(block.where.end, block.where.end, f") AND {matches}"),
+        *(
+            Edit(draw.span.start, draw.span.end, f"{STATE}.{column}")
+            for draw, column in zip(draws, columns, strict=True)
+        ),
+    ]
+    hidden = ", ".join([*(f"{KEY}{i}" for i in range(len(keys))), *columns])
+    for item in block.items:
+        if item.span.of(sql).strip() == "*":
+            edits.append(Edit(item.span.end, item.span.end, f" EXCEPT ({hidden})"))
+    return apply_edits(sql, edits)

@@ -1,0 +1,83 @@
+"""Put the text of a view in its place, where the view hides a clock, a draw or a model call.
+
+Spark would evaluate such a view with its own clock at each read; only as part of the query can it be pinned and kept.
+Other views stay what they are. Text outside the replaced names stays as written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.optimizer.scope import traverse_scope
+
+from spark_mv.query.syntax.source_text import Edit, apply_edits
+
+
+@dataclass(frozen=True)
+class View:
+    """A view's SELECT with all its table names qualified. `columns`: the view's own names for its columns, empty where
+    they are those of the SELECT."""
+
+    text: str
+    columns: tuple[str, ...] = ()
+
+
+def inline_views(sql: str, views: Mapping[str, View]) -> str:
+    """The query with every reference to one of `views` (names as written in the query, dots, without quotes; case does
+    not matter) replaced by its text. The texts may refer to views of the same mapping.
+
+    >>> inline_views("select d from s.v", {"s.v": View("select current_date() from s.t", ("d",))})
+    'select d from (SELECT * FROM (select current_date() from s.t) AS __mv_v(`d`)) AS `v`'
+    """
+    known = {name.lower(): view for name, view in views.items()}
+    edits = []
+    for table in _tables(sql):
+        name = _dotted(table)
+        view = known.get(name)
+        if view is None:
+            continue
+        inner = inline_views(view.text, {n: v for n, v in views.items() if n.lower() != name})
+        if view.columns:
+            columns = ", ".join(_quoted(column) for column in view.columns)
+            inner = f"SELECT * FROM ({inner}) AS __mv_v({columns})"
+        alias = "" if table.alias else f" AS {_quoted(table.name)}"
+        start, end = _span(table)
+        edits.append(Edit(start, end, f"({inner}){alias}"))
+    return apply_edits(sql, edits) if edits else sql
+
+
+def qualify_tables(sql: str, namespace: str) -> str:
+    """The query with each bare table name put into `namespace`: a view's names mean the schema it was created in.
+
+    >>> qualify_tables("with c as (select 1) select * from t, s.u, c", "spark_catalog.d")
+    'with c as (select 1) select * from spark_catalog.d.t, s.u, c'
+    """
+    edits = [Edit(_span(t)[0], _span(t)[0], f"{namespace}.") for t in _tables(sql) if not t.db]
+    return apply_edits(sql, edits)
+
+
+def _tables(sql: str) -> Sequence[exp.Table]:
+    """The tables that the query reads; names of CTEs are none."""
+    tree = sqlglot.parse_one(sql, dialect="spark")
+    found: dict[int, exp.Table] = {}
+    for scope in traverse_scope(tree):
+        for source in scope.sources.values():
+            if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
+                found[id(source)] = source
+    return list(found.values())
+
+
+def _span(table: exp.Table) -> tuple[int, int]:
+    parts = [part for part in table.parts if isinstance(part, exp.Identifier)]
+    return int(parts[0].meta["start"]), int(parts[-1].meta["end"]) + 1
+
+
+def _dotted(table: exp.Table) -> str:
+    return ".".join(part.name for part in table.parts).lower()
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -1,0 +1,296 @@
+"""Clock, user and session functions replaced in the text with literals, so that a run sees one instant and one user.
+
+What Spark evaluates once per statement (current_timestamp) differs from statement to statement of one run; pinned, all
+statements agree, and a recomputation with the same pins gives the same rows. Types stay those of Spark 4.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+
+from sqlglot.tokens import TokenType
+
+from spark_mv.query.rewrite.pin_names import output_names
+from spark_mv.query.solver.zone import zone_of
+from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, closing, tokenize
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Pins:
+    """The values of one run. `as_of` must be aware; `time_zone` is spark.sql.session.timeZone. `columns` are the names of
+    all columns of the source tables, where they are known: they tell `user` the column from `user` the function."""
+
+    as_of: datetime
+    time_zone: str = "UTC"
+    user: str = ""
+    session_user: str = ""
+    catalog: str = "spark_catalog"
+    schema: str = "default"
+    version: str = ""
+    columns: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.as_of.tzinfo is None or self.as_of.utcoffset() is None:
+            raise ValueError("as_of needs a time zone")
+
+    def at(self, as_of: datetime) -> Pins:
+        """The same at another instant."""
+        return replace(self, as_of=as_of)
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """`used`: function name in lower case → literal. `unnamed`: unaliased select entries (as written) whose output name
+    would change with the literal and could not be worked out; alias them. `ambiguous`: bare words (`user`) that may be
+    a column, left as written because the columns in scope are not known. `count`: places that were replaced."""
+
+    sql: str
+    used: Mapping[str, str]
+    unnamed: tuple[str, ...] = ()
+    ambiguous: tuple[str, ...] = ()
+    count: int = 0
+
+
+def string_literal(text: str) -> str:
+    """A Spark string literal, for the default `escapedStringLiterals=false`."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def timestamp_literal(instant: datetime, time_zone: str) -> str:
+    """TIMESTAMP'…' to the microsecond with an offset, so that it is this instant in every session zone.
+
+    >>> from datetime import timezone
+    >>> timestamp_literal(datetime(2026, 1, 31, 6, tzinfo=timezone.utc), "Europe/Berlin")
+    "TIMESTAMP'2026-01-31 07:00:00.000000+01:00'"
+    """
+    local = instant.astimezone(zone_of(time_zone))
+    offset = local.utcoffset() or timedelta(0)
+    if offset % timedelta(minutes=1):
+        return timestamp_literal(instant, "UTC")
+    return f"TIMESTAMP'{_digits(local)}{_offset(offset)}'"
+
+
+def date_literal(instant: datetime, time_zone: str, days: int = 0) -> str:
+    """DATE'…' of the instant in the zone, moved by whole days."""
+    return f"DATE'{(instant.astimezone(zone_of(time_zone)).date() + timedelta(days=days)).isoformat()}'"
+
+
+def _digits(local: datetime) -> str:
+    return f"{local.year:04d}-{local:%m-%d %H:%M:%S}.{local.microsecond:06d}"
+
+
+def _offset(offset: timedelta) -> str:
+    minutes = offset // timedelta(minutes=1)
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+
+
+def _local(pins: Pins) -> datetime:
+    return pins.as_of.astimezone(zone_of(pins.time_zone))
+
+
+def _unix_seconds(pins: Pins) -> str:
+    return f"CAST({(pins.as_of - _EPOCH) // timedelta(seconds=1)} AS BIGINT)"
+
+
+def _time(pins: Pins, precision: int = 6) -> str:
+    local = _local(pins)
+    text = f"{local:%H:%M:%S}.{local.microsecond:06d}"
+    if precision == 6:
+        return f"TIME'{text}'"
+    # current_time(p) cuts digits off, and so does the cast
+    return f"CAST(TIME'{text}' AS TIME({precision}))"
+
+
+_Render = Callable[[Pins], str]
+_CALLS: dict[str, _Render] = {
+    "current_date": lambda p: date_literal(p.as_of, p.time_zone),
+    "curdate": lambda p: date_literal(p.as_of, p.time_zone),
+    "current_timestamp": lambda p: timestamp_literal(p.as_of, p.time_zone),
+    "now": lambda p: timestamp_literal(p.as_of, p.time_zone),
+    "getdate": lambda p: timestamp_literal(p.as_of, p.time_zone),
+    "localtimestamp": lambda p: f"TIMESTAMP_NTZ'{_digits(_local(p))}'",
+    "unix_timestamp": _unix_seconds,
+    "current_time": _time,
+    "current_timezone": lambda p: string_literal(p.time_zone),
+    "current_user": lambda p: string_literal(p.user),
+    "user": lambda p: string_literal(p.user),
+    "session_user": lambda p: string_literal(p.session_user or p.user),
+    "current_catalog": lambda p: string_literal(p.catalog),
+    "current_database": lambda p: string_literal(p.schema),
+    "current_schema": lambda p: string_literal(p.schema),
+    "version": lambda p: string_literal(p.version),
+}
+
+# What Spark 4.1 reads as a function without parentheses, when no column of that name is in scope.
+KEYWORD_FORMS = frozenset({"current_date", "current_timestamp", "current_time", "current_user", "user", "session_user"})
+
+# 'today' and the like as datetime literals: SpecialDatetimeValues in Spark's optimizer.
+_SPECIAL = re.compile(r"'\s*(now|today|yesterday|tomorrow)\s*'", re.IGNORECASE)
+_SPECIAL_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+_SPECIAL_CALLS = {"date": "DATE", "to_date": "DATE", "timestamp": "TIMESTAMP", "to_timestamp": "TIMESTAMP"}
+_SPECIAL_CALLS |= {"to_timestamp_ntz": "TIMESTAMP_NTZ", "to_timestamp_ltz": "TIMESTAMP"}
+_SPECIAL_TYPES = {
+    "DATE": "DATE",
+    "TIMESTAMP": "TIMESTAMP",
+    "TIMESTAMP_LTZ": "TIMESTAMP",
+    "TIMESTAMP_NTZ": "TIMESTAMP_NTZ",
+}
+
+
+def pin(sql: str, pins: Pins, names: Collection[str] | None = None) -> Pinned:
+    """The query with every clock, user and session function as a literal; the rest of the text stays as written.
+
+    `names` are the output columns of the query as Spark names them (DESCRIBE QUERY), used to alias entries that would
+    otherwise change their name. Raises SourceTextError for text that cannot be read, ValueError for an unknown zone.
+    """
+    found, ambiguous = _uses(sql, pins)
+    edits = [Edit(use.span.start, use.span.end, use.literal) for use in found]
+    used = {use.name: use.literal for use in found}
+    aliases, unnamed = output_names(sql, edits, list(names) if names is not None else None)
+    return Pinned(apply_edits(sql, [*edits, *aliases]), used, unnamed, ambiguous, len(found))
+
+
+@dataclass(frozen=True)
+class _Use:
+    name: str
+    span: Span
+    literal: str
+
+
+def clock_spans(sql: str, columns: Collection[str] | None = None) -> tuple[Span, ...]:
+    """Where the clock is read: calls, keyword forms, 'today' and the like as datetime literals."""
+    found, _ = _uses(sql, Pins(_EPOCH, columns=None if columns is None else frozenset(columns)))
+    return tuple(use.span for use in found if use.name not in _NOT_CLOCK)
+
+
+_NOT_CLOCK = frozenset(
+    {
+        "current_timezone",
+        "current_user",
+        "user",
+        "session_user",
+        "current_catalog",
+        "current_database",
+        "current_schema",
+    }
+    | {"version"}
+)
+
+
+def _uses(sql: str, pins: Pins) -> tuple[list[_Use], tuple[str, ...]]:
+    tokens = tokenize(sql)
+    known = None if pins.columns is None else {column.lower() for column in pins.columns}
+    uses: list[_Use] = []
+    ambiguous: list[str] = []
+    index = 0
+    while index < len(tokens):
+        found = _call(tokens, index, pins) or _special(tokens, index, pins)
+        if found is None:
+            bare = _bare(tokens, index)
+            if bare and _may_be_column(bare, tokens, known):
+                ambiguous.append(tokens[index].text)
+            elif bare:
+                found = (bare, index + 1, _CALLS[bare](pins))
+        if found is None:
+            index += 1
+            continue
+        name, following, literal = found
+        uses.append(_Use(name, Span(tokens[index].start, tokens[following - 1].end), literal))
+        index = following
+    return uses, tuple(ambiguous)
+
+
+_Found = tuple[str, int, str]
+
+
+def _word(tokens: tuple[Token, ...], index: int) -> str:
+    return tokens[index].word.lower() if 0 <= index < len(tokens) else ""
+
+
+def _kind(tokens: tuple[Token, ...], index: int) -> TokenType | None:
+    return tokens[index].kind if 0 <= index < len(tokens) else None
+
+
+def _call(tokens: tuple[Token, ...], index: int, pins: Pins) -> _Found | None:
+    """name() with nothing between the parentheses, or current_time(p)."""
+    name = _word(tokens, index)
+    if name not in _CALLS or _kind(tokens, index - 1) == TokenType.DOT or _kind(tokens, index + 1) != TokenType.L_PAREN:
+        return None
+    close = closing(tokens, index + 1)
+    if close == index + 2:
+        return name, close + 1, _CALLS[name](pins)
+    if name == "current_time" and close == index + 3 and tokens[index + 2].text in set("0123456"):
+        return name, close + 1, _time(pins, int(tokens[index + 2].text))
+    return None
+
+
+def _bare(tokens: tuple[Token, ...], index: int) -> str:
+    """The keyword form at index, or ''. Names behind or before a dot, aliases and named arguments are not calls."""
+    name = _word(tokens, index)
+    if name not in KEYWORD_FORMS or _kind(tokens, index + 1) == TokenType.L_PAREN:
+        return ""
+    if TokenType.DOT in (_kind(tokens, index - 1), _kind(tokens, index + 1)) or _word(tokens, index - 1) == "as":
+        return ""
+    if index + 1 < len(tokens) and tokens[index + 1].text in ("->", "=>"):
+        return ""
+    before = tokens[index - 1] if index else None
+    # an alias without AS: the word stands right behind an operand
+    if before and (before.kind in (TokenType.R_PAREN, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER)):
+        return ""
+    return "" if before and before.kind == TokenType.VAR else name
+
+
+def _may_be_column(name: str, tokens: tuple[Token, ...], columns: Collection[str] | None) -> bool:
+    """Whether a column of that name may be in scope; Spark then takes the column."""
+    if columns is None:
+        if name == "user":
+            return True
+    elif name in columns:
+        return True
+    for index, token in enumerate(tokens):
+        named = token.word.lower() == name or token.text.strip("`").lower() == name
+        if named and _kind(tokens, index + 1) != TokenType.L_PAREN and not _bare(tokens, index):
+            return True
+    return False
+
+
+def _special(tokens: tuple[Token, ...], index: int, pins: Pins) -> _Found | None:
+    """DATE'today', CAST('now' AS TIMESTAMP), 'now'::timestamp, to_date('tomorrow') and their like."""
+    token = tokens[index]
+    word = token.word
+    if word in _SPECIAL_TYPES and _kind(tokens, index - 1) != TokenType.DOT:
+        match = _SPECIAL.fullmatch(tokens[index + 1].text) if index + 1 < len(tokens) else None
+        if match:
+            return _special_value(match[1], _SPECIAL_TYPES[word], index + 2, pins)
+    if _kind(tokens, index + 1) == TokenType.L_PAREN and index + 3 < len(tokens):
+        match = _SPECIAL.fullmatch(tokens[index + 2].text)
+        close = closing(tokens, index + 1)
+        kind = _SPECIAL_CALLS.get(word.lower())
+        if match and kind and close == index + 3:
+            return _special_value(match[1], kind, close + 1, pins)
+        if match and word in ("CAST", "TRY_CAST") and close == index + 5 and tokens[index + 3].word == "AS":
+            kind = _SPECIAL_TYPES.get(tokens[index + 4].word)
+            return _special_value(match[1], kind, close + 1, pins) if kind else None
+    match = _SPECIAL.fullmatch(token.text)
+    if match and index + 2 < len(tokens) and tokens[index + 1].kind == TokenType.DCOLON:
+        kind = _SPECIAL_TYPES.get(tokens[index + 2].word)
+        return _special_value(match[1], kind, index + 3, pins) if kind else None
+    return None
+
+
+def _special_value(special: str, kind: str, following: int, pins: Pins) -> _Found:
+    special = special.lower()
+    name = f"{kind.lower()} '{special}'"
+    days = _SPECIAL_DAYS.get(special, 0)
+    if kind == "DATE":
+        return name, following, date_literal(pins.as_of, pins.time_zone, days)
+    if special == "now":
+        now = timestamp_literal(pins.as_of, pins.time_zone)
+        return name, following, now if kind == "TIMESTAMP" else f"TIMESTAMP_NTZ'{_digits(_local(pins))}'"
+    date = date_literal(pins.as_of, pins.time_zone, days)
+    return name, following, f"CAST({date} AS {kind})"

@@ -1,0 +1,69 @@
+"""Output names that would change when a function becomes a literal: Spark names `select now()` "now()".
+
+An entry without alias gets the name that Spark would have given it: from the caller, who asked Spark, or worked out
+here for a call that stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spark_mv.query.syntax.source_blocks import Block, Context, Item, select_blocks
+from spark_mv.query.syntax.source_text import Edit, tokenize
+
+# Spark 4.1.4: the name is that of the resolved expression, so aliases of a function are named after it
+_NAMES = {
+    "curdate": "current_date()",
+    "user": "user()",
+    "unix_timestamp": "unix_timestamp(current_timestamp(), yyyy-MM-dd HH:mm:ss)",
+    "current_database": "current_schema()",
+    "current_time": "current_time(6)",
+}
+_BARE_NAMES = {"user": "current_user()", "session_user": "current_user()"}
+
+
+def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -> tuple[list[Edit], tuple[str, ...]]:
+    """(edits that append AS `name`, entries as written whose name is not known) for the select entries with an edit."""
+    if not edits:
+        return [], ()
+    aliases: list[Edit] = []
+    unnamed: list[str] = []
+    blocks = select_blocks(sql)
+    for block in blocks:
+        if block.context == Context.EXPRESSION or (block.set_operand and _not_first(block, blocks)):
+            continue
+        starred = any(item.span.of(sql).rstrip().endswith("*") for item in block.items)
+        for position, item in enumerate(block.items):
+            if item.alias or not any(item.span.start <= e.start and e.end <= item.span.end for e in edits):
+                continue
+            name: str | None = None
+            if (
+                names is not None
+                and block.context == Context.OUTERMOST
+                and not starred
+                and len(names) == len(block.items)
+            ):
+                name = names[position]
+            name = name if name is not None else _name(sql, item)
+            if name is None:
+                unnamed.append(item.span.of(sql))
+            else:
+                aliases.append(Edit(item.span.end, item.span.end, " AS `" + name.replace("`", "``") + "`"))
+    return aliases, tuple(unnamed)
+
+
+def _not_first(block: Block, blocks: Sequence[Block]) -> bool:
+    """Only the first operand of a set operation names the columns."""
+    family = [b for b in blocks if (b.parent, b.context, b.name) == (block.parent, block.context, block.name)]
+    return family[0] is not block
+
+
+def _name(sql: str, item: Item) -> str | None:
+    """Spark's name of a call without arguments that is the whole entry."""
+    tokens = tokenize(item.span.of(sql))
+    word = tokens[0].word.lower()
+    if len(tokens) == 1:
+        return _BARE_NAMES.get(word) or _NAMES.get(word) or f"{word}()"
+    if len(tokens) == 3 and tokens[1].text == "(" and tokens[2].text == ")":
+        return _NAMES.get(word) or f"{word}()"
+    return None

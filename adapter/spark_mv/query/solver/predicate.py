@@ -1,0 +1,193 @@
+"""A predicate parsed with every function under the name the user wrote, and every node tied to its text.
+
+sqlglot rewrites functions while it parses (`date_sub(d, 3)` becomes an addition of -3 days). The solver has to know
+which Spark function it turns around, and what it does not touch has to come out as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, ClassVar, cast
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import TokenType
+
+from spark_mv.query.functions.catalogue import level_of
+from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.source_text import SourceTextError, tokenize
+
+CLOCK_CALLS = frozenset(
+    {
+        "current_date",
+        "curdate",
+        "current_timestamp",
+        "now",
+        "getdate",
+        "localtimestamp",
+        "unix_timestamp",
+        "current_time",
+    }
+)
+CLOCK_WORDS = frozenset({"current_date", "current_timestamp", "current_time"})
+_SPECIAL = frozenset({"now", "today", "yesterday", "tomorrow"})
+_SPECIAL_CALLS = {
+    "date": "date", "to_date": "date", "timestamp": "timestamp", "to_timestamp": "timestamp",
+    "to_timestamp_ltz": "timestamp", "to_timestamp_ntz": "timestamp_ntz",
+}  # fmt: skip
+
+
+def _spanned(name: str) -> Callable[..., Any]:
+    base = getattr(SparkParser, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        first = self._index
+        node = base(self, *args, **kwargs)
+        if isinstance(node, exp.Expr) and self._index > first:
+            # the same node may come back from several levels; the widest text of it is its own
+            node.meta["span"] = (self._tokens[first].start, self._tokens[self._index - 1].end + 1)
+        return node
+
+    return method
+
+
+_LEVELS = [
+    "expression",
+    "assignment",
+    "disjunction",
+    "conjunction",
+    "equality",
+    "comparison",
+    "range",
+    "bitwise",
+    "term",
+    "factor",
+    "exponent",
+    "unary",
+    "type",
+    "at_time_zone",
+    "column",
+    "column_reference",
+    "primary",
+    "lambda",
+    "interval",
+]
+
+
+# plain calls for which sqlglot has a parser of its own
+_RENAMED = frozenset(
+    {
+        "DECODE",
+        "LISTAGG",
+        "STRING_AGG",
+        "GROUP_CONCAT",
+        "MAX_BY",
+        "MIN_BY",
+        "ARG_MAX",
+        "ARG_MIN",
+        "PERCENTILE",
+        "TRANSFORM",
+    }
+)
+
+
+class _VerbatimParser(SparkParser):
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name not in _RENAMED
+    }
+    NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+
+
+for _level in _LEVELS:
+    setattr(_VerbatimParser, f"_parse_{_level}", _spanned(f"_parse_{_level}"))
+
+
+class _Verbatim(Spark):
+    Parser = _VerbatimParser
+
+
+class PredicateText:
+    """A predicate's text and tree. `tree` is None when it cannot be read safely."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self.tree = _parse(sql)
+
+    def of(self, node: exp.Expr) -> str:
+        """The text of a node as written. Raises SourceTextError when its place is not known."""
+        span = node.meta.get("span")
+        if span is None:
+            raise SourceTextError("an expression has no known place in the text")
+        return self.sql[span[0] : span[1]]
+
+
+def _parse(sql: str) -> exp.Expr | None:
+    try:
+        tokens = tokenize(sql)
+        if any(a.end == b.start and a.kind == b.kind == TokenType.STRING for a, b in pairwise(tokens)):
+            # 'it''s': one string to Spark, two to sqlglot
+            return None
+        dialect = _Verbatim()
+        parsed = dialect.parser().parse(dialect.tokenize(f"{sql}\n"), sql)
+    except (SourceTextError, SqlglotError):
+        return None
+    return parsed[0] if len(parsed) == 1 else None
+
+
+def call_name(node: exp.Expr) -> str:
+    """Lower-case name of a function called as name(…), '' for anything else."""
+    return str(node.this).lower() if isinstance(node, exp.Anonymous) and isinstance(node.this, str) else ""
+
+
+def clock_leaf(node: exp.Expr, columns: frozenset[str] = frozenset()) -> str:
+    """The clock function that this node is (lower-case name, 'special' for date'today' and the like), or ''.
+
+    `columns` are column names in scope: a bare word that names a column is that column.
+    """
+    name = call_name(node)
+    if name in CLOCK_CALLS and (not node.expressions or name == "current_time"):
+        return name
+    if isinstance(node, exp.Column) and not node.table and not cast(exp.Identifier, node.this).quoted:
+        word = node.name.lower()
+        return word if word in CLOCK_WORDS and word not in columns else ""
+    return "special" if special_word(node) else ""
+
+
+def special_word(node: exp.Expr) -> tuple[str, str] | None:
+    """(word, type) of DATE'today', CAST('now' AS TIMESTAMP), to_date('tomorrow') and their like."""
+    if isinstance(node, exp.Cast):
+        literal, kind = node.this, node.to.sql("spark").lower()
+    elif call_name(node) in _SPECIAL_CALLS and len(node.expressions) == 1:
+        literal, kind = node.expressions[0], _SPECIAL_CALLS[call_name(node)]
+    else:
+        return None
+    word = literal.name.strip().lower() if isinstance(literal, exp.Literal) and literal.is_string else ""
+    return (word, kind) if word in _SPECIAL else None
+
+
+def has_clock(node: exp.Expr, columns: frozenset[str] = frozenset()) -> bool:
+    """Whether a clock function stands anywhere in the expression."""
+    return any(clock_leaf(part, columns) for part in node.walk())
+
+
+def is_stable(node: exp.Expr) -> bool:
+    """Whether the expression may be evaluated again and elsewhere: built-in functions only, no draw, no subquery.
+
+    A bound repeats the row's expressions; one that differs between evaluations would make it lie.
+    """
+    for part in node.walk():
+        if isinstance(part, (exp.Query, exp.Star, exp.Placeholder, exp.Parameter)):
+            return False
+        name = call_name(part)
+        level = level_of(name) or Level.NONDETERMINISTIC
+        if name == "unix_timestamp" and part.expressions:
+            level = Level.DETERMINISTIC
+        if isinstance(part, exp.Anonymous) and level > Level.USER:
+            return False
+        if isinstance(part, exp.Dot):
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""The text of a SELECT: parsed, with the place of each piece, and edited without touching the rest."""

@@ -1,0 +1,1 @@
+"""What dbt sees: the adapter class, credentials, relations, catalogue, contracts, seeds."""

@@ -1,0 +1,74 @@
+"""dbt's connection manager: dbt-spark's, with our own session method and errors that dbt users can read."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.exceptions import FailedToConnectError
+from dbt.adapters.spark.connections import PyhiveConnectionWrapper, SparkConnectionManager, SparkConnectionMethod
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
+from spark_mv.spark.adapter.errors import readable
+from spark_mv.spark.adapter.handle import SessionHandle
+from spark_mv.spark.adapter.thrift_handle import ThriftHandle
+
+logger = AdapterLogger("Spark")
+
+
+class SparkMvConnectionManager(SparkConnectionManager):
+    TYPE = "spark_mv"
+
+    #: the project's folder, where the embedded session keeps its warehouse; set by the adapter
+    project_root: Path = Path(".")
+
+    @classmethod
+    def open(cls, connection: Connection) -> Connection:
+        """Opens the connection; `method: session` is answered here, all others by dbt-spark."""
+        creds = connection.credentials
+        if creds.method != SparkConnectionMethod.SESSION or connection.state == ConnectionState.OPEN:
+            opened = super().open(connection)
+            if type(opened.handle) is PyhiveConnectionWrapper:
+                opened.handle = ThriftHandle(opened.handle)
+            return opened
+
+        from spark_mv.spark.session.jars import JarsError
+        from spark_mv.spark.session.session import JavaError, SessionError, close_remote, is_remote, open_session
+
+        try:
+            spark = open_session(
+                creds.server_side_parameters,
+                creds.warehouse_path(cls.project_root),
+                cls.project_root / "logs" / "spark.log",
+                creds.connect_timeout,
+            )
+        except (JavaError, JarsError, SessionError) as error:
+            raise FailedToConnectError(str(error)) from error
+        remote = is_remote(creds.server_side_parameters)
+        connection.handle = SessionHandle(spark, release=partial(close_remote, spark) if remote else None)
+        connection.state = ConnectionState.OPEN
+        return connection
+
+    @contextmanager
+    def exception_handler(self, sql: str) -> Generator[None, None, None]:
+        """Turns what Spark raises into DbtDatabaseError with the sentence that matters; the log has the rest."""
+        try:
+            yield
+        except DbtRuntimeError:
+            raise
+        except Exception as error:
+            logger.debug(f"Error while running:\n{sql}\n{error}")
+            raise DbtDatabaseError(readable(error)) from error
+
+    @classmethod
+    def get_response(cls, cursor: Any) -> AdapterResponse:
+        """ "OK", and the number of rows touched where Spark tells it."""
+        affected = cursor.rows_affected if isinstance(cursor, SessionHandle) else None
+        if affected is None:
+            return AdapterResponse(_message="OK")
+        return AdapterResponse(_message=f"OK {affected}", rows_affected=affected)

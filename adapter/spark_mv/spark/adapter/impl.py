@@ -1,0 +1,275 @@
+"""The dbt adapter: dbt-spark's, with what the embedded session and `nondeterministic_mv` need on top."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base import available
+from dbt.adapters.base.impl import AdapterTrackingRelationInfo, ConstraintSupport
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark.impl import TABLE_OR_VIEW_NOT_FOUND_MESSAGES, SparkAdapter, SparkConfig
+from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.exceptions import DbtRuntimeError
+
+from spark_mv import __version__
+from spark_mv.spark.adapter.catalog import Described, catalog_rows, catalog_table, parse_describe
+from spark_mv.spark.adapter.column import SparkMvColumn, quote
+from spark_mv.spark.adapter.connections import SparkMvConnectionManager
+from spark_mv.spark.adapter.contract import PROPERTY, read_contract
+from spark_mv.spark.adapter.mv_methods import MvMixin
+from spark_mv.spark.adapter.relation import SparkMvRelation
+
+if TYPE_CHECKING:
+    import agate
+    from dbt_common.contracts.metadata import CatalogTable
+
+    from spark_mv.spark.adapter.seeds import SeedColumn
+
+logger = AdapterLogger("Spark")
+
+#: the format of every table that no config says otherwise for
+DEFAULT_FILE_FORMAT = "delta"
+
+#: dbt's commands that run statements; the others (parse, list, deps, …) start no Spark
+USES_SPARK = frozenset(
+    {"build", "clone", "generate", "retry", "run", "run-operation", "seed", "show", "snapshot", "test"}
+)
+
+
+@dataclass
+class SparkMvConfig(SparkConfig):
+    file_format: str = DEFAULT_FILE_FORMAT
+
+
+class SparkMvAdapter(MvMixin, SparkAdapter):
+    """dbt-spark's adapter, improved where it is its own doing; tables are Delta unless the user says otherwise."""
+
+    ConnectionManager = SparkMvConnectionManager
+    AdapterSpecificConfigs = SparkMvConfig
+    Relation = SparkMvRelation
+    Column = SparkMvColumn
+
+    CONSTRAINT_SUPPORT = {
+        ConstraintType.check: ConstraintSupport.ENFORCED,
+        ConstraintType.not_null: ConstraintSupport.ENFORCED,
+        ConstraintType.unique: ConstraintSupport.NOT_ENFORCED,
+        ConstraintType.primary_key: ConstraintSupport.NOT_ENFORCED,
+        ConstraintType.foreign_key: ConstraintSupport.NOT_ENFORCED,
+    }
+
+    def __init__(self, config: Any, mp_context: Any) -> None:
+        super().__init__(config, mp_context)
+        SparkMvConnectionManager.project_root = _project_root(config)
+        self._unsettled = threading.local()
+        self._start_spark_early()
+
+    def _start_spark_early(self) -> None:
+        """Spark needs seconds to start, and so does dbt to read the project: let them do it at the same time."""
+        from dbt.flags import get_flags
+
+        credentials = self.config.credentials
+        command = getattr(get_flags(), "WHICH", None)
+        if command in USES_SPARK and credentials.method == "session":
+            from spark_mv.spark.session.session import start_early
+
+            root = SparkMvConnectionManager.project_root
+            start_early(
+                credentials.server_side_parameters, credentials.warehouse_path(root), root / "logs" / "spark.log"
+            )
+
+    @classmethod
+    def get_adapter_run_info(cls, config: Any) -> AdapterTrackingRelationInfo:
+        """What dbt's usage statistics tell about a relation; dbt derives a wrong module name from this class's."""
+        return AdapterTrackingRelationInfo(
+            adapter_name=cls.type(),
+            base_adapter_version=import_module("dbt.adapters.__about__").version,
+            adapter_version=__version__,
+            model_adapter_details=cls._get_adapter_specific_run_info(config),
+        )
+
+    # -- before and after a model
+
+    def pre_model_hook(self, config: Mapping[str, Any]) -> Any:
+        """Before a model, seed or snapshot runs: settle its file format, which dbt-spark's macros ask for directly."""
+        node = getattr(config, "model", None)
+        if node is not None and not isinstance(node.config, dict) and node.config.get("file_format") is None:
+            node.config["file_format"] = DEFAULT_FILE_FORMAT
+        return super().pre_model_hook(config)
+
+    def post_model_hook(self, config: Mapping[str, Any], context: Any) -> None:
+        """After a model, also a failed one: a table that was created for rows that never came is taken back."""
+        undo, self._unsettled.undo = getattr(self._unsettled, "undo", None), None
+        if undo is not None:
+            try:
+                self.query(undo)
+            except DbtRuntimeError as error:
+                logger.warning(f"could not undo a half-made table ({undo}): {error}")
+        super().post_model_hook(config, context)
+
+    # -- columns, relations, catalogue
+
+    @classmethod
+    def quote(cls, identifier: str) -> str:
+        return quote(identifier)
+
+    def get_columns_in_relation(self, relation: Any) -> list[SparkMvColumn]:
+        """The relation's columns in their order; empty when there is no such relation."""
+        try:
+            described = self._describe(relation)
+        except DbtRuntimeError as error:
+            if any(text in str(error) for text in TABLE_OR_VIEW_NOT_FOUND_MESSAGES):
+                return []
+            raise
+        return [
+            SparkMvColumn(
+                column=name,
+                dtype=data_type,
+                table_schema=relation.schema,
+                table_name=relation.name,
+                table_type=relation.type,
+                table_owner=described.owner,
+                column_index=index,
+            )
+            for index, (name, data_type, _) in enumerate(described.columns)
+            if name not in self.HUDI_METADATA_COLUMNS
+        ]
+
+    def _describe(self, relation: Any) -> Described:
+        return parse_describe(self.query(f"describe table extended {relation.render()}"))
+
+    def get_catalog_for_single_relation(self, relation: Any) -> CatalogTable | None:
+        """One relation of the catalogue, or None when it does not exist."""
+        try:
+            described = self._describe(relation)
+        except DbtRuntimeError as error:
+            if any(text in str(error) for text in TABLE_OR_VIEW_NOT_FOUND_MESSAGES):
+                return None
+            raise
+        return catalog_table(relation.schema, relation.identifier, described)
+
+    def _get_columns_for_catalog(self, relation: Any) -> list[dict[str, Any]]:
+        """The rows of one relation in dbt's catalogue; a relation that has gone meanwhile gives none."""
+        try:
+            return catalog_rows(relation.schema, relation.identifier, self._describe(relation))
+        except DbtRuntimeError as error:
+            logger.debug(f"Error retrieving columns for catalog entry {relation}: {error}")
+            return []
+
+    # -- seeds
+
+    @available
+    def seed_columns(self, agate_table: agate.Table, types: Mapping[str, str], quoted: bool | None) -> list[SeedColumn]:
+        """The columns of the seed's table with the types that hold the CSV's values exactly."""
+        from spark_mv.spark.adapter.seeds import columns_of
+
+        rendered = [self.quote_seed_column(str(name), quoted) for name in agate_table.column_names]
+        return list(columns_of(agate_table, dict(types or {}), rendered, self.convert_type))
+
+    @available
+    def seed_source(self, view: str, columns: Sequence[SeedColumn], agate_table: agate.Table) -> str | None:
+        """A SELECT of the seed's rows with their types, over a temporary view; None where there is no session."""
+        from spark_mv.spark.adapter.seeds import SeedError, make_view, select_list
+
+        spark = self.mv_spark()
+        if spark is None:
+            return None
+        try:
+            make_view(spark, view, columns, agate_table.rows)
+        except SeedError as error:
+            raise DbtRuntimeError(str(error)) from error
+        return f"select {select_list(columns)} from {view}"
+
+    @available
+    def seed_batches(self, columns: Sequence[SeedColumn], agate_table: agate.Table) -> list[str]:
+        """The seed's rows as VALUES lists of exact literals, for connections without a session in this process."""
+        from spark_mv.spark.adapter.seeds import values_batches
+
+        return list(values_batches(columns, agate_table.rows))
+
+    # -- contracts
+
+    @available
+    def read_contract(self, model: Mapping[str, Any]) -> Any:
+        """What the table of this model promises; see spark_mv.spark.adapter.contract."""
+        # dbt's own check warns about what is not enforced
+        self.render_raw_columns_constraints(raw_columns=model["columns"])
+        self.render_raw_model_constraints(raw_constraints=model["constraints"])
+        return read_contract(model["columns"], model["constraints"])
+
+    @available
+    def carries_contract(self, relation: Any, fingerprint: str) -> bool:
+        """True when the table was created with exactly this contract, so that its rows can simply be overwritten."""
+        rows = self.query(f"show tblproperties {relation.render()}")
+        return any(row["key"] == PROPERTY and row["value"] == fingerprint for row in rows)
+
+    @available
+    def undo_unless_settled(self, relation: Any, existed: bool) -> None:
+        """Remembers how to take the CREATE that follows back, until `settled` says that the rows are in."""
+        name = relation.render()
+        if existed:
+            (latest,) = self.query(f"describe history {name} limit 1")
+            self._unsettled.undo = f"restore table {name} to version as of {latest['version']}"
+        else:
+            self._unsettled.undo = f"drop table if exists {name}"
+
+    @available
+    def settled(self) -> None:
+        self._unsettled.undo = None
+
+    # -- Python models
+
+    @property
+    def default_python_submission_method(self) -> str:
+        return "session" if self.config.credentials.method == "session" else super().default_python_submission_method
+
+    def submit_python_job(self, parsed_model: dict[str, Any], compiled_code: str) -> AdapterResponse:
+        """Runs a Python model in this process on the connection's session; otherwise as dbt-spark does."""
+        method = parsed_model["config"].get("submission_method", self.default_python_submission_method)
+        spark = self.mv_spark() if method == "session" else None
+        if spark is None:
+            return super().submit_python_job(parsed_model, compiled_code)
+        from spark_mv.spark.adapter.python_models import run_python_model
+
+        run_python_model(spark, parsed_model["unique_id"], compiled_code)
+        return AdapterResponse(_message="OK")
+
+    # -- what this Spark can do
+
+    @available.parse(lambda *args, **kwargs: True)
+    def spark_at_least(self, major: int, minor: int = 0) -> bool:
+        """True when the connection's Spark is of that release or newer; False when it cannot be known."""
+        spark = self.mv_spark()
+        if spark is None:
+            return False
+        parts = str(spark.version).split(".")
+        return (int(parts[0]), int(parts[1])) >= (major, minor)
+
+    def debug_query(self) -> None:
+        """The connection test of `dbt debug`, and what there is to know about the connection."""
+        from spark_mv.spark.adapter.debug import describe_connection
+
+        for line in describe_connection(self.mv_spark(), self.query):
+            self.say(line)
+
+
+# dbt collects a class's available methods from its own body and from bases of dbt's metaclass, which a mixin is not
+SparkMvAdapter._available_ |= {name for name, value in vars(MvMixin).items() if getattr(value, "_is_available_", False)}
+SparkMvAdapter._parse_replacements_.update(
+    {name: value._parse_replacement_ for name, value in vars(MvMixin).items() if hasattr(value, "_parse_replacement_")}
+)
+
+
+def _project_root(config: Any) -> Path:
+    """The folder of dbt_project.yml; `dbt debug` hands over a bare profile, then it is the flag or the cwd."""
+    root = getattr(config, "project_root", None)
+    if not root:
+        from dbt.flags import get_flags
+
+        root = getattr(get_flags(), "PROJECT_DIR", None)
+    return Path(root or ".").resolve()

@@ -1,0 +1,201 @@
+"""The adapter methods that the macros of `nondeterministic_mv` call."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base import available
+from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
+
+from spark_mv.maintenance.errors import ConfigError, RefusedError, RunFailed
+
+if TYPE_CHECKING:
+    from spark_mv.spark.run.execute import MvRun
+    from spark_mv.spark.run.response import MvResponse
+    from spark_mv.spark.run.run_history import RunHistory
+
+_HISTORY_LOCK = Lock()
+logger = AdapterLogger("Spark")
+
+
+class MvMixin(metaclass=AdapterMeta):
+    """Methods on top of dbt-spark's adapter. All SQL goes through the connection of the calling thread.
+
+    The engine is imported when the first model needs it: a project without one starts no slower for it.
+    """
+
+    def query(self, sql: str) -> list[dict[str, Any]]:
+        """Run one statement and return its rows as dictionaries by column name."""
+        _, cursor = self.connections.add_query(sql, auto_begin=False)  # type: ignore[attr-defined]
+        rows = cursor.fetchall() or []
+        names = [column[0] for column in (cursor.description or [])]
+        return [dict(zip(names, row, strict=False)) for row in rows]
+
+    def warn(self, text: str) -> None:
+        logger.warning(text)
+
+    def say(self, text: str) -> None:
+        """A line of progress on dbt's console."""
+        logger.info(text)
+
+    def note(self, model: str, text: str) -> None:
+        """Progress of the step under way: into its bar on a terminal, else a line."""
+        from spark_mv.spark.session.progress import note
+
+        note(model, text, self.say)
+
+    @available
+    def mv_begin(self, invocation: Mapping[str, Any]) -> MvRun:
+        """Facts, verdict and plan of one run; nothing is written yet. `invocation` is what the macro knows."""
+        from spark_mv.spark.run.prepare import Invocation, prepare
+
+        try:
+            return prepare(self, Invocation.from_macro(invocation), self._mv_profile())
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
+
+    @available
+    def mv_execute(self, run: MvRun, step: Any, sql: str | None) -> str:
+        """Execute one step of the run with the statement that its macro rendered."""
+        from spark_mv.spark.session.progress import Watch, spark_tasks
+
+        try:
+            with Watch(
+                f"model {run.plan.model}: {step.kind.replace('_', ' ')}", self.say, spark_tasks(self.mv_spark())
+            ):
+                run.execute(step, sql)
+        except RunFailed as error:
+            self._remember(run, "error", str(error))
+            raise DbtRuntimeError(str(error)) from error
+        except Exception as error:
+            self._remember(run, "error", str(error))
+            raise
+        return ""
+
+    @available
+    def mv_response(self, run: MvRun) -> MvResponse:
+        """What the run says of itself, for dbt and for the history of runs."""
+        response = run.response()
+        self._remember(run, "success", response._message, asdict(response))
+        return response
+
+    def _remember(self, run: MvRun, status: str, message: str, response: Mapping[str, Any] | None = None) -> None:
+        from spark_mv.spark.run.run_history import Done
+
+        if not self._mv_profile()["run_history"]:
+            return
+        seconds = (datetime.now(timezone.utc) - run.started_at).total_seconds()
+        done = Done(
+            run.plan,
+            run.model_id,
+            run.invocation_id,
+            run.as_of,
+            run.started_at,
+            seconds,
+            status,
+            message,
+            response or {},
+        )
+        self._run_history().add(run.schema, done)
+
+    def _run_history(self) -> RunHistory:
+        from spark_mv.spark.run.run_history import RunHistory
+
+        with _HISTORY_LOCK:
+            found: RunHistory | None = getattr(self, "_mv_history", None)
+            if found is None:
+                found = self._mv_history = RunHistory()
+            return found
+
+    def cleanup_connections(self) -> None:
+        """At the end of an invocation: the history of its runs is written, then connections are closed."""
+        history = getattr(self, "_mv_history", None)
+        if history is not None and history.waits:
+            try:
+                with self.connection_named("mv_runs"):  # type: ignore[attr-defined]
+                    history.write(self.query, self.warn)
+            except Exception as error:  # the runs themselves are done
+                self.warn(f"the history of runs was not written: {error}")
+        super().cleanup_connections()  # type: ignore[misc]
+
+    @available
+    def mv_relation_names(self, relation: Any) -> list[str]:
+        """The tables and views of the relation's schema, from dbt's cache."""
+        return [r.identifier for r in self.list_relations(relation.database, relation.schema)]  # type: ignore[attr-defined]
+
+    @available
+    def mv_explain(self, invocation: Mapping[str, Any], form: str = "text") -> str:
+        """What the next run would do and why, as text or JSON; nothing is executed."""
+        from spark_mv.explain.run import explain_json, explain_text
+        from spark_mv.spark.run.prepare import Invocation, look
+        from spark_mv.spark.run.run_history import past_runs
+
+        try:
+            seen = look(self, Invocation.from_macro(invocation), self._mv_profile())
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
+        explain = explain_json if form == "json" else explain_text
+        calls = seen.runner.count(seen.rewritten.ai_rounds) if seen.runner and seen.plan.steps else None
+        runs = past_runs(self.query, seen.invocation.schema, seen.invocation.unique_id)
+        return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan, calls, runs)
+
+    @available
+    def mv_ai_upkeep(self, what: str, invocations: Sequence[Mapping[str, Any]], **options: Any) -> str:
+        """recompute, prune or views over the AI answers of these models; returns what to tell the user."""
+        from spark_mv.spark.run import ai_upkeep as mv_ai_upkeep
+        from spark_mv.spark.run.prepare import Invocation, look
+
+        try:
+            seen = [look(self, Invocation.from_macro(values), self._mv_profile()) for values in invocations]
+            return str(getattr(mv_ai_upkeep, what)(self.query, seen, **options))
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
+
+    @available
+    def mv_forget(self, relation: str, model: str, columns: Sequence[str], where: str | None) -> str:
+        """The table property that asks the next run to draw `columns` anew; earlier requests stay in it."""
+        from spark_mv.maintenance.forget import new_request, to_property
+        from spark_mv.spark.run.look_up import target_facts
+
+        target = target_facts(self.query, relation, True)
+        kept = target.record.kept if target.record else {}
+        strange = [column for column in columns if column.lower() not in kept]
+        if not target.ours or strange:
+            raise CompilationError(
+                f"model {model}: {', '.join(strange) or relation} is not kept per key here; kept columns are "
+                f"{', '.join(sorted(kept)) or 'none'}. (Answers of AI functions: dbt run-operation recompute_ai)"
+            )
+        at = datetime.now(timezone.utc).isoformat()
+        return to_property([*target.forget, new_request(columns, where, at)])
+
+    @available
+    def mv_compile(self, unique_id: str) -> str:
+        """A model's SELECT as a run would compile it, ephemeral models included. Operations have no compiled code."""
+        from dbt.compilation import Compiler
+
+        manifest = self.get_macro_resolver()  # type: ignore[attr-defined]
+        node = copy.deepcopy(manifest.nodes[unique_id])
+        return str(Compiler(self.config).compile_node(node, manifest, write=False).compiled_code)  # type: ignore[attr-defined]
+
+    def _mv_profile(self) -> Mapping[str, Any]:
+        from spark_mv.spark.session.session import is_remote
+
+        credentials = self.config.credentials  # type: ignore[attr-defined]
+        return {
+            "ai": getattr(credentials, "ai", None) or {},
+            "functions": getattr(credentials, "functions", None) or {},
+            "embedded": str(getattr(credentials, "method", "")) == "session"
+            and not is_remote(credentials.server_side_parameters),
+            "run_history": getattr(credentials, "run_history", True),
+        }
+
+    def mv_spark(self) -> Any:
+        """The SparkSession behind the calling thread's connection, or None where there is none in this process."""
+        return getattr(self.connections.get_thread_connection().handle, "spark", None)  # type: ignore[attr-defined]

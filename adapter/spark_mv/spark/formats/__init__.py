@@ -1,0 +1,1 @@
+"""Table formats: versions, changes between versions, bookkeeping in commits."""

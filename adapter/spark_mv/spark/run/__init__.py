@@ -1,0 +1,1 @@
+"""One run of one model: gather facts, prepare, execute the steps, AI calls, history."""

@@ -1,0 +1,141 @@
+"""The AI calls of one run: which settings, which result table, and one round of calls after the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from spark_mv.ai.driver_job import count_ai_round_on_driver, run_ai_round_on_driver
+from spark_mv.ai.engine_python import WorkersCannot
+from spark_mv.ai.job import count_ai_round, run_ai_round
+from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.results import create_sql, table_name
+from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.worker import OF_THE_INPUT
+from spark_mv.maintenance.errors import RefusedError
+from spark_mv.spark.run.rewrite import AiContext
+
+if TYPE_CHECKING:
+    from spark_mv.query.ai_calls.plan import AiPlan
+
+_CREATING = threading.Lock()
+
+
+@dataclass
+class AiRunner:
+    """`context` is what the rewrite needs; `plan`, set after the rewrite, holds the rounds of calls."""
+
+    adapter: Any
+    model: str
+    settings: AiSettings
+    context: AiContext
+    invocation_id: str
+    as_of: datetime
+    plan: AiPlan | None = None
+    spent: AiOutcome = field(default_factory=AiOutcome)  # by the rounds so far: budgets are those of a run
+
+    @property
+    def identity_text(self) -> str:
+        """What of the settings decides which answers are shown; part of the configuration's fingerprint."""
+        return repr(self.context.identity)
+
+    def run(self, number: int) -> AiOutcome:
+        """Execute the calls of one round: on the executors, or here where no Python can run on the engine."""
+        assert self.plan is not None
+        spark, calls = self.adapter.mv_spark(), self.plan.rounds[number]
+        more: dict[str, Any] = {
+            "settings": self.settings,
+            "results_table": self.context.results_table,
+            "invocation_id": self.invocation_id,
+            "spent": self.spent,
+            "on_progress": lambda progress: self.adapter.note(self.model, str(progress)),
+        }
+        if spark is None or self.settings.ask_from == "driver":
+            outcome = run_ai_round_on_driver(self._rows, calls, **more)
+        else:
+            try:
+                outcome = run_ai_round(spark, calls, as_of=self.as_of, **more)
+            except WorkersCannot as found:
+                self.adapter.warn(
+                    f"model {self.model}: {found}. dbt's own process asks instead; to have the executors ask, install what "
+                    "is missing there (see docs/ai.md); to silence this, set ask_from: driver in the profile's ai block"
+                )
+                more["spent"] = self.spent + found.done
+                rest = run_ai_round_on_driver(self._rows, calls, **more)
+                # what the executors have asked is neither a reuse of an earlier run's answer nor its error
+                failed = sum(found.done.error_classes.get(kind, 0) for kind in OF_THE_INPUT)
+                outcome = found.done + replace(rest, reused=rest.reused - found.done.ok, blocked=rest.blocked - failed)
+        self._tell(outcome)
+        self.spent += outcome
+        return outcome
+
+    def _tell(self, outcome: AiOutcome) -> None:
+        if outcome.error_example:
+            self.adapter.say(f"model {self.model}: an AI call failed with {outcome.error_example}")
+        if outcome.left_for_later:
+            why = f": {outcome.message}" if outcome.message else ""
+            self.adapter.say(f"model {self.model}: {outcome.left_for_later:,} AI calls are left for a later run{why}")
+
+    def count(self, rounds: int) -> AiOutcome:
+        """What the first `rounds` rounds would ask now, without asking. Later rounds count only what the answers that
+        are there already let them ask."""
+        assert self.plan is not None
+        spark, outcome = self.adapter.mv_spark(), AiOutcome()
+        more: dict[str, Any] = {"settings": self.settings, "results_table": self.context.results_table}
+        for calls in self.plan.rounds[:rounds]:
+            if spark is None:
+                outcome += count_ai_round_on_driver(self._rows, calls, **more)
+            else:
+                outcome += count_ai_round(spark, calls, **more)
+        return outcome
+
+    def _rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row.values()) for row in self.adapter.query(sql)]
+
+
+def ai_runner(
+    adapter: Any,
+    model: str,
+    schema: str,
+    invocation_id: str,
+    as_of: datetime,
+    profile: Mapping[str, Any],
+    own: Mapping[str, Any],
+) -> AiRunner:
+    """The runner for one model; `own` are the model's AI settings, which win over the profile's.
+
+    Creates the result table where it is missing, because Spark cannot describe the query without it. Raises
+    AiConfigError (a ValueError) for wrong settings and RefusedError where no provider is configured.
+    """
+    settings = AiSettings.from_config(profile, own)
+    if not settings.configured:
+        raise RefusedError(
+            f"model {model} calls AI functions, and no provider is configured. Add to the profile's target "
+            "`ai: {provider: local}` (runs offline; pip install 'dbt-spark-mv[local]') or `ai: {provider: openai, "
+            "model: …, api_key: \"{{ env_var('OPENAI_API_KEY') }}\"}`"
+        )
+    table = table_name(schema.strip("`"), settings.result_schema)
+    _create(adapter, table)
+    return AiRunner(
+        adapter=adapter,
+        model=model,
+        settings=settings,
+        context=AiContext(results_table=table, identity=settings.identity(), functions=settings.functions),
+        invocation_id=invocation_id,
+        as_of=as_of,
+    )
+
+
+def _create(adapter: Any, table: str) -> None:
+    """The first run of several models, or of several dbt processes, creates the table more than once at a time: Delta
+    lets one of them win, and the others find the table at their second try."""
+    with _CREATING:
+        try:
+            adapter.query(create_sql(table))
+        except Exception as error:
+            if not any(sign in str(error) for sign in ("DELTA_PROTOCOL_CHANGED", "DELTA_CONCURRENT", "ALREADY_EXISTS")):
+                raise
+            adapter.query(create_sql(table))

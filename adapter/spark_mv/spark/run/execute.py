@@ -1,0 +1,314 @@
+"""One run of one model: hands the plan's steps to the materialization one by one and executes what its macros render.
+
+No decision is taken here that the plan has not named: a step is skipped only by its `when`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from typing import Any, Protocol
+
+from spark_mv.maintenance.changes import filled
+from spark_mv.maintenance.columns import StagedColumn
+from spark_mv.maintenance.errors import NotFollowed, RunFailed
+from spark_mv.maintenance.plan import Plan, Step
+from spark_mv.maintenance.record import SourceVersion
+from spark_mv.maintenance.steps.versions import MOVED
+from spark_mv.spark.formats.commits import Ask
+from spark_mv.spark.formats.history import USER_METADATA, latest_version, quoted
+from spark_mv.spark.formats.replace_using import replace_using
+from spark_mv.spark.run.checks import CHECKS
+from spark_mv.spark.run.keys import Keys
+from spark_mv.spark.run.planning import planned_once
+from spark_mv.spark.run.publish import PREDICATE, published_by, tagged
+from spark_mv.spark.run.response import MvResponse, message
+
+PUBLISHES = frozenset(
+    {"merge_into", "replace_table", "record_only", "append", "replace_where", "replace_using", "delete_where"}
+)
+SILENT = frozenset({"append", "replace_where", "replace_using"})
+"""Statements whose result does not say whether Delta made them."""
+TXN_APP = "spark.databricks.delta.write.txnAppId"
+TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+"""Delta's test of every written row against the predicate, compiled with all its keys. Here the predicate is made of the
+keys of the very rows that are written."""
+
+
+Send = Callable[[str], list[dict[str, Any]]]
+
+
+class Session(Protocol):
+    """What a run needs of the adapter."""
+
+    def query(self, sql: str) -> list[dict[str, Any]]: ...
+    def warn(self, text: str) -> None: ...
+    def mv_spark(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A step as the macros see it: its kind, and its arguments with relation names filled in."""
+
+    kind: str
+    args: Mapping[str, Any]
+
+
+@dataclass
+class MvRun:
+    """`query_sql` is the model's SELECT as Spark evaluates it. `relations` gives the rendered name of each symbolic relation: target, stage, state, state_stage. `ai_round`
+    executes the AI calls of one round and returns their outcome."""
+
+    session: Session
+    plan: Plan
+    relations: Mapping[str, str]
+    query_sql: str
+    app_id: str
+    as_of: str
+    schema: str = ""
+    model_id: str = ""
+    invocation_id: str = ""
+    started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    leftovers: tuple[str, ...] = ()
+    must_drop: bool = False
+    ai_round: Callable[[int], Any] | None = None
+    on_ai_error: str = "null"
+    counts: dict[str, int] = field(default_factory=dict)
+    statements: int = 0
+    verb: str = "NO_OP"
+    next_change_at: str | None = None
+    ai: dict[str, int] = field(default_factory=dict)
+    broken: str = ""
+    moved: set[str] = field(default_factory=set)  # sources written to while this run read them
+    keys: Keys = field(default_factory=Keys)
+    looking: Future[Any] | None = None  # statements that are sent beside those of the steps
+    asked: Future[Any] | None = None
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the run made the table anew, so that comments, grants and constraints have to be set again."""
+        return self.verb in ("CREATE", "REPLACE")
+
+    def steps(self) -> Iterator[StepView]:
+        """The steps to execute, in order. What a step finds out decides whether later ones with a `when` are due."""
+        for relation in self.leftovers:
+            self.statement(f"drop table if exists {relation}")
+        try:
+            yield from self._due()
+            while self.broken and self.plan.fallback is not None:
+                self._drop_stages()
+                self._wait()
+                calls = {"calls": self.ai.get("calls", 0)}  # made and paid, whatever became of the plan
+                self.plan, self.counts, self.ai, self.broken = self.plan.fallback, {}, calls, ""
+                yield from self._due()
+        finally:
+            self._drop_stages()
+            self._wait()
+
+    def _due(self) -> Iterator[StepView]:
+        self.keys = Keys.of(self.plan.record)
+        for step in self.plan.steps:
+            if self.broken:
+                return
+            if step.when is None or self.counts.get(step.when, 0):
+                yield self._view(step)
+
+    def execute(self, step: StepView, sql: str | None) -> None:
+        """Execute one rendered step and take in what it says."""
+        once = self.plan.few and step.kind not in PUBLISHES
+        try:
+            with planned_once(self.session.mv_spark()) if once else nullcontext():
+                self._execute(step, sql)
+        except Exception as error:
+            self._drop_stages()
+            final = isinstance(error, RunFailed) and not isinstance(error, NotFollowed)
+            if self.plan.fallback is None or final or step.kind in PUBLISHES:
+                raise
+            # nothing is published yet: the whole query is asked instead, and says so itself if it is at fault
+            self.broken = f"{step.kind}: {str(error).strip().splitlines()[0]}"
+            if not isinstance(error, NotFollowed):
+                whole = self.plan.fallback.strategy == "COMPLETE_RECOMPUTE"
+                then = "recomputing completely" if whole else "trying by affected rows"
+                self.session.warn(f"model {self.plan.model}: {self.plan.strategy} stopped at {self.broken}; {then}")
+        except BaseException:
+            self._drop_stages()
+            raise
+
+    def _execute(self, step: StepView, sql: str | None) -> None:
+        handler = getattr(self, f"_do_{step.kind}", None)
+        if step.kind in CHECKS:
+            CHECKS[step.kind](self, step, sql)
+        elif handler is not None:
+            handler(step, sql)
+        elif step.kind in PUBLISHES and step.args["relation"] == self.relations["target"]:
+            self._publish(step, sql or "")
+        else:
+            self.statement(sql or "")
+
+    def response(self) -> MvResponse:
+        """The response for dbt: counts as fields, and as one line."""
+        counts = self.counts
+        response = MvResponse(
+            _message="",
+            code=self.verb,
+            rows_affected=sum(counts.get(k, 0) for k in ("inserted", "updated", "deleted")),
+            strategy=self.plan.strategy,
+            rows_inserted=counts.get("inserted", 0),
+            rows_updated=counts.get("updated", 0),
+            rows_deleted=counts.get("deleted", 0),
+            rows_evicted=counts.get("evicted", 0),
+            values_kept=counts.get("kept", 0),
+            ai_calls=self.ai.get("calls", 0),
+            ai_reused=self.ai.get("reused", 0),
+            ai_errors=self.ai.get("errors", 0) + self.ai.get("blocked", 0),
+            ai_pending=self.ai.get("left_for_later", 0),
+            as_of=self.as_of,
+            next_change_at=self.next_change_at,
+            statements=self.statements,
+        )
+        why = self.plan.reasons[0].sentence if self.plan.strategy == "NO_OP" and self.plan.reasons else ""
+        response._message = message(response, self.verb, why)
+        return response
+
+    # --- what single kinds of step do beyond running their statement
+
+    def _do_ai_round(self, step: StepView, sql: str | None) -> None:
+        assert self.ai_round is not None
+        outcome = self.ai_round(int(step.args["round"]))
+        for name in ("calls", "reused", "errors", "blocked", "left_for_later"):
+            self.ai[name] = self.ai.get(name, 0) + int(getattr(outcome, name))
+        failed = outcome.errors + outcome.blocked
+        if failed and self.on_ai_error == "fail":
+            raise RunFailed(
+                f"model {self.plan.model}: {failed:,} AI calls failed and on_ai_error is fail, so nothing was "
+                "changed. Answers that came are kept and will not be paid again; see the errors in the result table, "
+                "and run again once their cause is gone"
+            )
+        if failed:
+            self.session.warn(
+                f"model {self.plan.model}: {failed:,} AI calls failed; their values are NULL until a later run "
+                "gets an answer (see status and error in the result table)"
+            )
+
+    def _do_replace_where(self, step: StepView, sql: str | None) -> None:
+        self._publish(step, (sql or "").replace(PREDICATE, self.keys.listed))
+
+    def _do_replace_using(self, step: StepView, sql: str | None) -> None:
+        self._publish(step, sql or "")
+
+    def _do_confirm_sources(self, step: StepView, sql: str | None) -> None:
+        for name, version in step.args["versions"].items():
+            latest = latest_version(self._ask, quoted(name))
+            if latest is None or latest.version != version:
+                self.moved.add(name)
+
+    # --- publishing
+
+    def _publish(self, step: StepView, sql: str) -> None:
+        assert self.plan.record is not None
+        base = self.plan.record.base_version
+        sources = self.plan.record.sources
+        bound, floor = self.keys.after(replaced=step.kind == "replace_table")
+        record = replace(
+            self.plan.record,
+            sources={n: SourceVersion(MOVED, "") if n in self.moved else v for n, v in sources.items()},
+            next_change_at=self.next_change_at,
+            ai_pending=sum(self.ai.get(name, 0) for name in ("errors", "blocked", "left_for_later")),
+            target_rows=self.counts.get("remaining" if step.kind == "replace_table" else "target_rows"),
+            key_bound=bound,
+            key_floor=floor,
+        )
+        settings = {USER_METADATA: record.to_json(), **self._turn(base)}
+        if step.kind == "replace_where":
+            settings[CHECK_WRITTEN] = "false"
+        with tagged(self.session, settings):
+            rows = self.statement(sql, self._replace_using(step) if step.kind == "replace_using" else None)
+        published = bool(rows)
+        if step.kind in SILENT:
+            published = published_by(self._ask, step.args["relation"], record)
+        elif step.kind not in ("merge_into", "delete_where"):
+            published = base is None or self._newer_than(base, step.args["relation"])
+        if not published:
+            raise RunFailed(
+                f"model {self.plan.model}: another run published a new version of the table while this one was working, "
+                "so this one changed nothing. Run it again: it continues from the new state and pays no AI answer twice"
+            )
+        # which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is not the reader's concern
+        anew = "CREATE" if base is None else "REPLACE"
+        self.verb = anew if step.kind == "replace_table" else "MERGE"
+
+    def _replace_using(self, step: StepView) -> Send:
+        def send(rows: str) -> list[dict[str, Any]]:
+            replace_using(self.session.mv_spark(), rows, step.args["relation"], step.args["keys"], self.keys.gone)
+            return []
+
+        return send
+
+    def _turn(self, base: int | None) -> dict[str, str]:
+        """Delta skips a write whose (application, version) is not above the last one: of two runs that started from the
+        same version of the table, only the first can publish."""
+        return {} if base is None else {TXN_APP: self.app_id, TXN_VERSION: str(base + 1)}
+
+    def _newer_than(self, base: int, relation: str) -> bool:
+        latest = latest_version(self._ask, relation)
+        return latest is not None and latest.version > base
+
+    # --- plumbing
+
+    @property
+    def _ask(self) -> Ask:
+        return Ask(self.statement, self.session.mv_spark())
+
+    def statement(self, sql: str, send: Send | None = None) -> list[dict[str, Any]]:
+        """Send a statement, and count it. Its rows, by column name."""
+        self.statements += 1
+        return (send or self.session.query)(sql)
+
+    def _wait(self) -> None:
+        """For the statements that are sent beside those of the steps."""
+        wait([sent for sent in (self.looking, self.asked) if sent is not None])
+        self.looking = self.asked = None
+
+    def _drop_stages(self) -> None:
+        made = {step.args.get("into") for step in self.plan.steps if step.kind.startswith("stage_")}
+        for name in self.relations:
+            if name in made and name != "state":
+                try:
+                    self.session.query(f"drop table if exists {self.relations[name]}")
+                except Exception as error:  # a leftover is dropped by the next run; the first error matters more
+                    self.session.warn(f"could not drop {self.relations[name]}: {error}")
+
+    def _args(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments with the names of the run's relations in their places."""
+        args: dict[str, Any] = {}
+        for name, value in given.items():
+            if isinstance(value, str) and value in self.relations:
+                args[name] = self.relations[value]
+            elif name in ("query", "near", "next_change", "affected") and isinstance(value, str):
+                args[name] = filled(value.replace("{state}", self.relations["state"]), self.relations)
+            elif name == "inline":
+                args[name] = self._args(value)
+            elif isinstance(value, tuple) and value and isinstance(value[0], StagedColumn):
+                args[name] = [{**asdict(column), "role": column.role.value} for column in value]
+            else:
+                args[name] = value
+        return args
+
+    def _view(self, step: Step) -> StepView:
+        args = self._args(step.args)
+        if step.args.get("into") == "state":
+            args["into"] = "state"
+        if step.kind == "replace_where":
+            args.setdefault("predicate", PREDICATE)
+        if step.kind == "merge_into" and step.args["relation"] == "target":
+            args["inserts"] = self.counts.get("inserted", 1) > 0
+            args["range"] = self.keys.range(step.args["keys"][0])
+        if self.asked is not None:
+            args.pop("next_change", None)
+        if step.kind == "stage_changes" and step.args.get("affected"):
+            args["range"] = self.keys.affected
+        return StepView(step.kind, args)

@@ -1,0 +1,107 @@
+"""Gather what the incremental strategies look at: the tree of the query, the changes, the move of the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from spark_mv.maintenance.changes import filled
+from spark_mv.maintenance.columns import ColumnPlan
+from spark_mv.maintenance.config import ModelConfig
+from spark_mv.maintenance.facts import RunFacts
+from spark_mv.maintenance.incremental_facts import IncrementalFacts
+from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.strategies.propose import clock_moves, crossed
+from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.delta.restrict import Move, NotIncremental, kept_spans, read_tree
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.pin import Pins, clock_spans, pin
+from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.run.changes import read_changes
+from spark_mv.spark.run.rewrite import _with_answers
+
+if TYPE_CHECKING:
+    from spark_mv.spark.run.ai import AiRunner
+
+
+@dataclass
+class Gatherer:
+    """Called by the decision when the changes matter. Rounds of AI calls of restricted queries are added to the
+    runner's plan behind those of the whole query."""
+
+    query: Query
+    facts: RunFacts
+    analysis: Analysis
+    config: ModelConfig
+    rewritten: Rewritten
+    pins: Pins
+    target: str
+    runner: AiRunner | None
+    _known: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+
+    def __call__(self, columns: ColumnPlan) -> IncrementalFacts:
+        """Raises NotIncremental."""
+        schemas = self._schemas()
+        clock = Level.COMMAND in self.analysis.levels
+        split = None
+        if clock:
+            from spark_mv.query.rewrite.clock_split import split_clock
+
+            split = split_clock(
+                self.analysis.sql,
+                schemas,
+                self.facts.time_zone,
+                kept=kept_spans(self.analysis.sql, self.analysis),
+            )
+        uses = clock_spans(self.analysis.sql) if clock else ()
+        moves = clock_moves(self.facts)
+        tree = read_tree(self.analysis, split, uses, moves)
+        move = None
+        record = self.facts.target.record
+        if moves and crossed(self.facts) and tree.windows and record is not None:
+            before = datetime.fromisoformat(record.as_of).replace(tzinfo=timezone.utc)
+            move = Move(tree.windows, self.pins.at(before), self.pins)
+        return IncrementalFacts(
+            facts=self.facts,
+            config=self.config,
+            rewritten=self.rewritten,
+            columns=columns,
+            tree=tree,
+            changes=read_changes(self.query, self.facts, self.target),
+            move=move,
+            pins=self.pins,
+            evaluate=self.evaluate,
+            settled=Level.ORDER_DEPENDENT not in self.analysis.levels,
+        )
+
+    def evaluate(self, sql: str) -> tuple[str, int, int]:
+        if sql in self._known:
+            return self._known[sql]
+        text, plan, errors = _with_answers(
+            pin(sql, self.pins).sql, self._schemas(), self.runner.context if self.runner else None
+        )
+        if errors:
+            raise NotIncremental("AI_CALLS", f"the AI calls of the restricted query: {errors[0].message}")
+        first = 0
+        rounds = plan.rounds if plan is not None else ()
+        if rounds and self.runner is not None and self.runner.plan is not None:
+            first = len(self.runner.plan.rounds)
+            self.runner.plan = replace(self.runner.plan, rounds=(*self.runner.plan.rounds, *rounds))
+        self._known[sql] = text, first, len(rounds)
+        return self._known[sql]
+
+    def _schemas(self) -> dict[str, dict[str, str]]:
+        return {s.name: {c.name: c.type for c in s.columns} for s in self.facts.sources}
+
+
+def fill_ai_plan(runner: AiRunner | None, relations: Mapping[str, str]) -> None:
+    """Put the names of the run's staging tables into the requests of restricted queries."""
+    if runner is None or runner.plan is None:
+        return
+    rounds: list[tuple[Any, ...]] = [
+        tuple(replace(call, request_sql=filled(call.request_sql, relations)) for call in calls)
+        for calls in runner.plan.rounds
+    ]
+    runner.plan = replace(runner.plan, rounds=tuple(rounds))

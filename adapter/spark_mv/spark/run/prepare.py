@@ -1,0 +1,322 @@
+"""Facts → verdict → plan for one run: the path from what the macro hands over to a run ready to execute."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from spark_mv.maintenance.config import ModelConfig, read_config
+from spark_mv.maintenance.decide import decide, refuse
+from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
+from spark_mv.maintenance.plan import Plan
+from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.steps.versions import at_versions
+from spark_mv.maintenance.strategies.no_op import moved
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.inline_views import View, inline_views
+from spark_mv.spark.formats.commits import Ask, Query
+from spark_mv.spark.run.as_of import as_of_instant, utc_text
+from spark_mv.spark.run.execute import MvRun
+from spark_mv.spark.run.gather import Gatherer, fill_ai_plan
+from spark_mv.spark.run.look_up import query_columns, session_facts, source_facts, target_facts
+from spark_mv.spark.run.planning import look_ahead
+from spark_mv.spark.run.rewrite import rewrite, run_pins
+
+if TYPE_CHECKING:
+    from spark_mv.query.ai_calls.plan import AiPlan
+    from spark_mv.spark.run.ai import AiRunner
+
+LEFTOVER_AGE = 24 * 3600
+"""Seconds after which a staging table belongs to a run that is surely dead. An embedded catalogue has one process only,
+so there every leftover is dead at once."""
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """What the materialization hands over. Relation names are rendered; `relation_names` lists the schema's tables."""
+
+    unique_id: str
+    name: str
+    sql: str
+    config: Mapping[str, Any]
+    explicit: frozenset[str]
+    target: str
+    schema: str
+    identifier: str
+    target_exists: bool
+    state_exists: bool
+    relation_names: tuple[str, ...]
+    started_at: datetime
+    as_of: Any = None
+    functions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    invocation_id: str = ""
+    full_refresh: bool = False
+    partial: bool = False
+
+    @classmethod
+    def from_macro(cls, values: Mapping[str, Any]) -> Invocation:
+        """From the dictionary that the macro builds."""
+        model = values["model"]
+        config = {key: value for key, value in dict(model["config"]).items() if value is not None}
+        explicit = frozenset(dict(model.get("unrendered_config") or config))
+        if "on_schema_change" not in explicit:
+            config.pop("on_schema_change", None)
+        return cls(
+            unique_id=model["unique_id"],
+            name=model["name"],
+            sql=values["sql"],
+            config=config,
+            explicit=explicit,
+            target=values["target"],
+            schema=values["schema"],
+            identifier=values["identifier"],
+            target_exists=bool(values["target_exists"]),
+            state_exists=f"{values['identifier']}__state".lower() in {n.lower() for n in values["relation_names"]},
+            relation_names=tuple(values["relation_names"]),
+            started_at=values["started_at"],
+            as_of=values.get("as_of"),
+            functions=values.get("functions") or {},
+            invocation_id=values.get("invocation_id") or "",
+            full_refresh=bool(values.get("full_refresh")),
+            partial=bool(values.get("partial")),
+        )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that is known of a run before it starts; `explain_mv` prints it, `prepare` executes it. `ai`: the model's calls,
+    over the sources as they are whenever one looks. `looking`: what another thread does for the run meanwhile."""
+
+    invocation: Invocation
+    analysis: Analysis
+    config: ModelConfig
+    facts: RunFacts
+    rewritten: Rewritten
+    plan: Plan
+    as_of: datetime
+    runner: AiRunner | None
+    ai: AiPlan | None = None
+    looking: Future[Any] | None = None
+
+
+def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> MvRun:
+    """A run ready to execute. Raises ConfigError, RefusedError or ValueError before anything is touched."""
+    started = datetime.now(timezone.utc)
+    prepared = look(adapter, invocation, profile, ahead=True)
+    stamp = f"{int(time.time()):x}_{invocation.invocation_id[:8]}"
+    sources = len(prepared.facts.sources)
+
+    def beside(suffix: str) -> str:
+        return f"{invocation.schema}.`{invocation.identifier}__{suffix}`"
+
+    relations = {
+        "target": invocation.target,
+        "stage": beside(f"mv_stage_{stamp}"),
+        "state": beside("state"),
+        "state_stage": beside(f"mv_stage_s_{stamp}"),
+        "affected": beside(f"mv_stage_{stamp}_affected"),
+        **{f"changes_{k}": beside(f"mv_stage_{stamp}_changes_{k}") for k in range(sources)},
+    }
+    fill_ai_plan(prepared.runner, relations)
+    return MvRun(
+        session=adapter,
+        plan=prepared.plan,
+        relations=relations,
+        query_sql=prepared.rewritten.sql,
+        app_id=f"spark_mv:{invocation.unique_id}",
+        as_of=prepared.facts.as_of,
+        schema=invocation.schema,
+        model_id=invocation.unique_id,
+        invocation_id=invocation.invocation_id,
+        started_at=started,
+        leftovers=_leftovers(invocation, bool(profile.get("embedded"))) if prepared.plan.steps else (),
+        must_drop=_in_the_way(prepared.facts.target),
+        ai_round=prepared.runner.run if prepared.runner else None,
+        on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
+        next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
+        looking=prepared.looking,
+    )
+
+
+def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead: bool = False) -> Prepared:
+    """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood). `ahead`:
+    a run will follow, and what it is sure to need is looked for meanwhile."""
+    query = Ask(adapter.query, adapter.mv_spark())
+    config = read_config(invocation.name, invocation.config)
+    functions = {
+        **profile.get("functions", {}),
+        **invocation.functions,
+        **_declared_ai_functions(profile.get("ai") or {}, config.ai),
+    }
+    session = session_facts(query)
+    as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone)
+    analysis, sources = _analyze(query, invocation, config, functions, session.time_zone)
+    facts = RunFacts(
+        model=invocation.name,
+        as_of=utc_text(as_of),
+        time_zone=session.time_zone,
+        invocation_id=invocation.invocation_id,
+        sources=tuple(sources.values()),
+        target=target_facts(query, invocation.target, invocation.target_exists),
+        full_refresh=invocation.full_refresh,
+        started_at=utc_text(datetime.now(timezone.utc)),
+        partial=invocation.partial,
+    )
+    refuse(facts, analysis)
+    looking = look_ahead(adapter.mv_spark(), invocation.target) if ahead and moved(facts) else None
+    state_table = f"{invocation.schema}.`{invocation.identifier}__state`"
+    state = target_facts(query, state_table, invocation.state_exists)
+    sql = inline_views(invocation.sql, _volatile_views(sources, functions))
+    schemas = {name: {c.name: c.type for c in source.columns} for name, source in sources.items()}
+    runner = None
+    if Level.AI in analysis.levels:
+        from spark_mv.spark.run.ai import ai_runner
+
+        runner = ai_runner(
+            adapter,
+            invocation.name,
+            invocation.schema,
+            invocation.invocation_id,
+            as_of,
+            profile.get("ai") or {},
+            config.ai,
+        )
+    pins = run_pins(as_of, session, schemas)
+    draws = None
+    if _draws_in_filter(analysis):
+        from spark_mv.spark.run.draws import kept_draws
+
+        declared = {name.lower(): Level(words["determinism"]) for name, words in functions.items()}
+        draws = kept_draws(query, invocation.name, sql, config.unique_key, declared, state_table, state, pins)
+        state = state if state.exists or not draws else replace(state, exists=True, columns=draws.columns)
+    result = rewrite(
+        draws.filtered_sql if draws else sql,
+        analysis,
+        pins,
+        schemas,
+        lambda sql: query_columns(query, sql),
+        runner.context if runner else None,
+    )
+    if result.errors:
+        raise RefusedError("\n".join(f"model {invocation.name}: {error.message}" for error in result.errors))
+    if runner:
+        runner.plan = result.ai and _asked_at_versions(result.ai, tuple(sources.values()))
+    rewritten = result.rewritten
+    if draws:
+        rewritten = replace(
+            rewritten, draw_sql=draws.draw_sql, draw_columns=draws.columns, draw_fingerprints=draws.fingerprints
+        )
+    remembers = config.on_source_delete == "keep" and rewritten.clock
+    plan = decide(
+        replace(facts, pins=dict(rewritten.pins)),
+        analysis,
+        config,
+        rewritten,
+        state=state if remembers or draws else TargetFacts(),
+        ai_identity=runner.identity_text if runner else "",
+        gather=Gatherer(
+            query,
+            replace(facts, pins=dict(rewritten.pins)),
+            replace(analysis, sql=inline_views(invocation.sql, _views(sources))),
+            config,
+            rewritten,
+            pins,
+            invocation.target,
+            runner,
+        ),
+    )
+    return Prepared(invocation, analysis, config, facts, rewritten, plan, as_of, runner, result.ai, looking)
+
+
+def _asked_at_versions(plan: AiPlan, sources: tuple[SourceFacts, ...]) -> AiPlan:
+    """The requests for answers read the sources as the query does."""
+    rounds = (
+        tuple(replace(call, request_sql=at_versions(call.request_sql, sources) or call.request_sql) for call in calls)
+        for calls in plan.rounds
+    )
+    return replace(plan, rounds=tuple(rounds))
+
+
+def _declared_ai_functions(*blocks: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The project's own AI functions (profile and model), as the analysis wants them declared."""
+    return {name: {"determinism": "ai"} for block in blocks for name in (block.get("functions") or {})}
+
+
+def _draws_in_filter(analysis: Analysis) -> bool:
+    return any(predicate.level is Level.NONDETERMINISTIC for predicate in analysis.predicates)
+
+
+def _views(sources: Mapping[str, SourceFacts]) -> dict[str, View]:
+    return {
+        name: View(source.view_text, tuple(c.name for c in source.columns))
+        for name, source in sources.items()
+        if source.view_text
+    }
+
+
+def _volatile_views(sources: Mapping[str, SourceFacts], functions: Mapping[str, Mapping[str, Any]]) -> dict[str, View]:
+    """The views that hide a clock, a draw, a model call or the session: their text has to be part of the query."""
+    views = {name: source.view_text for name, source in sources.items() if source.view_text}
+    schemas = {name: {c.name: c.type for c in source.columns} for name, source in sources.items()}
+    volatile = {}
+    for name, text in views.items():
+        verdict = analyze(text, schemas=schemas, functions=functions, views=views)
+        if verdict.levels != {Level.DETERMINISTIC}:
+            columns = tuple(c.name for c in sources[name].columns)
+            own = [c.name.lower() for c in verdict.columns] == [name.lower() for name in columns]
+            volatile[name] = View(text, () if own else columns)
+    return volatile
+
+
+def _analyze(
+    query: Query,
+    invocation: Invocation,
+    config: ModelConfig,
+    functions: Mapping[str, Mapping[str, Any]],
+    time_zone: str,
+) -> tuple[Analysis, dict[str, SourceFacts]]:
+    """The verdict with the columns of all sources known and views looked through. Views may stand on views."""
+    sources: dict[str, SourceFacts] = {}
+    while True:
+        analysis = analyze(
+            invocation.sql,
+            unique_key=config.unique_key,
+            schemas={name: {c.name: c.type for c in source.columns} for name, source in sources.items()} or None,
+            functions=functions,
+            freeze=config.freeze,
+            views={name: source.view_text for name, source in sources.items() if source.view_text},
+            model=invocation.name,
+            time_zone=time_zone,
+        )
+        new = source_facts(query, [table.name for table in analysis.tables], sources)
+        if not new:
+            return analysis, sources
+        sources.update(new)
+
+
+def _in_the_way(target: TargetFacts) -> bool:
+    """Whether something of this name exists that CREATE OR REPLACE TABLE … USING delta cannot replace."""
+    return target.exists and (not target.is_table or target.provider != "delta")
+
+
+def _leftovers(invocation: Invocation, embedded: bool) -> tuple[str, ...]:
+    prefix = f"{invocation.identifier}__mv_stage_".lower()
+    dead = []
+    for name in invocation.relation_names:
+        if not name.lower().startswith(prefix):
+            continue
+        stamp = name[len(prefix) :].removeprefix("s_").split("_")[0]
+        try:
+            age = time.time() - int(stamp, 16)
+        except ValueError:
+            continue
+        if embedded or age > LEFTOVER_AGE:
+            dead.append(f"{invocation.schema}.`{name}`")
+    return tuple(dead)

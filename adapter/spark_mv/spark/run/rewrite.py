@@ -1,0 +1,175 @@
+"""From the model's text to what Spark evaluates: views seen through, clock pinned, AI answers joined in.
+
+The order matters: the clock is split off the text as the user wrote it, everything that is evaluated is pinned, and AI
+calls are cut out last, so that their argument queries see literals instead of a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from spark_mv.maintenance.facts import Column
+from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.delta.restrict import kept_spans
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.pin import Pinned, Pins, pin
+from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.spark.run.as_of import timestamp_literal
+from spark_mv.spark.run.look_up import SessionFacts
+
+if TYPE_CHECKING:
+    from spark_mv.query.ai_calls.plan import AiPlan
+    from spark_mv.query.rewrite.clock_split import ClockSplit
+
+
+@dataclass(frozen=True)
+class AiContext:
+    """What the rewrite of AI calls needs: the result table and the identity (model, version…) of the answers."""
+
+    results_table: str
+    identity: Any
+    functions: Any
+
+
+@dataclass(frozen=True)
+class RewriteResult:
+    rewritten: Rewritten
+    ai: AiPlan | None
+    errors: tuple[QueryError, ...] = ()
+
+
+def run_pins(as_of: datetime, session: SessionFacts, schemas: Mapping[str, Mapping[str, str]]) -> Pins:
+    """What the functions of level command, user and session answer in this run. `schemas`: all that the query reads."""
+    return Pins(
+        as_of=as_of,
+        time_zone=session.time_zone,
+        user=session.user,
+        session_user=session.user,
+        catalog=session.catalog,
+        schema=session.schema,
+        version=session.version,
+        columns=frozenset(column for columns in schemas.values() for column in columns),
+    )
+
+
+def rewrite(
+    sql: str,
+    analysis: Analysis,
+    pins: Pins,
+    schemas: Mapping[str, Mapping[str, str]],
+    columns_of: Callable[[str], tuple[Column, ...]],
+    ai: AiContext | None,
+) -> RewriteResult:
+    """Everything a run evaluates, as text. `columns_of` asks Spark for the columns of a SELECT."""
+    pinned = pin(sql, pins)
+    if pinned.unnamed and ai is None:
+        pinned = pin(sql, pins, [column.name for column in columns_of(sql)])
+    evaluated, ai_plan, errors = _with_answers(pinned.sql, schemas, ai)
+    errors = (*_unclear(pinned, analysis), *errors)
+    if errors:
+        return RewriteResult(Rewritten(sql, (), timestamp_literal(pins.as_of)), ai_plan, errors)
+    literal = timestamp_literal(pins.as_of)
+    rewritten = Rewritten(
+        sql=evaluated,
+        columns=columns_of(evaluated),
+        as_of_literal=literal,
+        pins=dict(pinned.used),
+        ai_rounds=len(ai_plan.rounds) if ai_plan else 0,
+    )
+    if Level.COMMAND in analysis.levels:
+        rewritten = _with_window(rewritten, sql, analysis, pins, schemas, ai)
+    return RewriteResult(rewritten, ai_plan)
+
+
+def _unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
+    called = {name.lower() for name, *_ in analysis.functions}
+    once = [f for f in analysis.functions if f[1] in (Level.COMMAND, Level.USER, Level.SESSION)]
+    seen = {*pinned.used, *map(str.lower, pinned.ambiguous)}
+    words = [f for f in once if not any(f[0].lower() in name for name in seen)]
+    if not words and len(once) > pinned.count + len(pinned.ambiguous):
+        # a word such as 'today' that Spark takes for a date, because of what stands beside it
+        words = [f for f in once if f[0].startswith("'")]
+    return (
+        [
+            QueryError(
+                "NOT_PINNED",
+                f"{name} (line {line}, column {column}) would give each statement of a run its own value, and is not "
+                "written in a form that can be given one value per run. "
+                + (
+                    f"Write DATE{name}, or current_date()" if name.startswith("'") else "Hand the value over with var()"
+                ),
+                line,
+                column,
+            )
+            for name, _, line, column in words
+        ]
+        + [
+            QueryError(
+                "UNNAMED_COLUMN",
+                f"`{item}` has no alias, and its name would change with the value of the clock, user or session function "
+                f"in it. Name it: {item} AS …",
+            )
+            for item in pinned.unnamed
+        ]
+        + [
+            QueryError(
+                "AMBIGUOUS_WORD",
+                f"`{word}` may be a column or Spark's function. Write {word}() for the function, or put the table's name in "
+                "front of the column",
+            )
+            for word in dict.fromkeys(pinned.ambiguous)
+            if word.lower() in called  # else a column: the analysis knows what is in scope
+        ]
+    )
+
+
+def _with_window(
+    rewritten: Rewritten,
+    sql: str,
+    analysis: Analysis,
+    pins: Pins,
+    schemas: Mapping[str, Mapping[str, str]],
+    ai: AiContext | None,
+) -> Rewritten:
+    from spark_mv.query.rewrite.clock_move import NEAR, Between
+    from spark_mv.query.rewrite.clock_split import calls_any, near_change_sql, next_change_sql, split_clock
+
+    asked = [name for name, level, _, _ in analysis.functions if level is Level.AI]
+    split: ClockSplit = split_clock(
+        sql, schemas, pins.time_zone, Between.of(pins, pins.as_of + NEAR), kept_spans(sql, analysis), asked
+    )
+    if any(calls_any(query, asked) for query in split.bound_queries):
+        # rows outside their windows have no answers yet, and these decide whether there will be a row
+        split = replace(split, bounds_complete=False)
+    if not split.predicates:
+        return replace(rewritten, clock_elsewhere=split.clock_elsewhere)
+    unclocked = None
+    if split.pullable and split.unclocked_sql:
+        unclocked, _, _ = _with_answers(pin(split.unclocked_sql, pins).sql, schemas, ai)
+    next_change = next_change_sql(split, rewritten.as_of_literal)
+    near_change = near_change_sql(split, rewritten.as_of_literal)
+    return replace(
+        rewritten,
+        clock=True,
+        clock_solved=split.all_solved and split.bounds_complete,
+        clock_elsewhere=split.clock_elsewhere,
+        unclocked_sql=unclocked,
+        unclocked_reason=split.reason,
+        next_change_sql=pin(next_change, pins).sql if next_change else None,
+        near_change_sql=pin(near_change, pins).sql if near_change else None,
+    )
+
+
+def _with_answers(
+    sql: str, schemas: Mapping[str, Mapping[str, str]], ai: AiContext | None
+) -> tuple[str, AiPlan | None, tuple[QueryError, ...]]:
+    if ai is None:
+        return sql, None, ()
+    from spark_mv.query.ai_calls.plan import plan_ai
+
+    plan = plan_ai(sql, results_table=ai.results_table, identity=ai.identity, schemas=schemas, functions=ai.functions)
+    return plan.sql, plan, plan.errors

@@ -1,0 +1,161 @@
+"""The table `mv_runs` beside the models: what each run did and why, one row a run, for people and for `explain_mv`.
+
+What a run needs to know is in the commits of its own table; these rows are for reading. So they are collected and
+written once per dbt invocation, in one commit, and a failure to write them is a warning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from threading import Lock
+from typing import Any
+
+from spark_mv.maintenance.plan import Plan
+from spark_mv.query.rewrite.pin import string_literal
+from spark_mv.spark.formats.commits import Query
+
+TABLE = "mv_runs"
+COLUMNS = {
+    "model": "string",
+    "invocation_id": "string",
+    "as_of": "timestamp",
+    "started_at": "timestamp",
+    "seconds": "double",
+    "status": "string",
+    "strategy": "string",
+    "reasons": "string",
+    "candidates": "string",
+    "estimated_cost": "double",
+    "statements": "int",
+    "rows_inserted": "bigint",
+    "rows_updated": "bigint",
+    "rows_deleted": "bigint",
+    "rows_evicted": "bigint",
+    "values_kept": "bigint",
+    "ai_calls": "bigint",
+    "ai_errors": "bigint",
+    "message": "string",
+}
+"""`status`: success or error. `candidates`: JSON, every strategy with whether it applies, reason codes and sentences, and
+estimated cost (rows). `estimated_cost`: of the chosen one; `seconds`: what the run took, from its first look to its end."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """One run that ended. `response`: fields of MvResponse, empty after an error."""
+
+    plan: Plan
+    model: str
+    invocation_id: str
+    as_of: str
+    started_at: datetime
+    seconds: float
+    status: str
+    message: str
+    response: Mapping[str, Any] = field(default_factory=dict)
+
+    def values(self) -> dict[str, Any]:
+        chosen = next((c for c in self.plan.candidates if c.strategy == self.plan.strategy), None)
+        candidates = [
+            {
+                "strategy": c.strategy,
+                "applies": c.applies,
+                "cost": c.cost,
+                "reasons": [{"code": r.code, "sentence": r.sentence} for r in c.reasons],
+            }
+            for c in self.plan.candidates
+        ]
+        return {
+            "model": self.model,
+            "invocation_id": self.invocation_id,
+            "as_of": f"{self.as_of} UTC",
+            "started_at": f"{self.started_at:%Y-%m-%d %H:%M:%S.%f} UTC",
+            "seconds": round(self.seconds, 3),
+            "status": self.status,
+            "strategy": self.plan.strategy,
+            "reasons": ", ".join(r.code for r in chosen.reasons) if chosen else "",
+            "candidates": json.dumps(candidates, ensure_ascii=False),
+            "estimated_cost": chosen.cost if chosen else None,
+            "message": self.message,
+            **{name: self.response.get(name) for name in COLUMNS if name in self.response},
+        }
+
+
+class RunHistory:
+    """Rows that wait to be written, by schema. Shared by the threads of one invocation."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[Done]] = {}
+        self._lock = Lock()
+
+    def add(self, schema: str, done: Done) -> None:
+        """`schema` is rendered, as in front of a table's name."""
+        with self._lock:
+            self._waiting.setdefault(schema, []).append(done)
+
+    def write(self, query: Query, warn: Callable[[str], None]) -> None:
+        """Append all that waits: one statement per schema, two the first time."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+        for schema, rows in waiting.items():
+            try:
+                _append(query, f"{schema}.{TABLE}", rows)
+            except Exception as error:
+                warn(f"the history of {len(rows)} runs was not written to {schema}.{TABLE}: {_first_line(error)}")
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._waiting)
+
+
+def _append(query: Query, table: str, rows: list[Done]) -> None:
+    values = ",\n".join(
+        "(" + ", ".join(_literal(row.get(name), kind) for name, kind in COLUMNS.items()) + ")"
+        for row in (done.values() for done in rows)
+    )
+    insert = f"insert into {table} ({', '.join(COLUMNS)}) values\n{values}"
+    try:
+        query(insert)
+    except Exception as error:
+        if "TABLE_OR_VIEW_NOT_FOUND" not in str(error):
+            raise
+        columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+        query(
+            f"create table if not exists {table} ({columns}) using delta "
+            "comment 'What each run of a nondeterministic_mv did and why' "
+            "tblproperties ('delta.autoOptimize.autoCompact' = 'true')"
+        )
+        query(insert)
+
+
+def past_runs(query: Query, schema: str, model: str, limit: int = 5) -> list[Mapping[str, Any]]:
+    """The newest runs of a model, newest first; none where nothing was written yet."""
+    try:
+        return list(
+            query(
+                "select date_format(started_at, 'yyyy-MM-dd HH:mm:ss') as started_at, seconds, status, strategy, reasons, "
+                f"estimated_cost, message from {schema}.{TABLE} where model = {string_literal(model)} "
+                f"order by mv_runs.started_at desc limit {limit}"
+            )
+        )
+    except Exception as error:
+        if "TABLE_OR_VIEW_NOT_FOUND" in str(error):
+            return []
+        raise
+
+
+def _literal(value: Any, kind: str) -> str:
+    if value is None:
+        return f"cast(null as {kind})"
+    if kind == "timestamp":
+        return f"timestamp'{value}'"
+    if kind == "string":
+        return string_literal(str(value))
+    return f"cast({value} as {kind})"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

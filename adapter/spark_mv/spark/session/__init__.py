@@ -1,0 +1,1 @@
+"""Starting and holding Spark: Java, jars, settings, class archive, progress."""

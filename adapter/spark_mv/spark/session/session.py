@@ -1,0 +1,204 @@
+"""The Spark of this process: one JVM, one catalogue; and for every dbt connection a session of its own.
+
+A setting made in one dbt thread (`SET`, a tag for the next commit, the pinned clock) therefore never shows up in
+another. Temporary views are per connection as well; tables, the cache and the JVM are shared.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spark_mv.spark.session.jars import delta_coordinates, local_jars
+from spark_mv.spark.session.java import JavaError, find_java
+from spark_mv.spark.session.launch import java_command, start_gateway
+from spark_mv.spark.session.settings import brings_delta, embedded_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_lock = threading.Lock()
+
+
+class SessionError(Exception):
+    """Spark could not be started. The message says why and what to do."""
+
+
+def is_remote(user: Mapping[str, str]) -> bool:
+    """True when the settings or the environment name a Spark Connect server."""
+    return "spark.remote" in user or "SPARK_REMOTE" in os.environ
+
+
+def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path, remote_seconds: float = 10) -> SparkSession:
+    """A fresh Spark session for one connection, with the user's run-time settings applied.
+
+    Starts Spark when this process has none yet; a session that the caller has already made is used as it is (a
+    notebook, a program that calls dbt). A Spark Connect server has `remote_seconds` to answer. Raises SessionError,
+    JavaError, JarsError.
+    """
+    if is_remote(user):
+        return _remote_session(user, remote_seconds)
+    with _lock:
+        root = _running() or _start(user, warehouse, log_file)
+    session = root.newSession()
+    _apply(session, user)
+    return session
+
+
+def start_early(user: Mapping[str, str], warehouse: Path, log_file: Path) -> None:
+    """Starts Spark in the background while dbt still reads the project. What goes wrong is told by `open_session`."""
+    if is_remote(user):
+        return
+
+    def start() -> None:
+        with _lock:
+            if _running() is None:
+                try:
+                    _start(user, warehouse, log_file)
+                except Exception as error:
+                    logging.getLogger(__name__).debug("early start of Spark failed: %s", error)
+
+    threading.Thread(target=start, name="spark-start", daemon=True).start()
+
+
+def _running() -> SparkSession | None:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession._instantiatedSession
+    return session if session is not None and session._sc._jsc is not None else None
+
+
+def _remote_session(user: Mapping[str, str], seconds: float) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    url = user.get("spark.remote") or os.environ["SPARK_REMOTE"]
+    try:
+        from pyspark.sql.connect.session import SparkSession as _  # noqa: F401
+    except ImportError as error:
+        raise SessionError(
+            f"A Spark Connect client needs more than pyspark: pip install 'dbt-spark-mv[connect]' ({error})"
+        ) from error
+    _hush()
+    builder: Any = SparkSession.builder
+    session = builder.remote(url).create()
+    if not _answers(session, seconds):
+        close_remote(session, 0)
+        server = url.split(";")[0]  # what follows may be a token
+        raise SessionError(
+            f"No Spark Connect server answers at {server} within {seconds:g} seconds (connect_timeout in the profile). "
+            "Is it running, and is the port right (Spark's default is 15002)?"
+        )
+    _apply(session, {key: value for key, value in user.items() if key != "spark.remote"})
+    return session
+
+
+def _answers(session: Any, seconds: float) -> bool:
+    """Whether the server is there; pyspark itself would try for ten minutes."""
+    import grpc
+
+    ready = grpc.channel_ready_future(session.client._channel)
+    try:
+        ready.result(timeout=seconds)
+    except grpc.FutureTimeoutError:
+        ready.cancel()
+        return False
+    return True
+
+
+def close_remote(session: Any, seconds: float = 2) -> None:
+    """Ends a Connect session, on the server too if that is there: it keeps the session of a client that just leaves for
+    an hour. A client left open keeps Python from ending."""
+    if not seconds or not _answers(session, seconds):
+        session.release_session_on_close = False
+    session.stop()
+
+
+def _apply(session: SparkSession, user: Mapping[str, str]) -> None:
+    """Sets what can be set while Spark runs; what belongs to its start was used there, or comes too late."""
+    for key, value in user.items():
+        if key.startswith("spark.sql.") or key.startswith("spark.databricks."):
+            try:
+                session.conf.set(key, value)
+            except Exception as error:  # pyspark's class for it differs between releases and Connect
+                if "CANNOT_MODIFY" not in str(error):
+                    raise
+
+
+def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSession:
+    import pyspark
+    from pyspark import SparkConf, SparkContext
+    from pyspark.find_spark_home import _find_spark_home
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    java = find_java(pyspark.__version__)
+    jars: list[Path] = []
+    if not brings_delta(user):
+        spark_jars = Path(_find_spark_home()) / "jars"
+        jars = local_jars(delta_coordinates(pyspark.__version__), java, spark_jars, user.get("spark.jars.ivySettings"))
+    warehouse.mkdir(parents=True, exist_ok=True)
+    settings = embedded_settings(user, warehouse, jars)
+    # the workers would otherwise run the first `python3` on the PATH, which has none of dbt's packages
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    conf = SparkConf(loadDefaults=False)
+    for key, value in settings.items():
+        conf.set(key, value)
+    _hush()
+    try:
+        if SparkContext._gateway is None:
+            home = Path(_find_spark_home())
+            with log_file.open("ab") as log:
+                # what Java and Spark print belongs into a file, dbt's own lines onto the terminal
+                if sys.platform == "win32" or (home / "conf" / "spark-env.sh").exists():
+                    gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
+                else:
+                    gateway = start_gateway(java_command(java, home, settings), log, conf)
+            SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+        builder: Any = SparkSession.builder
+        for key, value in settings.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        # Hive's metastore is opened by the first statement: a busy or broken one is to be known now
+        session.sql("show databases").collect()
+    except Exception as error:
+        raise SessionError(_why(error, warehouse, log_file)) from error
+    return session
+
+
+def _hush() -> None:
+    """PySpark 4 prints every failed statement as JSON onto stderr, where dbt reports it in words."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # before Spark 4
+        return
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+
+
+def _why(error: Exception, warehouse: Path, log_file: Path) -> str:
+    text = str(error)
+    tail = _tail(log_file)
+    if "Another instance of Derby" in text or "XSDB6" in text or "XSDB6" in tail:
+        return (
+            f"The catalogue in {warehouse} is in use by another process: the embedded session serves one process at a "
+            "time. Wait for the other dbt run (or close the notebook), or give this one its own `warehouse:` folder "
+            "in the profile."
+        )
+    first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
+    return f"Spark could not be started: {first}\nThe end of {log_file}:\n{tail}"
+
+
+def _tail(log_file: Path, lines: int = 15) -> str:
+    try:
+        return "\n".join(log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ""
+
+
+__all__ = ["JavaError", "SessionError", "close_remote", "is_remote", "open_session", "start_early"]

@@ -1,0 +1,88 @@
+"""The rooms of the house and the way down through them: who may import whom."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).parents[1] / "adapter" / "spark_mv"
+QUERY = ("functions", "syntax", "solver", "analysis", "rewrite", "ai_calls", "delta")
+"""Rooms of `query/`, each of which imports only those before it."""
+LAYERS = ("query", "maintenance", "ai", "explain", "spark", "cli")
+SPARK = ("session", "formats", "run", "adapter")
+"""Rooms of `spark/`. What a run needs of the adapter is handed to it."""
+
+IMPORT_ALL = """
+import importlib, sys
+for stranger in ("dbt", "pyspark", "agate"):
+    sys.modules[stranger] = None  # importing it fails
+for module in sys.argv[1:]:
+    importlib.import_module(module)
+"""
+
+
+def modules(*rooms: str) -> list[Path]:
+    return [file for room in rooms for file in sorted((ROOT / room).rglob("*.py"))]
+
+
+def dotted(file: Path) -> str:
+    parts = file.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(file: Path) -> Iterator[tuple[int, str]]:
+    """Line and name of each of our modules that a file imports, in functions too."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}:{node.lineno}: imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        yield from ((node.lineno, name) for name in names if name.startswith("spark_mv."))
+
+
+def upward(order: tuple[str, ...], under: Path) -> list[str]:
+    """The imports that lead up, among the rooms `order` under a folder."""
+    prefix = dotted(under / "__init__.py") + "."
+    found = []
+    for place, room in enumerate(order):
+        files = [under / f"{room}.py"] if (under / f"{room}.py").exists() else sorted((under / room).rglob("*.py"))
+        assert files, room
+        for file in files:
+            for line, name in imports(file):
+                target = name.removeprefix(prefix).split(".")[0] if name.startswith(prefix) else ""
+                if target in order and order.index(target) > place:
+                    found.append(f"{file.relative_to(ROOT)}:{line} imports {name}")
+    return found
+
+
+def test_layers_import_downwards() -> None:
+    assert upward(LAYERS, ROOT) == []
+
+
+def test_rooms_of_the_query_import_downwards() -> None:
+    assert upward(QUERY, ROOT / "query") == []
+
+
+def test_rooms_of_spark_import_downwards() -> None:
+    assert upward(SPARK, ROOT / "spark") == []
+
+
+def test_every_room_has_a_place() -> None:
+    folders = {path.name for path in (ROOT / "query").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(QUERY)
+
+
+def test_query_and_maintenance_know_neither_dbt_nor_spark() -> None:
+    names = [dotted(file) for file in modules("query", "maintenance", "explain")]
+    done = subprocess.run([sys.executable, "-c", IMPORT_ALL, *names], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
