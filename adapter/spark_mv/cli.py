@@ -106,7 +106,7 @@ def warm_up() -> None:
 
     Once per machine and version of Java, Spark and Delta; some 250 MB in the cache folder. Good in a container's image.
     """
-    from spark_mv.spark.session.class_archive import make_archive
+    from spark_mv.spark.session.warm_up import make_archive
 
     archive = make_archive(click.echo)
     click.echo(f"done: {archive} ({archive.stat().st_size / 2**20:,.0f} MB)")

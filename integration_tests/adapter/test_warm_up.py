@@ -14,7 +14,7 @@ from spark_mv.spark.session.jars import cache_folder
 _START = """
 import sys
 from pathlib import Path
-from spark_mv.spark.session.class_archive import said_of_the_start
+from spark_mv.spark.session.warm_up import said_of_the_start
 from spark_mv.spark.session.session import open_session
 
 # a start whose archive does not fit ends at once

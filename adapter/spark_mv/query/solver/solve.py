@@ -33,8 +33,8 @@ def solve(
     `types`: column as the predicate writes it (`name` or `alias.name`) → Spark type. `time_zone`: the session's;
     without it, whatever depends on local dates is not solved. Prefer text: it comes out as it was written.
 
-    >>> solve("ts > current_timestamp()", {"ts": "timestamp"})
-    Bounds(valid_from=None, valid_to='ts', guard='ts IS NOT NULL')
+    >>> solve("ts > current_timestamp()", {"ts": "timestamp"}).valid_to
+    'ts'
     """
     found = solve_or_reason(predicate, types, time_zone)
     return found if isinstance(found, Bounds) else None

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from spark_mv.spark.session.class_archive import said_of_the_start
+from spark_mv.spark.session.warm_up import said_of_the_start
 
 #: settings of a Spark session that tell where tables live and in which formats
 _EXTENSIONS, _CATALOG, _WAREHOUSE = "spark.sql.extensions", "spark.sql.catalogImplementation", "spark.sql.warehouse.dir"
