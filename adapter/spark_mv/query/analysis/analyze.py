@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from spark_mv.query.analysis.fingerprint import literals
 from spark_mv.query.analysis.predicate_bounds import with_bounds
 from spark_mv.query.analysis.relations import cte_relation, query
 from spark_mv.query.analysis.rules import forbid_per_row
@@ -18,7 +19,7 @@ from spark_mv.query.analysis.verdict import Analysis, ColumnVerdict, Shape, Sour
 from spark_mv.query.analysis.walk import Env, Text, Walk
 from spark_mv.query.functions.catalogue import declared_levels
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.parse import Call, parse, sql_text, written_places
+from spark_mv.query.syntax.parse import Call, Parsed, parse, sql_text, written_places
 from spark_mv.query.syntax.query_error import QueryError
 
 
@@ -77,7 +78,7 @@ def analyze(
     functions_found = tuple(sorted(walk.functions.values(), key=lambda f: (f[2], f[3], f[0])))
     return Analysis(
         sql=sql,
-        fingerprint=_fingerprint(relation),
+        fingerprint=_fingerprint(walk, parsed, relation),
         columns=columns,
         predicates=tuple(sorted(with_bounds(walk, time_zone).values(), key=lambda p: (p.line, p.column))),
         tables=_tables(relation),
@@ -89,10 +90,11 @@ def analyze(
     )
 
 
-def _fingerprint(relation: Relation) -> str:
-    """That of the rows, and of the names and expressions of the output columns."""
+def _fingerprint(walk: Walk, parsed: Parsed, relation: Relation) -> str:
+    """That of the query, and of the names and expressions of the output columns."""
+    unread = [cte.node for cte in walk.ctes if cte.relation is None and not walk.text.via]
     names = (f"{i.name.lower()}={i.fingerprint}" if isinstance(i, Field) else i.fingerprint for i in relation.items)
-    return digest("query", relation.fingerprint, *names)
+    return digest("query", relation.fingerprint, literals(parsed, unread), *names)
 
 
 def _parse_message(model: str, error: QueryError) -> str:

@@ -7,13 +7,15 @@ items, lateral column aliases, keyword functions (CURRENT_DATE, USER), then the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.analysis import orders
 from spark_mv.query.analysis.field_types import expression_type
+from spark_mv.query.analysis.fingerprint import fingerprint, resolved
 from spark_mv.query.analysis.scopes import Scope, ambiguous, find_plain, find_qualified
 from spark_mv.query.analysis.taint import CLEAN, Field, Taint, Value, digest, union
 from spark_mv.query.analysis.walk import Env, Walk
@@ -52,35 +54,22 @@ def value(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     """What `node` depends on in `scope`. Unknown names and functions are reported in `walk`."""
     handler = _HANDLERS.get(type(node))
     if handler is not None:
-        return handler(walk, node, scope)
-    if "call" in node.meta and isinstance(node.meta["call"], Call):
-        return _call(walk, node, scope)
-    if isinstance(node, exp.Func):
-        return _structural(walk, node, scope)
-    return _parts(walk, node, scope)
+        facts = handler(walk, node, scope)
+    elif "call" in node.meta and isinstance(node.meta["call"], Call):
+        facts = _call(walk, node, scope)
+    elif isinstance(node, exp.Func):
+        facts = _structural(walk, node, scope)
+    else:
+        facts = _parts(walk, node, scope)
+    if not facts.fingerprint:
+        facts = replace(facts, fingerprint=fingerprint(walk, node))
+    resolved(walk, node, facts.fingerprint)
+    return facts
 
 
-def _children(node: exp.Expr, skip: Iterable[str] = ()) -> Iterable[tuple[str, object]]:
-    for key, child in sorted(node.args.items()):
-        if key in skip or child is None or child is False or child == []:
-            continue
-        for item in child if isinstance(child, list) else [child]:
-            yield key, item
-
-
-def _parts(walk: Walk, node: exp.Expr, scope: Scope, skip: Iterable[str] = (), head: str = "") -> Value:
-    taints: list[Taint] = []
-    prints: list[object] = [head or node.key]
-    aggregate = False
-    for key, item in _children(node, skip):
-        if isinstance(item, exp.Expr):
-            part = value(walk, item, scope)
-            taints.append(part.taint)
-            prints.append(f"{key}:{part.fingerprint}")
-            aggregate = aggregate or part.aggregate
-        else:
-            prints.append(f"{key}={item}")
-    return Value(union(taints), digest(*prints), aggregate)
+def _parts(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    parts = [value(walk, item, scope) for item in node.iter_expressions()]
+    return Value(union(part.taint for part in parts), "", any(part.aggregate for part in parts))
 
 
 # -- names ----------------------------------------------------------------------------------------------------------
@@ -108,10 +97,10 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Va
                 f"column {parts[0]} is in {' and '.join(owners)}. Write which one is meant, e.g. {owners[0]}.{parts[0]}",
                 walk.place(node),
             )
-        fingerprint = found.fingerprint
+        print_ = found.fingerprint
         if len(parts) > 1 and found.name.lower() != parts[-1].lower():
-            fingerprint = digest("field", fingerprint, *map(str.lower, parts))
-        return Value(found.taint, fingerprint)
+            print_ = digest("field", print_, *map(str.lower, parts))
+        return Value(found.taint, print_)
     if len(parts) == 1:
         keyword = _keyword(walk, node, parts[0])
         if keyword is not None:
@@ -188,9 +177,22 @@ def _unresolved(name: str, scope: Scope) -> str:
 
 def _star(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     """`*` as an argument: count(*) counts rows, struct(*) takes every column."""
-    taints = [item.taint for _, relation in scope.visible() for item in relation.items]
-    prints = [item.fingerprint for _, relation in scope.visible() for item in relation.items]
-    return Value(union(taints), digest("star", *prints))
+    relations = [relation for _, relation in scope.visible()]
+    if isinstance(node, exp.Column):
+        named = scope.source([part.name for part in node.parts[:-1]])
+        relations = [named] if named is not None else relations
+    items = [item for relation in relations for item in relation.items]
+    names = [f"{item.name if isinstance(item, Field) else '*'}={item.fingerprint}" for item in items]
+    star = node.this if isinstance(node.this, exp.Star) else node
+    for key in ("replace", "rename"):
+        for item in star.args.get(key) or []:
+            value(walk, item.this, scope)
+    return Value(union(item.taint for item in items), digest("star", *names, *_star_words(walk, star)))
+
+
+def _star_words(walk: Walk, star: exp.Expr) -> list[str]:
+    """EXCEPT (…) and its like."""
+    return [fingerprint(walk, star)] if any(star.args.values()) else []
 
 
 # -- calls ----------------------------------------------------------------------------------------------------------
@@ -211,8 +213,9 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Valu
     if call.keyword and call.name in KEYWORD_FUNCTIONS:
         return name_value(walk, node, [call.name], scope)
     if call.name == "count" and isinstance(node.this, exp.Star):
-        return Value(CLEAN, digest("count(*)"), True)
-    parts = _arguments(walk, node, scope, call.name)
+        resolved(walk, node.this, digest("rows"))
+        return Value(CLEAN, "", True)
+    parts = _arguments(walk, node, scope)
     name = f"{qualifier}{call.name}"
     level = _call_level(walk, node, call.name, qualifier)
     if level == Level.ORDER_DEPENDENT and orders.is_ordered_aggregate(walk, node, call.name, scope, value):
@@ -220,31 +223,35 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Valu
     shown = call.name if qualifier in _BUILT_IN else name
     own = walk.origin(shown, level, walk.at(call.start))
     aggregate = parts.aggregate or call.name in AGGREGATES
-    return Value(union([own, parts.taint]), parts.fingerprint, aggregate)
+    # current_date() is current_date
+    keyword = digest("call", call.name) if call.name in KEYWORD_FUNCTIONS and call.empty and not qualifier else ""
+    return Value(union([own, parts.taint]), keyword, aggregate)
 
 
-def _arguments(walk: Walk, node: exp.Expr, scope: Scope, name: str) -> Value:
+def _arguments(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     """The arguments; lambda parameters take the taint of the arguments that are no lambdas."""
-    items = [(key, item) for key, item in _children(node)]
-    if not any(isinstance(item, exp.Lambda) for _, item in items):
-        return _parts(walk, node, scope, head=f"call {name} {node.key}")
-    taints: list[Taint] = []
-    prints: list[object] = [f"call {name}"]
-    for key, item in items:
-        if isinstance(item, exp.Expr) and not isinstance(item, exp.Lambda):
-            part = value(walk, item, scope)
-            taints.append(part.taint)
-            prints.append(f"{key}:{part.fingerprint}")
-    inputs = union(taints)
-    for key, item in items:
-        if isinstance(item, exp.Lambda):
-            names = [parameter.name.lower() for parameter in item.expressions]
-            inner = Scope(parent=scope)
-            inner.locals_ = {n: Value(inputs, digest("parameter", i)) for i, n in enumerate(names)}
-            body = value(walk, item.this, inner)
-            taints.append(body.taint)
-            prints.append(f"{key}:{len(names)}:{body.fingerprint}")
-    return Value(union(taints), digest(*prints))
+    lambdas = [item for item in node.iter_expressions() if isinstance(item, exp.Lambda)]
+    if not lambdas:
+        return _parts(walk, node, scope)
+    parts = [value(walk, item, scope) for item in node.iter_expressions() if not isinstance(item, exp.Lambda)]
+    inputs = union(part.taint for part in parts)
+    taints = [inputs]
+    for item in lambdas:
+        names = [parameter.name.lower() for parameter in item.expressions]
+        inner = Scope(parent=scope)
+        depth = _lambda_depth(scope)
+        inner.locals_ = {n: Value(inputs, digest("parameter", depth, i)) for i, n in enumerate(names)}
+        body = value(walk, item.this, inner)
+        taints.append(body.taint)
+        resolved(walk, item, digest("lambda", len(names), body.fingerprint))
+    return Value(union(taints), "", any(part.aggregate for part in parts))
+
+
+def _lambda_depth(scope: Scope | None) -> int:
+    depth = 0
+    while scope is not None:
+        depth, scope = depth + bool(scope.locals_), scope.parent
+    return depth
 
 
 def _call_level(walk: Walk, node: exp.Expr, name: str, qualifier: str) -> Level:
@@ -290,7 +297,7 @@ def _structural(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     if level is None or level == Level.DETERMINISTIC or isinstance(node.parent, exp.Func):
         return parts
     own = walk.origin(names[0].lower(), level, walk.place(node))
-    return Value(union([own, parts.taint]), parts.fingerprint, parts.aggregate)
+    return Value(union([own, parts.taint]), "", parts.aggregate)
 
 
 def _comparison(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -303,7 +310,7 @@ def _comparison(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     if not any(kind and kind.lower().startswith(("date", "timestamp")) for kind in kinds):
         return parts
     own = [walk.origin(f"'{word.name.strip()}'", Level.COMMAND, walk.place(word)) for word in words]
-    return Value(union([*own, parts.taint]), parts.fingerprint, parts.aggregate)
+    return Value(union([*own, parts.taint]), "", parts.aggregate)
 
 
 def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -313,12 +320,11 @@ def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     # sqlglot writes the type TIME as TIMESTAMP
     time = isinstance(to, exp.DataType) and to.this == exp.DType.TIME
     kind = "time" if time else sql_text(to).lower() if isinstance(to, exp.Expr) else ""
-    fingerprint = digest(node.key, inner.fingerprint, kind, node.args.get("format") and sql_text(node.args["format"]))
     literal = node.this
     if isinstance(literal, exp.Literal) and literal.is_string and _is_clock_text(literal, kind):
         own = walk.origin(f"'{literal.name.strip()}'", Level.COMMAND, walk.place(literal))
-        return Value(union([own, inner.taint]), fingerprint, inner.aggregate)
-    return Value(inner.taint, fingerprint, inner.aggregate)
+        return Value(union([own, inner.taint]), "", inner.aggregate)
+    return Value(inner.taint, "", inner.aggregate)
 
 
 def _is_clock_text(literal: exp.Expr, kind: str) -> bool:
@@ -339,15 +345,11 @@ def _dot(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     if isinstance(inner, exp.Identifier | exp.Star):
         return Value(left.taint, digest("field", left.fingerprint, inner.name.lower()), left.aggregate)
     right = value(walk, inner, scope)
-    return Value(union([left.taint, right.taint]), digest("dot", left.fingerprint, right.fingerprint))
-
-
-def _literal(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
-    return Value(CLEAN, digest("literal", node.args.get("is_string", ""), node.name))
+    return Value(union([left.taint, right.taint]), "")
 
 
 def _plain(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
-    return Value(CLEAN, digest(node.key, sql_text(node).lower()))
+    return Value(CLEAN, "")
 
 
 def _identifier(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -357,7 +359,7 @@ def _identifier(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
         if node.name.lower() in here.locals_:
             return here.locals_[node.name.lower()]
         here = here.parent
-    return Value(CLEAN, digest("identifier", node.name.lower()))
+    return Value(CLEAN, digest("identifier", node.name))
 
 
 def _paren(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -367,12 +369,12 @@ def _paren(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
 def _named(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     """`expression AS name`: the name of a struct field is part of the value, so it stays in the fingerprint."""
     inner = value(walk, node.this, scope)
-    return Value(inner.taint, digest("named", node.alias.lower(), inner.fingerprint), inner.aggregate)
+    return Value(inner.taint, digest("named", node.alias, inner.fingerprint), inner.aggregate)
 
 
 def _property(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     inner = value(walk, node.expression, scope)
-    return Value(inner.taint, digest("named", node.this.name.lower(), inner.fingerprint), inner.aggregate)
+    return Value(inner.taint, "", inner.aggregate)
 
 
 def _placeholder(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -402,7 +404,7 @@ def _subquery(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     walk.frames[-1].reads.extend(relation.reads)
     walk.flag("subquery", *({"opaque"} & relation.flags))
     taint = union([*(item.taint for item in relation.items), relation.rows])
-    return Value(taint, digest("subquery", relation.fingerprint, relation.columns_print))
+    return Value(taint, digest("subquery", relation.fingerprint))
 
 
 def _window(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -412,7 +414,7 @@ def _window(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
 _HANDLERS: dict[type[exp.Expr], Callable[[Walk, exp.Expr, Scope], Value]] = {
     exp.Column: _column,
     exp.Star: _star,
-    exp.Literal: _literal,
+    exp.Literal: _plain,
     exp.Null: _plain,
     exp.Boolean: _plain,
     exp.DataType: _plain,

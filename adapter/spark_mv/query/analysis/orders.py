@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
+from spark_mv.query.analysis.fingerprint import fingerprint
 from spark_mv.query.analysis.rules import forbid_per_row, rows_key
 from spark_mv.query.analysis.scopes import Scope
 from spark_mv.query.analysis.taint import CLEAN, Value, digest, union
@@ -124,12 +125,15 @@ def window_value(walk: Walk, node: exp.Expr, scope: Scope, value: Evaluate) -> V
     walk.clauses[("WINDOW", line, column)] = ClauseVerdict(
         "WINDOW", sql_text(node), scope.label, line, column, taint.level, origin.cause("WINDOW") if origin else None
     )
-    directions = [str(item.args.get("desc")) for item in order.expressions] if order else []
-    fingerprint = digest(
-        "window", inner.fingerprint, *(v.fingerprint for v in partition), "order", *prints, *directions,
-        sql_text(spec) if spec is not None else "",
-    )  # fmt: skip
-    return Value(taint, fingerprint, False)
+    clauses = [*(v.fingerprint for v in partition), "order", *([fingerprint(walk, order)] if order is not None else [])]
+    frame = fingerprint(walk, spec) if spec is not None else ""
+    return Value(taint, digest("window", inner.fingerprint, *clauses, frame, _over(node)), False)
+
+
+def _over(node: exp.Expr) -> str:
+    """The words of the window itself that are not taken apart above."""
+    known = ("this", "partition_by", "order", "spec", "alias")
+    return " ".join(f"{key} {part}" for key, part in sorted(node.args.items()) if part and key not in known)
 
 
 def _definition(walk: Walk, node: exp.Expr, scope: Scope) -> tuple[list[exp.Expr], exp.Expr | None, exp.Expr | None]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from spark_mv.query.analysis.fingerprint import fingerprint, noted
 from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.rules import forbid_per_row, rows_key
 from spark_mv.query.analysis.scopes import Scope
 from spark_mv.query.analysis.taint import CLEAN, Field, OpenPart, Relation, digest, union
 from spark_mv.query.analysis.walk import Walk
-from spark_mv.query.syntax.parse import sql_text
 
 
 def pivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope) -> Relation:
     """The relation after one PIVOT or UNPIVOT. PIVOT groups by every column that it does not use."""
     inner = Scope(parent=scope, sources={"": relation}, ctes=scope.ctes, label=scope.label)
-    text = digest("pivot", relation.columns_print, _text(walk, pivot, inner))
+    # every column that a PIVOT does not name is a key, and labels of an UNPIVOT are names: both stand in no tree
+    noted(walk, pivot, relation.columns_print)
+    text = digest("pivot", relation.columns_print, fingerprint(walk, pivot))
     whole = digest("pivot", relation.fingerprint, text)
     if pivot.args.get("unpivot"):
         return _unpivoted(walk, relation, pivot, inner, text, whole)
@@ -48,9 +50,3 @@ def _unpivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope, te
         *(Field(name, CLEAN, digest("unpivoted", name.lower(), text)) for name in labels if name not in values),
     ]
     return Relation((*rest, *made), whole, relation.rows)
-
-
-def _text(walk: Walk, pivot: exp.Expr, scope: Scope) -> str:
-    copy = pivot.copy()
-    copy.set("alias", None)
-    return sql_text(copy).lower()

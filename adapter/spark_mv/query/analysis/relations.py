@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from spark_mv.query.analysis.field_types import same_type
+from spark_mv.query.analysis.fingerprint import fingerprint, noted, resolved
 from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.modifiers import modified
 from spark_mv.query.analysis.relation_names import renamed
@@ -22,6 +23,7 @@ from spark_mv.query.syntax.parse import sql_text
 
 def query(walk: Walk, node: exp.Expr, env: Env) -> Relation:
     """The relation that a SELECT, set operation, VALUES or parenthesised query gives."""
+    top = env.top
     env = with_ctes(walk, node, env)
     with walk.frame() as frame:
         if isinstance(node, exp.Subquery):
@@ -44,7 +46,10 @@ def query(walk: Walk, node: exp.Expr, env: Env) -> Relation:
             )  # fmt: skip
             relation = Relation((OpenPart(digest("unknown")),), digest("unknown", sql_text(node)))
             walk.flag("opaque")
-    return replace(relation, reads=tuple(frame.reads), flags=frozenset(frame.flags))
+    if top and not (node.args.get("limit") or node.args.get("offset")):
+        walk.unordered.add(id(node))
+    print_ = resolved(walk, node, fingerprint(walk, node))
+    return replace(relation, fingerprint=print_, reads=tuple(frame.reads), flags=frozenset(frame.flags))
 
 
 def with_ctes(walk: Walk, node: exp.Expr, env: Env) -> Env:
@@ -121,16 +126,13 @@ def _set_operation(walk: Walk, node: exp.SetOperation, env: Env) -> Relation:
         () if keep_all or any(isinstance(i, OpenPart) for i in items) else (frozenset(i.fingerprint for i in items),)
     )
     rows = union([left.rows, right.rows, *([] if keep_all else [i.taint for i in items])])
-    return Relation(
-        tuple(items),
-        digest(
-            name,
-            bool(node.args.get("by_name")),
-            *(part for side in (left, right) for part in (side.fingerprint, side.columns_print)),
-        ),
-        rows,
-        unique,
-    )
+    if node.args.get("by_name"):
+        noted(walk, node, *(_names(left)), "and", *(_names(right)))
+    return Relation(tuple(items), "", rows, unique)
+
+
+def _names(relation: Relation) -> list[str]:
+    return [item.name.lower() if isinstance(item, Field) else "*" for item in relation.items]
 
 
 def _set_items(
@@ -189,4 +191,4 @@ def _values(walk: Walk, node: exp.Expr, env: Env) -> Relation:
         )
         for i in range(width)
     )
-    return Relation(items, digest("values", *(cell.fingerprint for row in rows for cell in row)), kind="values")
+    return Relation(items, "", kind="values")

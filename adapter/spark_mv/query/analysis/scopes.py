@@ -29,7 +29,7 @@ class Scope:
     windows: dict[str, exp.Expr] = field(default_factory=dict)
     ordinals: list[Value] = field(default_factory=list)  # the output columns, for ORDER BY 1
     aliases_first: bool = False  # HAVING, QUALIFY and ORDER BY prefer output columns
-    prints: list[str] = field(default_factory=list)  # fingerprints of FROM items and joins
+    origins: list[Relation] = field(default_factory=list)  # the FROM items as they came, without alias
     using: list[str] = field(default_factory=list)  # USING and NATURAL columns
     partitions: list[list[str]] = field(default_factory=list)  # fingerprints, one list per window
     ctes: Mapping[str, Any] = field(default_factory=dict)
@@ -48,9 +48,10 @@ class Scope:
         wanted = tuple(part.lower() for part in qualifier)
         if len(wanted) == 1 and wanted[0] in self.sources:
             return self.sources[wanted[0]]
-        for relation in self.sources.values():
+        for alias, relation in self.sources.items():
             names = tuple(part.lower() for part in relation.names)
-            if names and names[-len(wanted) :] == wanted:
+            # a table with an alias has no other name
+            if names and alias.rstrip("'") == names[-1] and names[-len(wanted) :] == wanted:
                 return relation
         return None
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from spark_mv.query.analysis.field_types import column_type, deriving
+from spark_mv.query.analysis.fingerprint import fingerprint, resolved
 from spark_mv.query.analysis.generators import generated_names, struct_fields
 from spark_mv.query.analysis.levels import GENERATORS, KEYWORD_FUNCTIONS, value
 from spark_mv.query.analysis.limits import limit_taint
-from spark_mv.query.analysis.modifiers import is_one, modifier_prints
+from spark_mv.query.analysis.modifiers import is_one
 from spark_mv.query.analysis.output_names import output_name
 from spark_mv.query.analysis.predicates import conjuncts
 from spark_mv.query.analysis.rules import forbid_per_row, rows_key
@@ -47,13 +48,11 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
     rows += [add_join(walk, item, scope, env) for item in node.args.get("joins") or []]
     scope.row_unique = scope.unique()
     scope.windows = {item.name.lower(): item for item in node.args.get("windows") or []}
-    prints = ["select", *scope.prints]
 
     where = node.args.get("where")
     if where is not None:
         facts = conjuncts(walk, where.this, scope, "WHERE")
         rows.append(facts.taint)
-        prints.append(digest("where", facts.fingerprint))
 
     group = node.args.get("group")
     aggregated = (
@@ -79,7 +78,6 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         lateral = _alias_values(walk, node, scope)
         keys = _group_keys(walk, node, group, scope, lateral)
         rows += [k.taint for k in keys]
-        prints.append(digest("group", *(k.fingerprint for k in keys), *_group_words(group)))
     if aggregated:
         scope.row_unique = (frozenset(k.fingerprint for k in keys),) if not _several_sets(group) else ()
     for projection in node.expressions:
@@ -95,7 +93,6 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         if condition is not None:
             facts = conjuncts(walk, condition.this, scope, clause)
             rows.append(facts.taint)
-            prints.append(digest(clause, facts.fingerprint))
     unique = scope.row_unique
     if qualify is not None:
         walk.flag("window")
@@ -106,13 +103,11 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
             label = f"SELECT DISTINCT {item.name}" if isinstance(item, Field) else "SELECT DISTINCT *"
             forbid_per_row(walk, "DISTINCT", item.taint, label, rows_key(scope, walk))
         rows += [item.taint for item in items]
-        prints.append(digest("distinct", *(item.fingerprint for item in items)))
         if not any(isinstance(item, OpenPart) for item in items):
             unique = (*unique, frozenset(item.fingerprint for item in items))
         scope.row_unique = unique
     if not (env.exists and _keeps_any(node)):
         rows.append(limit_taint(walk, node, scope))
-    prints += modifier_prints(walk, node, scope)
     for key in ("cluster", "distribute", "sort"):
         sorting = node.args.get(key)
         for item in sorting.expressions if isinstance(sorting, exp.Expr) else []:
@@ -126,7 +121,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         unique = (*unique, frozenset())
     return Relation(
         tuple(items),
-        digest(*prints),
+        "",
         union(rows),
         unique,
         grouping=_grouping(scope, keys if aggregated else None),
@@ -176,10 +171,6 @@ def _alias_values(walk: Walk, node: exp.Select, scope: Scope) -> dict[str, tuple
 
 def _several_sets(group: exp.Expr | None) -> bool:
     return group is not None and any(group.args.get(key) for key in ("cube", "rollup", "grouping_sets"))
-
-
-def _group_words(group: exp.Expr) -> list[str]:
-    return [key for key in ("cube", "rollup", "grouping_sets", "all", "totals") if group.args.get(key)]
 
 
 def _group_keys(
@@ -264,6 +255,7 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
         while relation is None and here is not None:
             relation, here = here.source(qualifier), here.parent
         if relation is not None:
+            _resolve_star(walk, node, relation, scope)
             return _expand(walk, node.this, [relation], scope)
         from spark_mv.query.analysis.levels import name_value
 
@@ -318,6 +310,13 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
             scope=scope,
         )
     ]
+
+
+def _resolve_star(walk: Walk, node: exp.Expr, relation: Relation, scope: Scope) -> None:
+    """`a.*` counts as the star of the first, second … FROM item."""
+    places = [id(item) for item in scope.sources.values()]
+    at = places.index(id(relation)) if id(relation) in places else relation.fingerprint
+    resolved(walk, node, digest("star of", at, fingerprint(walk, node.this)))
 
 
 def _text(walk: Walk, node: exp.Expr) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlglot import exp
 
+from spark_mv.query.analysis.fingerprint import fingerprint, literals, noted, resolved, table_print
 from spark_mv.query.analysis.generators import generated_names
 from spark_mv.query.analysis.levels import GENERATORS, value
 from spark_mv.query.analysis.limits import sample_taint
@@ -40,8 +42,8 @@ def add_source(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
     alias, relation = source_relation(walk, node, scope, env)
     walk.absorb(relation)
     name = alias or f"#{len(scope.sources)}"
-    occurrence = sum(1 for key in scope.prints if key == relation.fingerprint)
-    scope.prints.append(relation.fingerprint)
+    occurrence = sum(1 for seen in _around(scope) if _same_rows(seen, relation))
+    scope.origins.append(relation)
     seen = (
         relation.seen_as(_shown(alias, relation), occurrence)
         if alias and relation.kind != "table"
@@ -53,6 +55,24 @@ def add_source(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
         key += "'"
     scope.sources[key] = seen
     return union([seen.rows, *_hanging(walk, node, scope, env)])
+
+
+def _around(scope: Scope | None) -> Iterator[Relation]:
+    """The FROM items of a scope and of those around it, as they came."""
+    while scope is not None:
+        yield from scope.origins
+        scope = scope.parent
+
+
+def _same_rows(one: Relation, other: Relation) -> bool:
+    """Whether columns of both may have one fingerprint and be of different rows: they read one table, or are equal."""
+    if one.fingerprint == other.fingerprint:
+        return True
+    tables = {name.lower() for name, _ in one.reads}
+    if any(name.lower() in tables for name, _ in other.reads):
+        return True
+    columns = {item.fingerprint for item in one.items}
+    return any(item.fingerprint in columns for item in other.items)
 
 
 def _shown(alias: str, relation: Relation) -> str:
@@ -81,7 +101,9 @@ def source_relation(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple
             inner = Scope(parent=env.outer, ctes=env.ctes, label=alias)
             rows = add_source(walk, node.this, inner, env)
             items = tuple(item for _, r in inner.visible() for item in r.items)
-            relation = Relation(items, digest("join", *inner.prints), rows)
+            relation = Relation(
+                items, fingerprint(walk, node), rows, reads=tuple(r for o in inner.origins for r in o.reads)
+            )
         else:
             label = f"{env.label}.{alias}" if env.label and alias else alias or env.label
             inner_env = replace(env, label=label)
@@ -103,10 +125,17 @@ def source_relation(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple
     sample = node.args.get("sample")
     if sample is not None and isinstance(node, exp.Table | exp.Values):
         taint = sample_taint(walk, sample, scope)
-        relation = replace(
-            relation, rows=union([relation.rows, taint]), fingerprint=digest("sample", relation.fingerprint)
-        )
+        relation = replace(relation, rows=union([relation.rows, taint]))
+    relation = replace(relation, fingerprint=resolved(walk, node, _source_print(walk, node, relation)))
     return alias, renamed(walk, relation, names if not pivots else [], node)
+
+
+def _source_print(walk: Walk, node: exp.Expr, relation: Relation) -> str:
+    """That of a FROM item with all that hangs on it; a table's name counts as what it names."""
+    if isinstance(node, exp.Table | exp.TableAlias) and _table_name(node) is not None:
+        walk.named_tables.add(id(node))
+        noted(walk, node, relation.fingerprint)
+    return fingerprint(walk, node)
 
 
 def _table_name(node: exp.Expr) -> list[str] | None:
@@ -140,7 +169,7 @@ def _table(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Rel
     versions = [node.args[key] for key in ("version", "when", "changes", "partition") if node.args.get(key)]
     taint = union(value(walk, item, scope).taint for item in versions)
     key = _matching(walk.schemas or {}, name)
-    base = digest("table", name.lower(), *(sql_text(item).lower() for item in versions))
+    base = digest(table_print(parts), *(fingerprint(walk, item) for item in versions))
     reads = ((name, walk.text.via),)
     if key is None:
         return alias, Relation((OpenPart(base),), base, taint, reads=reads, kind="table", names=tuple(parts))
@@ -193,7 +222,8 @@ def _view(walk: Walk, node: exp.Expr, view: str, parts: list[str]) -> Relation:
     walk.view_names.add(view.lower())
     with walk.reading(Text(parsed, (*walk.text.via, view), place)):
         relation = walk.query(walk, parsed.tree, Env(label=view))
-    return replace(relation, kind="view", names=tuple(parts))
+    print_ = digest("view", relation.fingerprint, literals(parsed))
+    return replace(relation, fingerprint=print_, kind="view", names=tuple(parts))
 
 
 def _table_function(walk: Walk, node: exp.Expr, scope: Scope) -> Relation:
@@ -260,13 +290,12 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
         walk.flag("semi_join")
     on = node.args.get("on")
     taints: list[Taint] = []
-    prints: list[str] = [kind, side, method]
     if on is not None and not (isinstance(on, exp.Boolean) and on.this):
         facts = conjuncts(walk, on, scope, "JOIN ON")
         forbid_per_row(walk, "JOIN", facts.taint, "JOIN ON", rows_key(scope, walk))
         taints.append(facts.taint)
-        prints.append(facts.fingerprint)
     using = [item.name for item in node.args.get("using") or []]
+    matched: list[str] = []
     if method == "NATURAL":
         left = {f.name.lower() for key in before for f in scope.sources[key].fields}
         using = [f.name for key in added for f in scope.sources[key].fields if f.name.lower() in left]
@@ -275,11 +304,12 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
         taint = union(f.taint for f in sides)
         forbid_per_row(walk, "JOIN", taint, f"JOIN USING ({name})", rows_key(scope, walk))
         taints.append(taint)
-        prints.append(digest("using", *(f.fingerprint for f in sides)))
+        matched.append(digest(name.lower(), *(f.fingerprint for f in sides)))
         scope.using.append(name.lower())
     if kind in ("SEMI", "ANTI"):
         scope.hidden.update(added)
-    scope.prints.append(digest("join", *prints))
+    if matched:
+        noted(walk, node, *matched)
     taint = union(taints)
     origin = taint.worst() if taint else None
     line, column = walk.place(node)

@@ -143,8 +143,8 @@ class Relation:
 
     @property
     def columns_print(self) -> str:
-        """A fingerprint of the columns alone, which filters and joins do not change."""
-        return digest("columns", *(item.fingerprint for item in self.items))
+        """A fingerprint of the columns alone, which filters and joins do not change; with their names."""
+        return digest("columns", *(f"{getattr(item, 'name', '*')}={item.fingerprint}" for item in self.items))
 
     @property
     def is_open(self) -> bool:
@@ -192,4 +192,11 @@ class Relation:
             else:
                 items.append(OpenPart(mark(item.fingerprint), item.taint.through(f"{alias}.*")))
         unique = tuple(frozenset(map(mark, keys)) for keys in self.unique)
-        return replace(self, items=tuple(items), unique=unique, rows=self.rows.through(alias))
+        return replace(
+            self,
+            items=tuple(items),
+            unique=unique,
+            rows=self.rows.through(alias),
+            grouping=None if self.grouping is None else tuple(map(mark, self.grouping)),
+            partition=None if self.partition is None else tuple(map(mark, self.partition)),
+        )

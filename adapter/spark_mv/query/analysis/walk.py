@@ -82,6 +82,11 @@ class Walk:
     nodes: dict[tuple[object, ...], tuple[exp.Expr, Scope, Parsed]] = field(default_factory=dict)
     tainted_names: set[str] = field(default_factory=set)  # lower case names of columns that are not deterministic
     seen: set[int] = field(default_factory=set)  # ids of the call nodes that were judged
+    # what nodes stand for, by id (the node is kept, so that its id stays its own), see fingerprint.py
+    prints: dict[int, tuple[exp.Expr, str]] = field(default_factory=dict)
+    notes: dict[int, tuple[exp.Expr, str]] = field(default_factory=dict)
+    unordered: set[int] = field(default_factory=set)  # ids of queries whose ORDER BY decides nothing
+    named_tables: set[int] = field(default_factory=set)  # ids of tables whose name is in `notes`
     total_window: int | None = None  # id of the function node whose window has a total order
     frames: list[Frame] = field(default_factory=lambda: [Frame()])
     ctes: list[Cte] = field(default_factory=list)  # all that were defined, read or not
