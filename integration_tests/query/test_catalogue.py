@@ -5,9 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
-from spark_mv.query.functions.catalogue import catalogue, level_of
+from spark_mv.query.functions.catalogue import Kind, Mark, catalogue, level_of
 from spark_mv.query.functions.level import Level
+
+# Spark's group of a function → its kind
+GROUPS = {
+    "agg_funcs": Kind.AGGREGATE, "generator_funcs": Kind.GENERATOR, "window_funcs": Kind.WINDOW, "table_funcs": Kind.TABLE,
+}  # fmt: skip
+# whose group says what they work on (variant_funcs, json_funcs), and whose class says what they are
+OF_ANOTHER_GROUP = {
+    "schema_of_variant_agg": Kind.AGGREGATE, "json_tuple": Kind.GENERATOR, "variant_explode": Kind.GENERATOR,
+    "variant_explode_outer": Kind.GENERATOR,
+}  # fmt: skip
 
 # Spark's own words in the notes of these functions, which say less than what they mean: see functions.txt
 NOTED = "non-deterministic"
@@ -26,6 +37,33 @@ def test_what_spark_calls_nondeterministic_is_not_deterministic_here(spark: Any)
         if NOTED in text and level_of(name) == Level.DETERMINISTIC:
             wrong.append(name)
     assert wrong == []
+
+
+def test_kinds_and_ages_are_those_of_sparks_registry(spark: Any) -> None:
+    registry = spark._jsparkSession.sessionState().catalog()
+    identifier = spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier
+    wrong = []
+    for (name,) in spark.sql("SHOW SYSTEM FUNCTIONS").collect():
+        known = catalogue()[name.lower()]
+        info = registry.lookupFunctionInfo(identifier(name))
+        kind = OF_ANOTHER_GROUP.get(known.name) or GROUPS.get(info.getGroup(), Kind.SCALAR)
+        since = max("3.5", ".".join(info.getSince().split(".")[:2]) or "3.5")
+        if known.kind not in (kind, Kind.OPERATOR) or known.since != since:
+            wrong.append((name, known.kind.value, kind.value, known.since, since))
+    assert wrong == []
+
+
+def test_keyword_forms_are_sparks(spark: Any) -> None:
+    """Of those that take no arguments; a group's number (grouping__id) is one in GROUPING SETS only."""
+    taken = set()
+    for name, function in catalogue().items():
+        if function.level in (Level.COMMAND, Level.USER, Level.SESSION):
+            try:
+                spark.sql(f"SELECT {name} FROM range(1)")
+            except AnalysisException:
+                continue
+            taken.add(name)
+    assert taken == {name for name, f in catalogue().items() if Mark.KEYWORD in f.marks} - {"grouping__id"}
 
 
 @pytest.mark.parametrize(

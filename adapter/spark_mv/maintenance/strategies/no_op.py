@@ -5,11 +5,8 @@ from __future__ import annotations
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.record import RunRecord
-
-CLOCK_PINS = frozenset(
-    {"current_date", "current_timestamp", "localtimestamp", "unix_timestamp", "current_time", "now", "curdate"}
-)
-"""Names of pins that move with the clock; all others belong to the user or the session."""
+from spark_mv.query.functions.clock_words import pin_level
+from spark_mv.query.functions.level import Level
 
 
 def no_op(facts: RunFacts, query: str, config: str, clock_elsewhere: bool) -> Candidate:
@@ -83,7 +80,7 @@ def _source_changes(facts: RunFacts, record: RunRecord) -> list[Reason]:
 
 def _pin_changes(facts: RunFacts, record: RunRecord, clock_elsewhere: bool) -> list[Reason]:
     moved = sorted(name for name in {*facts.pins, *record.pins} if facts.pins.get(name) != record.pins.get(name))
-    others = [name for name in moved if name not in CLOCK_PINS]
+    others = [name for name in moved if pin_level(name) != Level.COMMAND]
     if others:
         return [Reason("SESSION_CHANGED", f"{', '.join(others)} differs from the last run")]
     if not moved:
@@ -98,7 +95,7 @@ def _pin_changes(facts: RunFacts, record: RunRecord, clock_elsewhere: bool) -> l
 
 
 def _next(record: RunRecord | None) -> str:
-    if record is None or not record.pins.keys() & CLOCK_PINS:
+    if record is None or not any(pin_level(name) == Level.COMMAND for name in record.pins):
         return "no source changed"
     if record.next_change_at is None:
         return "no source changed and no row will enter or leave by the clock"

@@ -12,8 +12,9 @@ from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, r
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.strategies import append_only, group_aggregate, row_based, window_function
-from spark_mv.maintenance.strategies.no_op import CLOCK_PINS
 from spark_mv.query.delta.restrict import NotIncremental
+from spark_mv.query.functions.clock_words import pin_level
+from spark_mv.query.functions.level import Level
 
 STRATEGIES = ("APPEND_ONLY", "ROW_BASED", "GROUP_AGGREGATE", "WINDOW_FUNCTION")
 _MODULES = (append_only, row_based, group_aggregate, window_function)
@@ -77,14 +78,9 @@ def clock_moves(facts: RunFacts) -> bool:
     """Whether any literal that stands for the clock differs from the last run's."""
     record = facts.target.record
     before = record.pins if record else {}
-    return any(facts.pins.get(name) != before.get(name) for name in {*facts.pins, *before} & clock_names(facts))
-
-
-def clock_names(facts: RunFacts) -> frozenset[str]:
-    """The pins that belong to the clock. Datetime literals such as DATE'today' are pinned under a name with a blank."""
-    record = facts.target.record
-    names = {*facts.pins, *(record.pins if record else {})}
-    return CLOCK_PINS | {name for name in names if " " in name} | (names & {"getdate"})
+    return any(
+        facts.pins.get(name) != before.get(name) for name in {*facts.pins, *before} if pin_level(name) == Level.COMMAND
+    )
 
 
 def crossed(facts: RunFacts) -> bool:

@@ -13,11 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from spark_mv.query.ai_calls.text import Block, Call, Edit, Item, Span, Text, edited
+from spark_mv.query.functions.catalogue import level_of
+from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.aggregates import called, groups_or_windows
+from spark_mv.query.syntax.condition import read_condition, read_expression
 from spark_mv.query.syntax.query_error import QueryError
 
 _JOIN_WORDS = {"JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER", "SEMI", "ANTI"}
@@ -85,11 +87,10 @@ def _awkward(text: Text, call: Call, block: Block) -> bool:
 
 
 def _over_groups(text: Text, span: Span) -> bool:
-    try:
-        tree = sqlglot.parse_one(text.text(span), read="spark")
-    except SqlglotError:
+    tree = read_expression(text.text(span))
+    if tree is None:
         return bool(re.search(r"\bover\s*\(", text.text(span), re.IGNORECASE))
-    return any(node.find_ancestor(exp.Select) is None for node in tree.find_all(exp.AggFunc, exp.Window))
+    return groups_or_windows(tree)
 
 
 def _over_aliases(text: Text, span: Span, block: Block) -> bool:
@@ -228,20 +229,16 @@ def _hoisted(
 
 
 def _has_columns(sql: str) -> bool:
-    try:
-        tree = sqlglot.parse_one(sql, read="spark")
-    except SqlglotError:
-        return True
-    return tree.find(exp.Column, exp.AggFunc, exp.Window, exp.Star) is not None
+    tree = read_expression(sql)
+    return tree is None or groups_or_windows(tree) or tree.find(exp.Column, exp.Star) is not None
 
 
 def _only_hoisted(sql: str, moved: Collection[str]) -> bool:
-    try:
-        tree = sqlglot.parse_one(sql, read="spark")
-    except SqlglotError:
+    tree = read_expression(sql)
+    if tree is None:
         return False
     named = all(c.name.startswith("__mv_h") or c.name.lower() in moved for c in tree.find_all(exp.Column))
-    return named and tree.find(exp.AggFunc, exp.Window) is None
+    return named and not groups_or_windows(tree)
 
 
 # ---- in join conditions
@@ -279,13 +276,12 @@ def _early_conditions(text: Text, block: Block, top: list[int], first: int, rela
         return ""
     found = []
     for condition in text.conjuncts(block.clauses["WHERE"]):
-        try:
-            tree = sqlglot.parse_one(text.text(condition), read="spark")
-        except SqlglotError:
+        tree = read_condition(text.text(condition))
+        if tree is None:
             continue
         columns = {c.table.lower() for c in tree.find_all(exp.Column)}
-        calls = {f.name.lower() for f in tree.find_all(exp.Anonymous)}
-        if columns == {alias.lower()} and not tree.find(exp.Select) and not any(c.startswith("ai_") for c in calls):
+        asks = any((level_of(called(node)) or Level.AI) == Level.AI for node in tree.walk() if called(node))
+        if columns == {alias.lower()} and not tree.find(exp.Select) and not asks:
             found.append(f"({text.text(condition)})")
     return f" WHERE {' AND '.join(found)}" if found else ""
 
@@ -317,11 +313,8 @@ def _only_table(text: Text, call: Call) -> str | None:
     """The one alias that qualifies every column in the arguments, or None."""
     aliases = set()
     for argument in call.arguments:
-        try:
-            tree = sqlglot.parse_one(text.text(argument), read="spark")
-        except SqlglotError:
-            return None
-        if tree.find(exp.Select):
+        tree = read_expression(text.text(argument))
+        if tree is None or tree.find(exp.Select):
             return None
         aliases |= {c.table for c in tree.find_all(exp.Column)}
     return aliases.pop() if len(aliases) == 1 and "" not in aliases else None

@@ -10,14 +10,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-
 from spark_mv.query.ai_calls.keys import quote
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.ai_calls.text import Block, Cte, Edit, Item, Query, Span, edited, outermost
+from spark_mv.query.syntax.aggregates import groups_or_windows
+from spark_mv.query.syntax.condition import read_expression
 
 BuildRequest = Callable[[ParsedCall, Render], tuple[str, str]]  # gives SQL of the request and the identity's text
 Found = tuple[str, list[ParsedCall]]  # the statement, and the calls whose answers it reads
@@ -245,12 +243,9 @@ class Requests:
         return not any(self._aggregates(i.expression) for i in block.items if not i.star)
 
     def _aggregates(self, span: Span) -> bool:
-        try:
-            tree = sqlglot.parse_one(self.text.text(span), read="spark")
-        except SqlglotError:
-            return True
+        tree = read_expression(self.text.text(span))
         # a window's result depends on which rows there are, so filters must not move below it
-        return any(n.find_ancestor(exp.Select) is None for n in tree.find_all(exp.AggFunc, exp.Window))
+        return tree is None or groups_or_windows(tree)
 
     def _reader(self, query: Query) -> tuple[Block, str] | None:
         """The one SELECT that reads the query in its FROM, and the name it has there."""

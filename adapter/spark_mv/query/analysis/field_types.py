@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from spark_mv.query.analysis.scopes import Scope, find_plain, find_qualified
 from spark_mv.query.analysis.taint import Field
+from spark_mv.query.functions.catalogue import Mark, is_marked
 from spark_mv.query.solver.predicate import PredicateText
 from spark_mv.query.solver.types import type_of
 from spark_mv.query.syntax.parse import sql_text
@@ -52,7 +53,7 @@ def expression_type(node: exp.Expr, scope: Scope) -> str | None:
     if isinstance(node, exp.Column):
         return column_type(node, scope)
     call = node.meta.get("call")
-    if call is not None and call.name in ("min", "max", "first", "last", "any_value", "first_value", "last_value"):
+    if call is not None and is_marked(call.name, Mark.PICKS):
         inner = node.this
         return expression_type(inner, scope) if isinstance(inner, exp.Expr) else None
     if isinstance(node, exp.Window | exp.Filter | exp.IgnoreNulls):

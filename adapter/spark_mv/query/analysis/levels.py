@@ -19,35 +19,13 @@ from spark_mv.query.analysis.fingerprint import fingerprint, resolved
 from spark_mv.query.analysis.scopes import Scope, ambiguous, find_plain, find_qualified
 from spark_mv.query.analysis.taint import CLEAN, Field, Taint, Value, digest, union
 from spark_mv.query.analysis.walk import Env, Walk
+from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
+from spark_mv.query.functions.clock_words import CASTING_CALLS, is_clock_word
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.aggregates import AGGREGATES
 from spark_mv.query.syntax.parse import Call, sql_text
 
-# functions that Spark also knows without parentheses, where no column has the name
-KEYWORD_FUNCTIONS = frozenset(
-    {
-        "current_date", "current_timestamp", "current_time", "localtimestamp", "localtime", "current_user", "user",
-        "session_user", "current_catalog", "grouping__id", "current_database", "current_schema", "current_timezone", "curdate",
-    }
-)  # fmt: skip
-_CLOCK_WORDS = frozenset({"now", "today", "yesterday", "tomorrow"})
-_DATE_FUNCTIONS = frozenset({"date", "timestamp", "to_date", "to_timestamp", "to_timestamp_ntz", "to_timestamp_ltz"})
 _BUILT_IN = frozenset({"builtin.", "system.builtin."})
 _TIME_ONLY = re.compile(r"\s*T?\d{1,2}:\d")
-GENERATORS = frozenset(
-    [
-        "explode",
-        "explode_outer",
-        "posexplode",
-        "posexplode_outer",
-        "inline",
-        "inline_outer",
-        "stack",
-        "json_tuple",
-        "variant_explode",
-        "variant_explode_outer",
-    ]
-)
 
 
 def value(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -122,7 +100,7 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Va
 def _look_up(scope: Scope, parts: list[str]) -> Field | None:
     here: Scope | None = scope
     maybe: Field | None = None
-    keyword = len(parts) == 1 and parts[0].lower() in KEYWORD_FUNCTIONS
+    keyword = len(parts) == 1 and is_marked(parts[0], Mark.KEYWORD)
     while here is not None:
         if parts[0].lower() in here.locals_:
             return Field(parts[0], *_value_facts(here.locals_[parts[0].lower()]))
@@ -161,7 +139,7 @@ def _value_facts(item: Value) -> tuple[Taint, str]:
 def _keyword(walk: Walk, node: exp.Expr, name: str) -> Value | None:
     word = name.lower()
     quoted = isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier) and node.this.quoted
-    if word not in KEYWORD_FUNCTIONS or quoted:
+    if quoted or not is_marked(word, Mark.KEYWORD):
         return None
     level = walk.level(word) or Level.NONDETERMINISTIC
     return Value(walk.origin(word.upper(), level, walk.place(node)), digest("call", word))
@@ -210,7 +188,7 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Valu
         name = ".".join(part.name for part in node.expressions[0].parts)
         walk.frames[-1].reads.append((name, walk.text.via))
         return Value(CLEAN, digest("table", name.lower()))
-    if call.keyword and call.name in KEYWORD_FUNCTIONS:
+    if call.keyword and is_marked(call.name, Mark.KEYWORD):
         return name_value(walk, node, [call.name], scope)
     if call.name == "count" and isinstance(node.this, exp.Star):
         resolved(walk, node.this, digest("rows"))
@@ -222,10 +200,10 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Valu
         level = Level.DETERMINISTIC
     shown = call.name if qualifier in _BUILT_IN else name
     own = walk.origin(shown, level, walk.at(call.start))
-    aggregate = parts.aggregate or call.name in AGGREGATES
+    aggregate = parts.aggregate or is_kind(call.name, Kind.AGGREGATE)
     # current_date() is current_date
-    keyword = digest("call", call.name) if call.name in KEYWORD_FUNCTIONS and call.empty and not qualifier else ""
-    return Value(union([own, parts.taint]), keyword, aggregate)
+    same = is_marked(call.name, Mark.KEYWORD) and call.empty and not qualifier
+    return Value(union([own, parts.taint]), digest("call", call.name) if same else "", aggregate)
 
 
 def _arguments(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -269,7 +247,7 @@ def _call_level(walk: Walk, node: exp.Expr, name: str, qualifier: str) -> Level:
         mode = arguments[2] if len(arguments) > 2 else None
         ecb = isinstance(mode, exp.Literal) and mode.name.upper() == "ECB"
         return Level.DETERMINISTIC if ecb or len(arguments) > 4 else level
-    first = arguments[0] if arguments and name in _DATE_FUNCTIONS else None
+    first = arguments[0] if arguments and name in CASTING_CALLS else None
     if isinstance(first, exp.Literal) and _is_clock_text(first, name):
         return Level.COMMAND
     return level
@@ -305,7 +283,7 @@ def _comparison(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     casts the string, and the cast knows these words."""
     parts = _parts(walk, node, scope)
     sides = [side for side in node.iter_expressions() if isinstance(side, exp.Expr)]
-    words = [s for s in sides if isinstance(s, exp.Literal) and s.is_string and s.name.strip().lower() in _CLOCK_WORDS]
+    words = [s for s in sides if isinstance(s, exp.Literal) and s.is_string and is_clock_word(s.name)]
     kinds = [expression_type(side, scope) for side in sides if side not in words] if words else []
     if not any(kind and kind.lower().startswith(("date", "timestamp")) for kind in kinds):
         return parts
@@ -328,11 +306,10 @@ def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
 
 
 def _is_clock_text(literal: exp.Expr, kind: str) -> bool:
-    text = literal.name.strip().lower()
     if not kind.removeprefix("to_").startswith(("date", "timestamp")):
         return False
     # a time without a date gets today's date
-    return text in _CLOCK_WORDS or (not kind.endswith("date") and bool(_TIME_ONLY.match(literal.name)))
+    return is_clock_word(literal.name) or (not kind.endswith("date") and bool(_TIME_ONLY.match(literal.name)))
 
 
 def _dot(walk: Walk, node: exp.Expr, scope: Scope) -> Value:

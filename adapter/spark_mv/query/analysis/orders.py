@@ -16,33 +16,12 @@ from spark_mv.query.analysis.scopes import Scope
 from spark_mv.query.analysis.taint import CLEAN, Value, digest, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Walk
+from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.parse import Call, sql_text
 
 Evaluate = Callable[[Walk, exp.Expr, Scope], Value]
 
-# rank, dense_rank, percent_rank and cume_dist give tied rows one value, so ties do not matter to them
-_BY_POSITION = frozenset({"row_number", "ntile", "lag", "lead", "nth_value"})
-_FOLLOWS_ORDER = frozenset(
-    [
-        "any_value",
-        "array_agg",
-        "collect_list",
-        "collect_set",
-        "first",
-        "first_value",
-        "last",
-        "last_value",
-        "listagg",
-        "max_by",
-        "min_by",
-        "string_agg",
-    ]
-)
-# functions of an array whose result does not depend on the order of its elements
-_FORGETS_ORDER = frozenset(
-    {"sort_array", "size", "cardinality", "array_size", "array_max", "array_min", "array_contains"}
-)
 _COLLECTS = frozenset({"collect_list", "collect_set", "array_agg"})
 
 
@@ -117,7 +96,9 @@ def window_value(walk: Walk, node: exp.Expr, scope: Scope, value: Evaluate) -> V
     own = CLEAN
     if found is not None and not (total and (ordered or scope.row_unique)):
         name, place = found[1].name, walk.at(found[1].start)
-        if name in _BY_POSITION or (_by_rows(spec) and walk.level(name) == Level.DETERMINISTIC and not _ranks(name)):
+        if is_marked(name, Mark.BY_POSITION) or (
+            _by_rows(spec) and walk.level(name) == Level.DETERMINISTIC and not _ranks(name)
+        ):
             own = walk.origin(name, Level.ORDER_DEPENDENT, place)
     taint = union([own, inner.taint, *(v.taint for v in partition), *(v.taint for v in ordered)])
     origin = taint.worst() if taint else None
@@ -155,7 +136,8 @@ def _definition(walk: Walk, node: exp.Expr, scope: Scope) -> tuple[list[exp.Expr
 
 
 def _ranks(name: str) -> bool:
-    return name in ("rank", "dense_rank", "percent_rank", "cume_dist")
+    """rank, dense_rank, percent_rank and cume_dist give tied rows one value, so ties do not matter to them."""
+    return is_kind(name, Kind.WINDOW) and not is_marked(name, Mark.BY_POSITION)
 
 
 def _by_rows(spec: exp.Expr | None) -> bool:
@@ -169,7 +151,7 @@ def _by_rows(spec: exp.Expr | None) -> bool:
 def is_ordered_aggregate(walk: Walk, node: exp.Expr, name: str, scope: Scope, value: Evaluate) -> bool:
     """Whether the order-dependent function `name` is deterministic here after all: over a window with a total order,
     WITHIN GROUP by its own argument or a total order, or inside a function that forgets the order of an array."""
-    if walk.total_window == id(node) and name in _FOLLOWS_ORDER:
+    if walk.total_window == id(node) and is_marked(name, Mark.FOLLOWS_ORDER):
         return True
     if name in _COLLECTS:
         outer: exp.Expr | None = node.parent
@@ -179,7 +161,7 @@ def is_ordered_aggregate(walk: Walk, node: exp.Expr, name: str, scope: Scope, va
         if outer is None or not isinstance(call, Call):
             return False
         by_itself = not any(isinstance(child, exp.Lambda) for child in outer.iter_expressions())
-        return call.name in _FORGETS_ORDER or (call.name == "array_sort" and by_itself)
+        return is_marked(call.name, Mark.FORGETS_ORDER) or (call.name == "array_sort" and by_itself)
     if name in ("max_by", "min_by"):
         by = node.args.get("expression")
         return isinstance(by, exp.Expr) and covers_unique(walk, scope, (), fingerprints(walk, [by], scope, value))

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.solver.predicate import PredicateText, call_name
 from spark_mv.query.syntax.parse import Call, sql_text
 
@@ -34,8 +35,6 @@ _DEFAULTS = {
     ("unix_timestamp", 1): ("yyyy-MM-dd HH:mm:ss",), ("from_unixtime", 1): ("yyyy-MM-dd HH:mm:ss",),
     ("unix_timestamp", 0): ("current_timestamp()", "yyyy-MM-dd HH:mm:ss"), ("rand", 0): (), ("listagg", 1): ("NULL",),
 }  # fmt: skip
-_KEYWORDS = frozenset({"current_date", "current_timestamp", "current_user", "current_time", "session_user", "user"})
-_RANKS = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile"})
 
 
 def output_name(node: exp.Expr, text: str = "") -> str:
@@ -89,7 +88,7 @@ def _name(node: Any) -> str:
         return f"(NOT ({_name(node.left)} {_NEGATED[type(node)]} {_name(node.right)}))"
     if isinstance(node, exp.Column):
         unquoted = not (isinstance(node.this, exp.Identifier) and node.this.quoted)
-        if not node.table and unquoted and node.name.lower() in _KEYWORDS:
+        if not node.table and unquoted and is_marked(node.name, Mark.KEYWORD):
             return f"{_OTHER.get(node.name.lower(), node.name.lower())}()"
         return "1" if isinstance(node.this, exp.Star) else ".".join(part.name for part in node.parts[-1:])
     if isinstance(node, exp.Literal | exp.Identifier | exp.Var):
@@ -196,12 +195,12 @@ def _frame(spec: exp.Expr | None, ordered: bool, name: str, function: exp.Expr) 
         start = f"{_edge(spec.args.get('start'))} {spec.args.get('start_side') or ''}".strip()
         end = f"{_edge(spec.args.get('end') or 'CURRENT ROW')} {spec.args.get('end_side') or ''}".strip()
         return f"{spec.args.get('kind')} BETWEEN {start} AND {end}"
-    if name in _RANKS:
-        return "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
     if name in ("lag", "lead"):
         steps = _name(function.expressions[1]) if len(function.expressions) > 1 else "1"
         at = f"-{steps}" if name == "lag" else steps
         return f"ROWS BETWEEN {at} FOLLOWING AND {at} FOLLOWING"
+    if is_kind(name, Kind.WINDOW) and name != "nth_value":
+        return "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
     if ordered:
         return "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
     return "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"

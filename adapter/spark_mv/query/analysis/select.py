@@ -9,7 +9,7 @@ from sqlglot import exp
 from spark_mv.query.analysis.field_types import column_type, deriving
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
 from spark_mv.query.analysis.generators import generated_names, struct_fields
-from spark_mv.query.analysis.levels import GENERATORS, KEYWORD_FUNCTIONS, value
+from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.limits import limit_taint
 from spark_mv.query.analysis.modifiers import is_one
 from spark_mv.query.analysis.output_names import output_name
@@ -20,6 +20,7 @@ from spark_mv.query.analysis.sources import add_join, add_lateral, add_source
 from spark_mv.query.analysis.taint import Field, OpenPart, Relation, Taint, Value, digest, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Env, Walk
+from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.aggregates import aggregates
 from spark_mv.query.syntax.parse import Call, sql_text
@@ -287,7 +288,7 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
             Field(node.alias, facts.taint, facts.fingerprint, node=inner, derive=deriving(inner, scope), scope=scope)
         ]
     call = inner.meta.get("call")
-    if isinstance(call, Call) and call.name in GENERATORS:
+    if isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR):
         names = generated_names(inner, scope) or {"explode": ["col"], "posexplode": ["pos", "col"]}.get(
             call.name.removesuffix("_outer")
         )
@@ -297,7 +298,7 @@ def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]
     column = (
         isinstance(call, Call)
         and call.keyword
-        and call.name in KEYWORD_FUNCTIONS
+        and is_marked(call.name, Mark.KEYWORD)
         and facts.fingerprint != digest("call", call.name)
     )
     return [
@@ -344,7 +345,7 @@ def _makes_rows(node: exp.Expr) -> bool:
     """Whether an item of the select list is a generator, which decides how many rows there are."""
     inner = node.this if isinstance(node, exp.Alias | exp.Aliases) else node
     call = inner.meta.get("call")
-    return isinstance(inner, exp.QueryTransform) or (isinstance(call, Call) and call.name in GENERATORS)
+    return isinstance(inner, exp.QueryTransform) or (isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR))
 
 
 def _script(walk: Walk, node: exp.Expr, scope: Scope) -> list[Field | OpenPart]:
@@ -363,7 +364,7 @@ def _script(walk: Walk, node: exp.Expr, scope: Scope) -> list[Field | OpenPart]:
 
 def _note_generator(walk: Walk, node: exp.Expr) -> None:
     call = node.meta.get("call")
-    if isinstance(call, Call) and call.name in GENERATORS:
+    if isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR):
         walk.flag("generator")
 
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from spark_mv.query.analysis.fingerprint import fingerprint, literals, noted, resolved, table_print
 from spark_mv.query.analysis.generators import generated_names
-from spark_mv.query.analysis.levels import GENERATORS, value
+from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.limits import sample_taint
 from spark_mv.query.analysis.pivots import pivoted
 from spark_mv.query.analysis.predicates import conjuncts
@@ -261,7 +261,7 @@ def _lateral(walk: Walk, node: exp.Lateral, scope: Scope, env: Env) -> tuple[str
     name = call.name if isinstance(call, Call) else node.this.key
     facts = value(walk, node.this, scope)
     walk.flag("generator")
-    if name not in GENERATORS and walk.level(name) is None:
+    if walk.level(name) is None:
         walk.flag("opaque")
     names = names or generated_names(node.this, scope) or []
     if names:

@@ -1,12 +1,14 @@
-"""The level of determinism of every function Spark knows, read from `functions.txt`.
+"""The one table of functions, `functions.txt`: every function that Spark knows, and what kind of function it is.
 
-Names are Spark 3.5 to 4.1's `SHOW FUNCTIONS`; a live test compares the two. What stands in no catalogue is a user's
-function, which is nondeterministic until the user declares it otherwise.
+Names are Spark 3.5 to 4.1's `SHOW FUNCTIONS`; a live test compares the table with Spark's own registry. What stands in no
+catalogue is a user's function, which is nondeterministic until the user declares it otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from importlib import resources
 from types import MappingProxyType
@@ -14,30 +16,77 @@ from typing import Any
 
 from spark_mv.query.functions.level import Level
 
-# Functions that keep the order of rows only as aggregates: over a window with a total order they are deterministic.
 LEVEL_WORDS = tuple(level.value for level in Level)
 
 
+class Kind(str, Enum):
+    """What a function takes and gives: a row's value, a group's, several rows of one, a value beside a window's rows, a
+    table; operators are functions too."""
+
+    SCALAR = "scalar"
+    AGGREGATE = "aggregate"
+    GENERATOR = "generator"
+    WINDOW = "window"
+    TABLE = "table"
+    OPERATOR = "operator"
+
+
+class Mark(str, Enum):
+    """What else is known of some functions; `functions.txt` says what each mark means."""
+
+    KEYWORD = "keyword"
+    FOLLOWS_ORDER = "follows-order"
+    FORGETS_ORDER = "forgets-order"
+    BY_POSITION = "by-position"
+    PICKS = "picks"
+
+
+@dataclass(frozen=True)
+class Function:
+    """One line of the table. `since`: the first Spark that has it ('3.5' or before), '' for none of open-source Spark."""
+
+    name: str
+    level: Level
+    kind: Kind
+    since: str
+    marks: frozenset[Mark]
+
+
 @lru_cache(maxsize=1)
-def catalogue() -> Mapping[str, Level]:
-    """Every known function or operator, lower case, with its level."""
-    levels: dict[str, Level] = {}
-    level: Level | None = None
+def catalogue() -> Mapping[str, Function]:
+    """Every known function or operator by its name in lower case."""
+    found: dict[str, Function] = {}
     for line in resources.files(__package__).joinpath("functions.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("# ") or not line.strip():
+        if line.startswith("#") or not line.strip():
             continue
-        if line.startswith("[") and line.rstrip().endswith("]"):
-            level = Level(line.strip()[1:-1])
-            continue
-        if level is None:
-            raise ValueError(f"functions.txt: {line!r} stands before the first [level]")
-        levels.update(dict.fromkeys(line.split(), level))
-    return MappingProxyType(levels)
+        name, level, kind, since, *marks = line.split()
+        if name in found:
+            raise ValueError(f"functions.txt: {name} stands twice")
+        found[name] = Function(name, Level(level), Kind(kind), since.strip("-"), frozenset(map(Mark, marks)))
+    return MappingProxyType(found)
 
 
 def level_of(name: str) -> Level | None:
     """The level of the built-in function `name` (case does not matter), None if Spark has no such function."""
-    return catalogue().get(name.lower())
+    found = catalogue().get(name.lower())
+    return found.level if found else None
+
+
+def is_kind(name: str, *kinds: Kind) -> bool:
+    """Whether `name` (case does not matter) is a built-in function of one of these kinds."""
+    found = catalogue().get(name.lower())
+    return found is not None and found.kind in kinds
+
+
+def is_marked(name: str, mark: Mark) -> bool:
+    """Whether `name` (case does not matter) is a built-in function with the mark."""
+    found = catalogue().get(name.lower())
+    return found is not None and mark in found.marks
+
+
+def is_clock(name: str) -> bool:
+    """Whether the function reads the clock; unix_timestamp only does without arguments."""
+    return level_of(name) == Level.COMMAND
 
 
 def declared_levels(functions: Mapping[str, Any] | None) -> tuple[dict[str, Level], list[str]]:

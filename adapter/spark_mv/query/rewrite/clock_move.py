@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 
 from sqlglot import exp
 
+from spark_mv.query.functions.catalogue import is_clock
 from spark_mv.query.rewrite.pin import Pins, pin, timestamp_literal
 from spark_mv.query.syntax.condition import HEAD, read_condition
 
 NEAR = timedelta(days=1)
 """How far ahead the next bound is looked for at first: most windows move by the day, and only few rows are read."""
-_CLOCK = frozenset({"now", "curdate", "getdate", "localtimestamp", "current_time", "unix_timestamp"})
 
 
 @dataclass(frozen=True)
@@ -75,5 +75,5 @@ def _is_comparison(node: exp.Expr) -> bool:
         return _is_comparison(node.this)
     plain = isinstance(node, exp.GT | exp.GTE | exp.LT | exp.LTE | exp.EQ | exp.Between)
     # a function may be NULL for some of its arguments only; those of the clock that sqlglot has no class for are not
-    unknown = any(call.name.lower() not in _CLOCK for call in node.find_all(exp.Anonymous))
+    unknown = any(not is_clock(call.name) for call in node.find_all(exp.Anonymous))
     return plain and not unknown and node.find(exp.Query, exp.Or, exp.Case, exp.If, exp.Coalesce, exp.Nullif) is None

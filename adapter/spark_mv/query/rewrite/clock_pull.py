@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import sqlglot
 from sqlglot import exp
 
-from spark_mv.query.functions.catalogue import level_of
-from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_sources import Source, block_sources
 from spark_mv.query.solver.bounds import Bounds, both
-from spark_mv.query.syntax.aggregates import AGGREGATES
+from spark_mv.query.syntax.aggregates import is_aggregate
+from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_blocks import Block, Context
 from spark_mv.query.syntax.source_text import Edit, Span, apply_edits
 
@@ -67,7 +65,7 @@ class _Pull:
 
     def visit(self, index: int, names: tuple[str, str]) -> None:
         block = self.blocks[index]
-        tree = sqlglot.parse_one(block.span.of(self.sql), dialect="spark")
+        tree = read_query(block.span.of(self.sql))
         reason = "a set operation" if block.set_operand else not_row_wise(block, tree)
         if reason:
             where = f" in {block.name}" if block.name else ""
@@ -132,14 +130,6 @@ def not_row_wise(block: Block, tree: exp.Expr) -> str:
         for node in entry.walk(prune=lambda n: isinstance(n, exp.Query)):
             if isinstance(node, exp.Window):
                 return "a window function"
-            if isinstance(node, exp.AggFunc) or _aggregate(node):
+            if is_aggregate(node):
                 return "an aggregate function"
     return ""
-
-
-def _aggregate(node: exp.Expr) -> bool:
-    """Aggregates that sqlglot does not know as such. (A user's aggregate beside the windows is an error in Spark.)"""
-    if not isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
-        return False
-    name = str(node.this).lower()
-    return name in AGGREGATES or level_of(name) == Level.ORDER_DEPENDENT

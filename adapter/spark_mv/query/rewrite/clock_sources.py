@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 
+from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_blocks import Block, Context
 
 
@@ -25,7 +25,7 @@ class Source:
 
 def block_sources(sql: str, index: int, blocks: tuple[Block, ...]) -> tuple[Source, ...]:
     """The entries of a block's FROM, in order. Joins in parentheses give an entry without table or blocks."""
-    tree = sqlglot.parse_one(blocks[index].span.of(sql), dialect="spark")
+    tree = read_query(blocks[index].span.of(sql))
     from_ = tree.args.get("from_")
     joins = list(tree.args.get("joins") or [])
     found = []
@@ -91,10 +91,10 @@ def _within(block: Block, start: int, end: int) -> bool:
 
 
 def _uses(sql: str, name: str) -> int:
-    tree = sqlglot.parse_one(sql, dialect="spark")
+    tree = read_query(sql)
     return sum(1 for table in tree.find_all(exp.Table) if table.name.lower() == name and not table.args.get("db"))
 
 
 def _has_column_list(sql: str, name: str) -> bool:
-    tree = sqlglot.parse_one(sql, dialect="spark")
+    tree = read_query(sql)
     return any(cte.args["alias"].columns for cte in tree.find_all(exp.CTE) if cte.alias.lower() == name)

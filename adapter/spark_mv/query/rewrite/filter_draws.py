@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from spark_mv.query.functions.catalogue import level_of
+from spark_mv.query.functions.catalogue import Kind, is_kind, level_of
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.aggregates import aggregates
+from spark_mv.query.syntax.aggregates import aggregates, called, groups_or_windows
+from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_blocks import Block, Context, Item, select_blocks
 from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, call_span_at, line_and_column, tokenize
 
@@ -98,7 +98,7 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[_Draw]) -> B
     if len(outermost) != 1 or outermost[0].set_operand:
         raise _Refused(f"stands below a set operation, so that its row has no unique_key; {_CURE}")
     block = outermost[0]
-    tree = sqlglot.parse_one(block.span.of(sql), dialect="spark")
+    tree = read_query(block.span.of(sql))
     obstacle = (
         "GROUP BY"
         if "GROUP BY" in block.clauses
@@ -185,22 +185,28 @@ def _key(sql: str, block: Block, name: str, levels: Mapping[str, Level]) -> str:
 
 def _plain_key(sql: str, block: Block, item: Item, text: str, name: str, levels: Mapping[str, Level]) -> str:
     tokens = tokenize(text)
-    tree = sqlglot.parse_one(f"SELECT {text}", dialect="spark").expressions[0]
+    tree = read_query(f"SELECT {text}").expressions[0]
     if any(_draws_per_row(tokens, i, levels) for i in range(len(tokens))):
         raise _Refused(f"filters rows whose unique_key column {name} is itself drawn")
-    if tree.find(exp.Window, exp.Query, exp.AggFunc, exp.Explode, exp.Posexplode, exp.Inline):
+    if _not_of_one_row(tree):
         raise _Refused(f"filters rows whose unique_key column {name} is not computed from a row of FROM alone; {_CURE}")
     read = {column.name.lower() for column in tree.find_all(exp.Column) if not column.table}
     for other in block.items:
         if other is item or not other.alias or other.alias.lower() not in read:
             continue
-        source = sqlglot.parse_one(f"SELECT {_expression(sql, other)[0]}", dialect="spark")
+        source = read_query(f"SELECT {_expression(sql, other)[0]}")
         if other.alias.lower() not in {column.name.lower() for column in source.find_all(exp.Column)}:
             raise _Refused(
                 f"filters rows whose unique_key column {name} is computed from the output column {other.alias}, which "
                 "WHERE does not see; write its expression out"
             )
     return text
+
+
+def _not_of_one_row(node: exp.Expr) -> bool:
+    """Whether the expression reads more than one row, or makes several of it."""
+    generates = any(is_kind(called(part), Kind.GENERATOR) for part in node.walk())
+    return generates or groups_or_windows(node) or node.find(exp.Query) is not None
 
 
 def _expression(sql: str, item: Item) -> tuple[str, str]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
 
+from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_text import Edit, apply_edits
 
 
@@ -61,7 +61,7 @@ def qualify_tables(sql: str, namespace: str) -> str:
 
 def _tables(sql: str) -> Sequence[exp.Table]:
     """The tables that the query reads; names of CTEs are none."""
-    tree = sqlglot.parse_one(sql, dialect="spark")
+    tree = read_query(sql)
     found: dict[int, exp.Table] = {}
     for scope in traverse_scope(tree):
         for source in scope.sources.values():

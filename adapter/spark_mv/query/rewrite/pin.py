@@ -6,13 +6,22 @@ statements agree, and a recomputation with the same pins gives the same rows. Ty
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from sqlglot.tokens import TokenType
 
+from spark_mv.query.functions.catalogue import Mark, is_marked
+from spark_mv.query.functions.clock_words import (
+    CASTING_CALLS,
+    CASTING_TYPES,
+    CLOCK_WORDS,
+    is_clock_word,
+    pin_level,
+    word_pin,
+)
+from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin_names import output_names
 from spark_mv.query.solver.zone import zone_of
 from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, closing, tokenize
@@ -126,21 +135,6 @@ _CALLS: dict[str, _Render] = {
     "version": lambda p: string_literal(p.version),
 }
 
-# What Spark 4.1 reads as a function without parentheses, when no column of that name is in scope.
-KEYWORD_FORMS = frozenset({"current_date", "current_timestamp", "current_time", "current_user", "user", "session_user"})
-
-# 'today' and the like as datetime literals: SpecialDatetimeValues in Spark's optimizer.
-_SPECIAL = re.compile(r"'\s*(now|today|yesterday|tomorrow)\s*'", re.IGNORECASE)
-_SPECIAL_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
-_SPECIAL_CALLS = {"date": "DATE", "to_date": "DATE", "timestamp": "TIMESTAMP", "to_timestamp": "TIMESTAMP"}
-_SPECIAL_CALLS |= {"to_timestamp_ntz": "TIMESTAMP_NTZ", "to_timestamp_ltz": "TIMESTAMP"}
-_SPECIAL_TYPES = {
-    "DATE": "DATE",
-    "TIMESTAMP": "TIMESTAMP",
-    "TIMESTAMP_LTZ": "TIMESTAMP",
-    "TIMESTAMP_NTZ": "TIMESTAMP_NTZ",
-}
-
 
 def pin(sql: str, pins: Pins, names: Collection[str] | None = None) -> Pinned:
     """The query with every clock, user and session function as a literal; the rest of the text stays as written.
@@ -165,21 +159,7 @@ class _Use:
 def clock_spans(sql: str, columns: Collection[str] | None = None) -> tuple[Span, ...]:
     """Where the clock is read: calls, keyword forms, 'today' and the like as datetime literals."""
     found, _ = _uses(sql, Pins(_EPOCH, columns=None if columns is None else frozenset(columns)))
-    return tuple(use.span for use in found if use.name not in _NOT_CLOCK)
-
-
-_NOT_CLOCK = frozenset(
-    {
-        "current_timezone",
-        "current_user",
-        "user",
-        "session_user",
-        "current_catalog",
-        "current_database",
-        "current_schema",
-    }
-    | {"version"}
-)
+    return tuple(use.span for use in found if pin_level(use.name) == Level.COMMAND)
 
 
 def _uses(sql: str, pins: Pins) -> tuple[list[_Use], tuple[str, ...]]:
@@ -232,7 +212,7 @@ def _call(tokens: tuple[Token, ...], index: int, pins: Pins) -> _Found | None:
 def _bare(tokens: tuple[Token, ...], index: int) -> str:
     """The keyword form at index, or ''. Names behind or before a dot, aliases and named arguments are not calls."""
     name = _word(tokens, index)
-    if name not in KEYWORD_FORMS or _kind(tokens, index + 1) == TokenType.L_PAREN:
+    if name not in _CALLS or not is_marked(name, Mark.KEYWORD) or _kind(tokens, index + 1) == TokenType.L_PAREN:
         return ""
     if TokenType.DOT in (_kind(tokens, index - 1), _kind(tokens, index + 1)) or _word(tokens, index - 1) == "as":
         return ""
@@ -262,35 +242,36 @@ def _may_be_column(name: str, tokens: tuple[Token, ...], columns: Collection[str
 def _special(tokens: tuple[Token, ...], index: int, pins: Pins) -> _Found | None:
     """DATE'today', CAST('now' AS TIMESTAMP), 'now'::timestamp, to_date('tomorrow') and their like."""
     token = tokens[index]
-    word = token.word
-    if word in _SPECIAL_TYPES and _kind(tokens, index - 1) != TokenType.DOT:
-        match = _SPECIAL.fullmatch(tokens[index + 1].text) if index + 1 < len(tokens) else None
-        if match:
-            return _special_value(match[1], _SPECIAL_TYPES[word], index + 2, pins)
+    word = token.word.lower()
+    typed = word in CASTING_TYPES and _kind(tokens, index - 1) != TokenType.DOT and index + 1 < len(tokens)
+    if typed and (special := _clock_word(tokens[index + 1])):
+        return _special_value(special, CASTING_TYPES[word], index + 2, pins)
     if _kind(tokens, index + 1) == TokenType.L_PAREN and index + 3 < len(tokens):
-        match = _SPECIAL.fullmatch(tokens[index + 2].text)
-        close = closing(tokens, index + 1)
-        kind = _SPECIAL_CALLS.get(word.lower())
-        if match and kind and close == index + 3:
-            return _special_value(match[1], kind, close + 1, pins)
-        if match and word in ("CAST", "TRY_CAST") and close == index + 5 and tokens[index + 3].word == "AS":
-            kind = _SPECIAL_TYPES.get(tokens[index + 4].word)
-            return _special_value(match[1], kind, close + 1, pins) if kind else None
-    match = _SPECIAL.fullmatch(token.text)
-    if match and index + 2 < len(tokens) and tokens[index + 1].kind == TokenType.DCOLON:
-        kind = _SPECIAL_TYPES.get(tokens[index + 2].word)
-        return _special_value(match[1], kind, index + 3, pins) if kind else None
+        special, close, kind = _clock_word(tokens[index + 2]), closing(tokens, index + 1), CASTING_CALLS.get(word)
+        if special and kind and close == index + 3:
+            return _special_value(special, kind, close + 1, pins)
+        if special and word in ("cast", "try_cast") and close == index + 5 and tokens[index + 3].word == "AS":
+            kind = CASTING_TYPES.get(tokens[index + 4].word.lower())
+            return _special_value(special, kind, close + 1, pins) if kind else None
+    special = _clock_word(token)
+    if special and index + 2 < len(tokens) and tokens[index + 1].kind == TokenType.DCOLON:
+        kind = CASTING_TYPES.get(tokens[index + 2].word.lower())
+        return _special_value(special, kind, index + 3, pins) if kind else None
     return None
 
 
-def _special_value(special: str, kind: str, following: int, pins: Pins) -> _Found:
-    special = special.lower()
-    name = f"{kind.lower()} '{special}'"
-    days = _SPECIAL_DAYS.get(special, 0)
-    if kind == "DATE":
-        return name, following, date_literal(pins.as_of, pins.time_zone, days)
-    if special == "now":
+def _clock_word(token: Token) -> str:
+    """The word of the clock that the token is as a string, else ''."""
+    word = token.text[1:-1].strip().lower() if token.kind == TokenType.STRING else ""
+    return word if is_clock_word(word) else ""
+
+
+def _special_value(word: str, kind: str, following: int, pins: Pins) -> _Found:
+    name = word_pin(kind, word)
+    date = date_literal(pins.as_of, pins.time_zone, CLOCK_WORDS[word])
+    if kind == "date":
+        return name, following, date
+    if word == "now":
         now = timestamp_literal(pins.as_of, pins.time_zone)
-        return name, following, now if kind == "TIMESTAMP" else f"TIMESTAMP_NTZ'{_digits(_local(pins))}'"
-    date = date_literal(pins.as_of, pins.time_zone, days)
-    return name, following, f"CAST({date} AS {kind})"
+        return name, following, now if kind == "timestamp" else f"TIMESTAMP_NTZ'{_digits(_local(pins))}'"
+    return name, following, f"CAST({date} AS {kind.upper()})"

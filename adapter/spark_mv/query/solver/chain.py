@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from spark_mv.query.functions.clock_words import CLOCK_WORDS
 from spark_mv.query.solver.arithmetic import add, add_units
 from spark_mv.query.solver.dates import (
     DATE_UNITS,
@@ -71,16 +72,13 @@ def _leaf_bound(leaf: str, value: Value, scene: Scene) -> str:
     return value.render()
 
 
-_SPECIAL_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
-
-
 def _special_bound(word: tuple[str, str], value: Value, scene: Scene) -> str:
     """DATE'tomorrow' is the day after the clock's, TIMESTAMP'tomorrow' its midnight, DATE'now' the clock's day."""
     if value.kind == "date":
-        return _leaf_bound("current_date", value.shifted(-_SPECIAL_DAYS.get(word[0], 0)), scene)
+        return _leaf_bound("current_date", value.shifted(-CLOCK_WORDS[word[0]]), scene)
     if word[0] == "now":
         return _leaf_bound("now" if value.kind == "timestamp" else "localtimestamp", value, scene)
-    return _leaf_bound("current_date", to_date_value(value, scene).shifted(-_SPECIAL_DAYS[word[0]]), scene)
+    return _leaf_bound("current_date", to_date_value(value, scene).shifted(-CLOCK_WORDS[word[0]]), scene)
 
 
 def _from_seconds(value: Value) -> str:

@@ -16,28 +16,10 @@ from sqlglot.errors import SqlglotError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import TokenType
 
-from spark_mv.query.functions.catalogue import level_of
+from spark_mv.query.functions.catalogue import Mark, is_clock, is_marked, level_of
+from spark_mv.query.functions.clock_words import CASTING_CALLS, is_clock_word
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.source_text import SourceTextError, tokenize
-
-CLOCK_CALLS = frozenset(
-    {
-        "current_date",
-        "curdate",
-        "current_timestamp",
-        "now",
-        "getdate",
-        "localtimestamp",
-        "unix_timestamp",
-        "current_time",
-    }
-)
-CLOCK_WORDS = frozenset({"current_date", "current_timestamp", "current_time"})
-_SPECIAL = frozenset({"now", "today", "yesterday", "tomorrow"})
-_SPECIAL_CALLS = {
-    "date": "date", "to_date": "date", "timestamp": "timestamp", "to_timestamp": "timestamp",
-    "to_timestamp_ltz": "timestamp", "to_timestamp_ntz": "timestamp_ntz",
-}  # fmt: skip
 
 
 def _spanned(name: str) -> Callable[..., Any]:
@@ -149,11 +131,11 @@ def clock_leaf(node: exp.Expr, columns: frozenset[str] = frozenset()) -> str:
     `columns` are column names in scope: a bare word that names a column is that column.
     """
     name = call_name(node)
-    if name in CLOCK_CALLS and (not node.expressions or name == "current_time"):
+    if is_clock(name) and (not node.expressions or name == "current_time"):
         return name
     if isinstance(node, exp.Column) and not node.table and not cast(exp.Identifier, node.this).quoted:
         word = node.name.lower()
-        return word if word in CLOCK_WORDS and word not in columns else ""
+        return word if is_clock(word) and is_marked(word, Mark.KEYWORD) and word not in columns else ""
     return "special" if special_word(node) else ""
 
 
@@ -161,12 +143,12 @@ def special_word(node: exp.Expr) -> tuple[str, str] | None:
     """(word, type) of DATE'today', CAST('now' AS TIMESTAMP), to_date('tomorrow') and their like."""
     if isinstance(node, exp.Cast):
         literal, kind = node.this, node.to.sql("spark").lower()
-    elif call_name(node) in _SPECIAL_CALLS and len(node.expressions) == 1:
-        literal, kind = node.expressions[0], _SPECIAL_CALLS[call_name(node)]
+    elif call_name(node) in CASTING_CALLS and len(node.expressions) == 1:
+        literal, kind = node.expressions[0], CASTING_CALLS[call_name(node)]
     else:
         return None
     word = literal.name.strip().lower() if isinstance(literal, exp.Literal) and literal.is_string else ""
-    return (word, kind) if word in _SPECIAL else None
+    return (word, kind) if is_clock_word(word) else None
 
 
 def has_clock(node: exp.Expr, columns: frozenset[str] = frozenset()) -> bool:

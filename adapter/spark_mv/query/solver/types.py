@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from spark_mv.query.functions.catalogue import Mark, is_marked
 from spark_mv.query.solver.intervals import DAY_UNITS, MONTH_UNITS, TIME_UNITS, interval_steps, literal_int
 from spark_mv.query.solver.predicate import call_name
 
@@ -146,7 +147,7 @@ def type_of(node: exp.Expr, types: Mapping[str, str]) -> str | None:
     if name in ("try_add", "try_subtract") and len(node.expressions) == 2:
         made = exp.Add if name == "try_add" else exp.Sub
         return _arithmetic(made(this=node.expressions[0].copy(), expression=node.expressions[1].copy()), types)
-    if name in ("max", "min") and len(node.expressions) == 1:
+    if is_marked(name, Mark.PICKS) and len(node.expressions) == 1:
         return type_of(node.expressions[0], types)
     if name == "count":
         return "int"

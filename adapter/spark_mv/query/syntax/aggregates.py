@@ -1,95 +1,30 @@
-"""Which functions aggregate, and whether one stands in an expression."""
+"""Which calls aggregate, and whether one stands in an expression."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
+from spark_mv.query.functions.catalogue import Kind, is_kind
 from spark_mv.query.syntax.parse import Call
 
-AGGREGATES = frozenset(
-    [
-        "any",
-        "any_value",
-        "approx_count_distinct",
-        "approx_percentile",
-        "approx_top_k",
-        "approx_top_k_accumulate",
-        "approx_top_k_combine",
-        "array_agg",
-        "avg",
-        "bit_and",
-        "bit_or",
-        "bit_xor",
-        "bitmap_and_agg",
-        "bitmap_construct_agg",
-        "bitmap_or_agg",
-        "bool_and",
-        "bool_or",
-        "collect_list",
-        "collect_set",
-        "corr",
-        "count",
-        "count_if",
-        "count_min_sketch",
-        "covar_pop",
-        "covar_samp",
-        "every",
-        "first",
-        "first_value",
-        "grouping",
-        "grouping_id",
-        "histogram_numeric",
-        "hll_sketch_agg",
-        "hll_union_agg",
-        "kll_merge_agg_bigint",
-        "kll_merge_agg_double",
-        "kll_merge_agg_float",
-        "kll_sketch_agg_bigint",
-        "kll_sketch_agg_double",
-        "kll_sketch_agg_float",
-        "kurtosis",
-        "last",
-        "last_value",
-        "listagg",
-        "max",
-        "max_by",
-        "mean",
-        "median",
-        "min",
-        "min_by",
-        "mode",
-        "percentile",
-        "percentile_approx",
-        "percentile_cont",
-        "percentile_disc",
-        "regr_avgx",
-        "regr_avgy",
-        "regr_count",
-        "regr_intercept",
-        "regr_r2",
-        "regr_slope",
-        "regr_sxx",
-        "regr_sxy",
-        "regr_syy",
-        "schema_of_variant_agg",
-        "skewness",
-        "some",
-        "std",
-        "stddev",
-        "stddev_pop",
-        "stddev_samp",
-        "string_agg",
-        "sum",
-        "theta_intersection_agg",
-        "theta_sketch_agg",
-        "theta_union_agg",
-        "try_avg",
-        "try_sum",
-        "var_pop",
-        "var_samp",
-        "variance",
-    ]
-)
+
+def called(node: exp.Expr) -> str:
+    """The function that this very node calls, as written, in lower case; '' for anything else. A node that was parsed
+    without the written names gives sqlglot's name of the function, which may be another one of its names."""
+    call = node.meta.get("call")
+    if isinstance(call, Call):
+        return "" if call.keyword else call.name
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    return ""
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether this very node is the call of an aggregate (over a window it is none, which the caller sees)."""
+    name = called(node)
+    if name:
+        return is_kind(name, Kind.AGGREGATE)
+    return isinstance(node, exp.AggFunc)
 
 
 def aggregates(node: exp.Expr) -> bool:
@@ -108,11 +43,14 @@ def aggregates(node: exp.Expr) -> bool:
             if item.args.get("order") is not None:
                 stack.append(item.args["order"])
             continue
-        call = item.meta.get("call")
-        named = call.name if isinstance(call, Call) and not call.keyword else ""
-        if isinstance(item, exp.Anonymous):
-            named = item.name.lower()
-        if named in AGGREGATES or isinstance(item, exp.AggFunc):
+        if is_aggregate(item):
             return True
         stack += list(item.iter_expressions())
     return False
+
+
+def groups_or_windows(node: exp.Expr) -> bool:
+    """Whether `node` takes more than its own row: an aggregate or a window stands in it, outside subqueries."""
+    return aggregates(node) or any(
+        isinstance(part, exp.Window) for part in node.walk(prune=lambda part: isinstance(part, exp.Query))
+    )

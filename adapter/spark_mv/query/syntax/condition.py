@@ -1,4 +1,4 @@
-"""A condition by itself: the grammar wants a statement around it."""
+"""A condition or an expression by itself: the grammar wants a statement around it."""
 
 from __future__ import annotations
 
@@ -16,3 +16,14 @@ def read_condition(text: str) -> exp.Expr | None:
     found = parse(HEAD + text)
     where = None if isinstance(found, QueryError) else found.tree.args.get("where")
     return None if where is None else where.this
+
+
+def read_expression(text: str) -> exp.Expr | None:
+    """The tree of one expression, with or without an alias, or None where it is not understood. Places in it count from
+    the word SELECT and a blank before it."""
+    found = parse(f"SELECT {text}")
+    if isinstance(found, QueryError) or not isinstance(found.tree, exp.Select):
+        return None
+    tree = found.tree
+    whole = len(tree.expressions) == 1 and not any(value for key, value in tree.args.items() if key != "expressions")
+    return tree.expressions[0] if whole else None

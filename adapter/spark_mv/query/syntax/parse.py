@@ -26,6 +26,7 @@ from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax import pipes
 from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.query.syntax.source_text import SourceTextError
 from spark_mv.query.syntax.tokens import UNSIGNED_SHIFT, mended, with_unsigned_shift
 
 _WRAPPERS = (exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
@@ -64,12 +65,15 @@ def line_starts(sql: str) -> tuple[int, ...]:
     return (0, *(i + 1 for i, char in enumerate(sql) if char == "\n"))
 
 
-def _stamp(node: Any, token: Token, follower: Token | None, third: Token | None) -> None:
+_LIKES = (TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE)
+
+
+def _stamp(node: Any, token: Token, follower: Token | None, third: Token | None, before: Token | None) -> None:
     keyword = not follower or follower.token_type != TokenType.L_PAREN
     empty = not keyword and third is not None and third.token_type == TokenType.R_PAREN
     while isinstance(node, _WRAPPERS) and "call" not in node.meta:
         node = node.this
-    if isinstance(node, exp.Any | exp.All) and isinstance(node.this, exp.Tuple | exp.Paren):
+    if isinstance(node, exp.Any | exp.All) and before is not None and before.token_type in _LIKES:
         return  # LIKE ANY (…), which is no call
     if isinstance(node, exp.Expr) and "call" not in node.meta:
         if isinstance(node, exp.Anonymous) and isinstance(node.this, str):
@@ -159,10 +163,10 @@ class _Written(Parser):
         return _sampled(super()._parse_subquery(this, *args, **kwargs), sample)  # type: ignore[no-any-return]
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        token, follower, third = self._curr, self._next, _after(self)
+        before, token, follower, third = self._prev, self._curr, self._next, _after(self)
         node = super()._parse_function_call(*args, **kwargs)
         if node is not None:
-            _stamp(node, token, follower, third)
+            _stamp(node, token, follower, third, before)
         return node
 
 
@@ -317,3 +321,13 @@ def _without_lost_calls(tree: exp.Expr, tokens: Sequence[Token], starts: tuple[i
             continue
         return QueryError("PARSE_ERROR", f"{token.text} is not understood here", *position(starts, token.start))
     return None
+
+
+def read_query(sql: str) -> exp.Query:
+    """The tree of one query, from `parse`. Raises SourceTextError for text that is not understood."""
+    found = parse(sql)
+    if isinstance(found, QueryError):
+        raise SourceTextError(f"{found.message} (line {found.line}, column {found.column})")
+    if not isinstance(found.tree, exp.Query):
+        raise SourceTextError(f"{found.tree.key.upper()} where a SELECT was expected")
+    return found.tree

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.tokens import TokenType
 
+from spark_mv.query.syntax.condition import read_condition
+from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_block import Block, Context, Item, Join
 from spark_mv.query.syntax.source_scan import Scan
 from spark_mv.query.syntax.source_text import SourceTextError, Span, tokenize
@@ -43,15 +43,12 @@ def select_blocks(sql: str) -> tuple[Block, ...]:
 def _check(sql: str, block: Block) -> None:
     """Compare the spans with sqlglot's parse of the block's text."""
     text = block.span.of(sql)
-    try:
-        parsed = sqlglot.parse_one(text, dialect="spark")
-    except SqlglotError as error:
-        raise SourceTextError(f"a SELECT cannot be parsed: {error}") from error
+    parsed = read_query(text)
     if not isinstance(parsed, exp.Select):
         raise SourceTextError("a SELECT was not read as one")
     where = parsed.args.get("where")
     wanted = _flatten(where.this) if where else []
-    found = [sqlglot.parse_one(span.of(sql), dialect="spark") for span in block.conjuncts]
+    found = [read_condition(span.of(sql)) for span in block.conjuncts]
     if len(parsed.expressions) != len(block.items):
         raise SourceTextError("the select list was read differently by the parser")
     if (where is None) != (block.where is None) or wanted != found:
