@@ -1,12 +1,17 @@
-{#- Publish all staged rows as the new table: first run, --full-refresh, changed columns or layout. One commit. -#}
+{#- Publish all staged rows as the new table: --full-refresh, changed columns or layout. One commit. -#}
 {% macro mv_replace_table(args) -%}
   {%- set dispatch = adapter.dispatch -%}
   {{ return(dispatch('mv_replace_table', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
 {%- endmacro %}
 
 {% macro default__mv_replace_table(args) -%}
-  {%- set is_target = args['relation'] == (this | string) -%}
 create or replace table {{ args['relation'] }}
+{{ mv_table_of_stage(args) }}
+{%- endmacro %}
+
+{#- What follows the name of a table that is made of the staged rows. -#}
+{% macro mv_table_of_stage(args) -%}
+  {%- set is_target = args['relation'] == (this | string) -%}
 using delta
 {{ mv_tblproperties(args['columns'], is_target) }}
 {%- if is_target %}

@@ -6,6 +6,7 @@
   {%- elif step.kind == 'check_stage' -%}{{ return(mv.mv_check_stage(step.args)) }}
   {%- elif step.kind == 'count_evicted' -%}{{ return(mv.mv_count_evicted(step.args)) }}
   {%- elif step.kind == 'merge_into' -%}{{ return(mv.mv_merge_into(step.args)) }}
+  {%- elif step.kind == 'create_table' -%}{{ return(mv.mv_create_table(step.args)) }}
   {%- elif step.kind == 'replace_table' -%}{{ return(mv.mv_replace_table(step.args)) }}
   {%- elif step.kind == 'record_only' -%}{{ return(mv.mv_record_only(step.args)) }}
   {%- elif step.kind == 'delete_from' -%}{{ return(mv.mv_delete_from(step.args)) }}

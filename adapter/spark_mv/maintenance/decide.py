@@ -52,7 +52,7 @@ def decide(
     the query.
     """
     refuse(facts, analysis)
-    target = facts.target if facts.target.ours else TargetFacts()
+    target = facts.target if facts.target.ours else TargetFacts(version=facts.target.version)
     facts = replace(facts, target=target)
     record = target.record
     fingerprint = config_fingerprint(config, ai_identity)
@@ -75,7 +75,8 @@ def decide(
         },
         pins=dict(rewritten.pins),
         clock_solved=rewritten.clock_solved,
-        base_version=target.version,
+        base_version=target.version if target.exists else None,
+        turn=target.turn,
         invocation_id=facts.invocation_id,
         partial=facts.partial,
         forgotten=tuple(request.id for request in target.forget),

@@ -24,3 +24,10 @@ class RunFailed(RuntimeError):
 
 class NotFollowed(RunFailed):
     """The data is of a kind that the plan's steps do not follow; those of its fallback do."""
+
+
+class TurnTaken(RunFailed):
+    """Another writer published first from the same state of a table; this one has written nothing to it."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(f"{table}: another writer published first; nothing was written")

@@ -35,7 +35,8 @@ class TargetFacts:
     """The model's table as it is now.
 
     `ours` says whether this materialization made it. `record` is the newest bookkeeping, `intact` whether no other
-    writer has changed rows since.
+    writer has changed rows since. `clean`: versions that hold our rows as our runs left them, best first. A `version` of
+    what does not exist is that of a Delta table that is not ours and may be replaced.
     """
 
     exists: bool = False
@@ -46,12 +47,20 @@ class TargetFacts:
     version: int | None = None
     record: RunRecord | None = None
     record_at: str = ""  # when its commit was made (UTC)
+    record_version: int | None = None
+    clean: tuple[int, ...] = ()
     intact: bool = False
     foreign_operation: str | None = None
     partition_by: tuple[str, ...] = ()
     cluster_by: tuple[str, ...] = ()
     forget: tuple[ForgetRequest, ...] = ()  # requests that no run has honoured yet
     ask_again: str = ""  # the newest request for new AI answers, see record.RunRecord.ask_again
+
+    @property
+    def turn(self) -> int:
+        """The number of the next turn: all who start from the same commit of ours have the same."""
+        last = self.version if self.record_version is None else self.record_version
+        return 0 if last is None else last + 1
 
     def has(self, column: str) -> bool:
         return any(c.name.lower() == column.lower() for c in self.columns)

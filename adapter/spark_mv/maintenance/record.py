@@ -29,7 +29,8 @@ class RunRecord:
     `ask_again` names the newest request for new AI answers that the run has seen. `source_rows` and `target_rows` are
     what later runs estimate costs from; the table's count is exact while nobody else writes to it. No key of the table
     is above `key_bound` or below `key_floor` (text of a whole number, decimal, date or string; None: not known).
-    `started_at` (UTC), `cost` (estimated rows) and `pace` (seconds per million of them, by strategy) let later runs learn from this one.
+    `turn` is the number of the run's turn, `run_id` is this run's alone, and `model` names the model whose run it was (dbt's
+    unique id; empty in records of older versions, as the other two). `started_at` (UTC), `cost` (estimated rows) and `pace` (seconds per million of them, by strategy) let later runs learn from this one.
     """
 
     query: str
@@ -55,6 +56,9 @@ class RunRecord:
     started_at: str = ""
     cost: float | None = None
     pace: Mapping[str, float] = field(default_factory=dict)
+    model: str = ""
+    run_id: str = ""
+    turn: int = 0
 
     def to_json(self) -> str:
         """One line of JSON, for a commit's metadata."""

@@ -81,7 +81,9 @@ def steps(
         steps.append(Step("next_change", {"query": queries[0], "near": queries[1]}))
     steps += confirm
     if replaces:
-        steps.append(Step("replace_table", {"relation": "target", "stage": "stage", "columns": staged}))
+        # what is not there is made and never replaced: another first run may have been quicker
+        how = "create_table" if facts.target.version is None else "replace_table"
+        steps.append(Step(how, {"relation": "target", "stage": "stage", "columns": staged}))
     else:
         steps += publish(replace(columns, columns=staged), {"stage": "stage"})
     if rewritten.draw_sql:

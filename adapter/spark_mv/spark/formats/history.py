@@ -34,20 +34,34 @@ KEEPS_ROWS = frozenset(
 )
 """Operations of Delta's history that leave the rows of a table as they are."""
 
-USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 FEW = (3, 20)
 """Commits to look at first, and next if there is no record among them."""
 
 
+MAKES_ALL_ROWS = frozenset(
+    {
+        "CREATE TABLE AS SELECT",
+        "CREATE OR REPLACE TABLE AS SELECT",
+        "REPLACE TABLE AS SELECT",
+    }
+)
+"""Operations after which no row is left of what others wrote before."""
+OURS = MAKES_ALL_ROWS | {"MERGE", "WRITE", "DELETE", "SET TBLPROPERTIES"}
+"""Operations with which runs publish. What carries a record but is none of them (RESTORE, CLONE, …) is not ours."""
+
+
 @dataclass(frozen=True)
 class History:
-    """The target's history as far as it matters: its newest version, the newest bookkeeping, and the first operation
-    since (or during) that run which changed rows and was not ours."""
+    """The target's history as far as it matters: its newest version, the newest bookkeeping and its version, and the first
+    operation since (or during) that run which changed rows and was not its own. `clean`: versions that hold our rows as our
+    runs left them, best first; a row that the first has not is to be found in the next."""
 
     version: int
     record: RunRecord | None
     foreign_operation: str | None
     record_at: str = ""  # UTC
+    record_version: int | None = None
+    clean: tuple[int, ...] = ()
 
     @property
     def intact(self) -> bool:
@@ -60,34 +74,51 @@ def latest_version(query: Query, table: str) -> SourceVersion | None:
     return SourceVersion(int(rows[0]["version"]), commit_time(rows[0])) if rows else None
 
 
-def read_history(query: Query, table: str) -> History | None:
-    """The target's history. Looks at the newest commits first and at all of them only if none carries a record."""
+def read_history(query: Query, table: str, model: str = "") -> History | None:
+    """The target's history. Looks at the newest commits first and at all of them only if none carries a record of `model`
+    (dbt's unique id; empty: of any)."""
     for few in FEW:
         rows = commits(query, table, few)
         if not rows:
             return None
-        history = _history(rows)
+        history = _history(rows, model)
         base = history.record.base_version if history.record else None
         reached = base is None or int(rows[-1]["version"]) <= base + 1
         if (history.record is not None and reached) or len(rows) < few:
             return history
-    return history if history.record is not None and reached else _history(query(f"describe history {table}"))
+    return history if history.record is not None and reached else _history(query(f"describe history {table}"), model)
 
 
-def _history(rows: Rows) -> History:
+def _history(rows: Rows, model: str) -> History:
     foreign: str | None = None
+    newest = int(rows[0]["version"])
     for position, row in enumerate(rows):
-        record = read_record(row["userMetadata"])
+        older = rows[position + 1 :]
+        record = _record(row, older, model)
         if record is not None:
-            base = record.base_version if record.base_version is not None else int(row["version"]) - 1
-            during = [r for r in rows[position + 1 :] if int(r["version"]) > base]
-            for other in during:
-                if other["operation"] not in KEEPS_ROWS and not other["userMetadata"]:
-                    foreign = str(other["operation"])
-            return History(int(rows[0]["version"]), record, foreign, commit_time(row))
+            version = int(row["version"])
+            base = record.base_version if record.base_version is not None else version - 1
+            during = [str(r["operation"]) for r in older if int(r["version"]) > base]
+            if row["operation"] in MAKES_ALL_ROWS:
+                during = []
+            others = [operation for operation in during if operation not in KEEPS_ROWS]
+            clean = (base, version) if others else (version,)
+            foreign = others[-1] if others else foreign
+            return History(newest, record, foreign, commit_time(row), version, clean)
         if row["operation"] not in KEEPS_ROWS:
             foreign = str(row["operation"])
-    return History(int(rows[0]["version"]), None, foreign)
+    return History(newest, None, foreign)
+
+
+def _record(row: Mapping[str, Any], older: Rows, model: str) -> RunRecord | None:
+    """The record in a commit of ours: of this very model, and not the copy of another commit's."""
+    record = read_record(row["userMetadata"])
+    if record is None or row["operation"] not in OURS:
+        return None
+    if model and record.model not in ("", model):
+        return None
+    copied = bool(record.run_id) and any(record.run_id in (r["userMetadata"] or "") for r in older)
+    return None if copied else record
 
 
 def entries(value: Any) -> Mapping[str, str]:

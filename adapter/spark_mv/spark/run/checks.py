@@ -17,7 +17,7 @@ from spark_mv.maintenance.steps.publish import FEW_KEYS, LARGE
 from spark_mv.spark.formats.replace_using import Gone, can_replace_using
 from spark_mv.spark.run import planning
 from spark_mv.spark.run.as_of import utc_text
-from spark_mv.spark.run.publish import between, in_list, literal
+from spark_mv.spark.run.literals import between, in_list, literal
 
 if TYPE_CHECKING:
     from spark_mv.spark.run.execute import MvRun, StepView

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
@@ -16,28 +16,13 @@ from spark_mv.maintenance.changes import filled
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.plan import Plan, Step
-from spark_mv.maintenance.record import SourceVersion
-from spark_mv.maintenance.steps.versions import MOVED
 from spark_mv.spark.formats.commits import Ask
-from spark_mv.spark.formats.history import USER_METADATA, latest_version, quoted
-from spark_mv.spark.formats.replace_using import replace_using
+from spark_mv.spark.formats.history import latest_version, quoted
 from spark_mv.spark.run.checks import CHECKS
 from spark_mv.spark.run.keys import Keys
 from spark_mv.spark.run.planning import planned_once
-from spark_mv.spark.run.publish import PREDICATE, published_by, tagged
+from spark_mv.spark.run.publish import MADE_ANEW, PREDICATE, PUBLISHES, publish
 from spark_mv.spark.run.response import MvResponse, message
-
-PUBLISHES = frozenset(
-    {"merge_into", "replace_table", "record_only", "append", "replace_where", "replace_using", "delete_where"}
-)
-SILENT = frozenset({"append", "replace_where", "replace_using"})
-"""Statements whose result does not say whether Delta made them."""
-TXN_APP = "spark.databricks.delta.write.txnAppId"
-TXN_VERSION = "spark.databricks.delta.write.txnVersion"
-CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
-"""Delta's test of every written row against the predicate, compiled with all its keys. Here the predicate is made of the
-keys of the very rows that are written."""
-
 
 Send = Callable[[str], list[dict[str, Any]]]
 
@@ -91,7 +76,7 @@ class MvRun:
     @property
     def replaced(self) -> bool:
         """Whether the run made the table anew, so that comments, grants and constraints have to be set again."""
-        return self.verb in ("CREATE", "REPLACE")
+        return self.verb in MADE_ANEW.values()
 
     def steps(self) -> Iterator[StepView]:
         """The steps to execute, in order. What a step finds out decides whether later ones with a `when` are due."""
@@ -145,7 +130,7 @@ class MvRun:
         elif handler is not None:
             handler(step, sql)
         elif step.kind in PUBLISHES and step.args["relation"] == self.relations["target"]:
-            self._publish(step, sql or "")
+            publish(self, step, sql or "")
         else:
             self.statement(sql or "")
 
@@ -194,68 +179,11 @@ class MvRun:
                 "gets an answer (see status and error in the result table)"
             )
 
-    def _do_replace_where(self, step: StepView, sql: str | None) -> None:
-        self._publish(step, (sql or "").replace(PREDICATE, self.keys.listed))
-
-    def _do_replace_using(self, step: StepView, sql: str | None) -> None:
-        self._publish(step, sql or "")
-
     def _do_confirm_sources(self, step: StepView, sql: str | None) -> None:
         for name, version in step.args["versions"].items():
             latest = latest_version(self._ask, quoted(name))
             if latest is None or latest.version != version:
                 self.moved.add(name)
-
-    # --- publishing
-
-    def _publish(self, step: StepView, sql: str) -> None:
-        assert self.plan.record is not None
-        base = self.plan.record.base_version
-        sources = self.plan.record.sources
-        bound, floor = self.keys.after(replaced=step.kind == "replace_table")
-        record = replace(
-            self.plan.record,
-            sources={n: SourceVersion(MOVED, "") if n in self.moved else v for n, v in sources.items()},
-            next_change_at=self.next_change_at,
-            ai_pending=sum(self.ai.get(name, 0) for name in ("errors", "blocked", "left_for_later")),
-            target_rows=self.counts.get("remaining" if step.kind == "replace_table" else "target_rows"),
-            key_bound=bound,
-            key_floor=floor,
-        )
-        settings = {USER_METADATA: record.to_json(), **self._turn(base)}
-        if step.kind == "replace_where":
-            settings[CHECK_WRITTEN] = "false"
-        with tagged(self.session, settings):
-            rows = self.statement(sql, self._replace_using(step) if step.kind == "replace_using" else None)
-        published = bool(rows)
-        if step.kind in SILENT:
-            published = published_by(self._ask, step.args["relation"], record)
-        elif step.kind not in ("merge_into", "delete_where"):
-            published = base is None or self._newer_than(base, step.args["relation"])
-        if not published:
-            raise RunFailed(
-                f"model {self.plan.model}: another run published a new version of the table while this one was working, "
-                "so this one changed nothing. Run it again: it continues from the new state and pays no AI answer twice"
-            )
-        # which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is not the reader's concern
-        anew = "CREATE" if base is None else "REPLACE"
-        self.verb = anew if step.kind == "replace_table" else "MERGE"
-
-    def _replace_using(self, step: StepView) -> Send:
-        def send(rows: str) -> list[dict[str, Any]]:
-            replace_using(self.session.mv_spark(), rows, step.args["relation"], step.args["keys"], self.keys.gone)
-            return []
-
-        return send
-
-    def _turn(self, base: int | None) -> dict[str, str]:
-        """Delta skips a write whose (application, version) is not above the last one: of two runs that started from the
-        same version of the table, only the first can publish."""
-        return {} if base is None else {TXN_APP: self.app_id, TXN_VERSION: str(base + 1)}
-
-    def _newer_than(self, base: int, relation: str) -> bool:
-        latest = latest_version(self._ask, relation)
-        return latest is not None and latest.version > base
 
     # --- plumbing
 

@@ -9,7 +9,7 @@ from typing import Any
 from spark_mv.maintenance.key_bound import bound_text, higher, is_above, lower, share
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.spark.formats.replace_using import Gone
-from spark_mv.spark.run.publish import between
+from spark_mv.spark.run.literals import between
 
 SPREAD = 0.5
 """Share of the table's keys from which on a range of them spares too little to be worth a condition."""

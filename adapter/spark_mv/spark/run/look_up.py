@@ -74,13 +74,18 @@ def source_facts(query: Query, tables: Iterable[str], found: Mapping[str, Source
     return facts
 
 
-def target_facts(query: Query, table: str, exists: bool) -> TargetFacts:
-    """Facts about the model's table; `exists` as dbt's relation cache has it, which saves a failing statement."""
+def target_facts(query: Query, table: str, exists: bool, model: str = "") -> TargetFacts:
+    """Facts about the table of `model` (dbt's unique id; empty: of any); `exists` as dbt's relation cache has it, which saves
+    a failing statement."""
     description = describe(query, table) if exists else None
     if description is None:
         return TargetFacts()
     ours = OWNER_PROPERTY in description.properties
-    history = read_history(query, table) if ours and description.provider == "delta" else None
+    history, version = None, None
+    if description.provider == "delta":
+        history = read_history(query, table, model) if ours else None
+        newest = None if ours else latest_version(query, table)
+        version = history.version if history else newest.version if newest else None
     done = history.record.forgotten if history and history.record else ()
     return TargetFacts(
         exists=True,
@@ -88,9 +93,11 @@ def target_facts(query: Query, table: str, exists: bool) -> TargetFacts:
         provider=description.provider,
         ours=ours,
         columns=description.columns,
-        version=history.version if history else None,
+        version=version,
         record=history.record if history else None,
         record_at=history.record_at if history else "",
+        record_version=history.record_version if history else None,
+        clean=history.clean if history else (),
         intact=history.intact if history else False,
         foreign_operation=history.foreign_operation if history else None,
         partition_by=description.partition_by,

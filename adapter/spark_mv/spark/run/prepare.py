@@ -164,7 +164,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
         time_zone=session.time_zone,
         invocation_id=invocation.invocation_id,
         sources=tuple(sources.values()),
-        target=target_facts(query, invocation.target, invocation.target_exists),
+        target=target_facts(query, invocation.target, invocation.target_exists, invocation.unique_id),
         full_refresh=invocation.full_refresh,
         started_at=utc_text(datetime.now(timezone.utc)),
         partial=invocation.partial,

@@ -1,78 +1,80 @@
-"""Publishing beside MERGE: keys as literals, and whether it was this run that published."""
+"""The step that publishes: one commit with the rows and with the record, in the run's turn."""
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from decimal import Decimal
-from typing import Any
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from spark_mv.maintenance.record import RunRecord, read_record
-from spark_mv.query.syntax.select_tree import quoted
-from spark_mv.spark.formats.commits import Query, commits
+from spark_mv.maintenance.errors import RunFailed, TurnTaken
+from spark_mv.maintenance.record import RunRecord, SourceVersion
+from spark_mv.maintenance.steps.versions import MOVED
+from spark_mv.spark.formats.replace_using import replace_using
+from spark_mv.spark.formats.turn import Turn, take
 
+if TYPE_CHECKING:
+    from spark_mv.spark.run.execute import MvRun, StepView
+
+PUBLISHES = frozenset(
+    {
+        "merge_into",
+        "create_table",
+        "replace_table",
+        "record_only",
+        "append",
+        "replace_where",
+        "replace_using",
+        "delete_where",
+    }
+)
+MADE_ANEW = {"create_table": "CREATE", "replace_table": "REPLACE"}
+"""What the run says of steps that make the table. Which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is
+not the reader's concern."""
 PREDICATE = "__mv_predicate__"
 """Stands for the predicate in the rendered statement, so that thousands of keys do not pass through Jinja."""
+CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+"""Delta's test of every written row against the predicate, compiled with all its keys. Here the predicate is made of the
+keys of the very rows that are written."""
 
 
-def in_list(key: str, values: Sequence[Any]) -> str | None:
-    """`key IN (…)` with exactly these values, or None for a type whose literals are not exact (floats, times)."""
-    texts = [literal(value) for value in values]
-    if not texts or any(text is None for text in texts):
-        return None
-    return f"{quoted(key)} IN ({', '.join(dict.fromkeys(text for text in texts if text is not None))})"
-
-
-def between(column: str, low: Any, high: Any, table: str = "") -> str | None:
-    """`column BETWEEN low AND high` with literals, or None where they are not exact or there is nothing between."""
-    texts = [literal(value) for value in (low, high)]
-    if None in texts:
-        return None
-    return f"{table}{quoted(column)} BETWEEN {texts[0]} AND {texts[1]}"
-
-
-def literal(value: Any) -> str | None:
-    """The value in SQL, or None where a literal would not be exact."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r") + "'"
-    if isinstance(value, Decimal) and value.is_finite():
-        return f"{value:f}BD"
-    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
-        return f"DATE'{value.isoformat()}'"
-    return None
-
-
-def published_by(query: Query, table: str, record: RunRecord) -> bool:
-    """Whether one of the newest commits carries this run's record. Delta skips, without a word, a write whose turn
-    another run has taken."""
-    base = record.base_version if record.base_version is not None else -1
-    for few in (1, 10):
-        for row in commits(query, table, few):
-            found = read_record(row["userMetadata"])
-            if int(row["version"]) > base and found is not None and found.to_json() == record.to_json():
-                return True
-    return False
-
-
-@contextmanager
-def tagged(session: Any, settings: Mapping[str, str]) -> Iterator[None]:
-    """Settings for one statement. They tag every later commit of the session until they are reset."""
-    conf = getattr(session.mv_spark(), "conf", None)
+def publish(run: MvRun, step: StepView, sql: str) -> None:
+    """Make the commit that publishes the run. Raises RunFailed where another run's came first."""
+    assert run.plan.record is not None
+    record = _completed(run, run.plan.record, step.kind)
+    turn = Turn(step.args["relation"], run.app_id, record.turn, record.to_json(), record.run_id)
+    more = {CHECK_WRITTEN: "false"} if step.kind == "replace_where" else {}
+    statement = sql.replace(PREDICATE, run.keys.listed) if step.kind == "replace_where" else sql
+    send = _replace_using(run, step) if step.kind == "replace_using" else None
     try:
-        for key, value in settings.items():
-            if conf is not None:
-                conf.set(key, value)
-            else:
-                session.query(f"set `{key}` = `{value.replace('`', '``')}`")
-        yield
-    finally:
-        for key in settings:
-            if conf is not None:
-                conf.unset(key)
-            else:
-                session.query(f"reset `{key}`")
+        take(turn, run.session, run._ask, lambda: run.statement(statement, send), more)
+    except TurnTaken as taken:
+        raise RunFailed(
+            f"model {run.plan.model}: another run published a new version of the table while this one was working, "
+            "so this one changed nothing. Run it again: it continues from the new state and pays no AI answer twice"
+        ) from taken
+    run.verb = MADE_ANEW.get(step.kind, "MERGE")
+
+
+def _completed(run: MvRun, record: RunRecord, kind: str) -> RunRecord:
+    """The record with what the steps found out, and with the names that make it this run's and nobody else's."""
+    bound, floor = run.keys.after(replaced=kind in MADE_ANEW)
+    return replace(
+        record,
+        model=run.model_id,
+        run_id=uuid.uuid4().hex,
+        sources={n: SourceVersion(MOVED, "") if n in run.moved else v for n, v in record.sources.items()},
+        next_change_at=run.next_change_at,
+        ai_pending=sum(run.ai.get(name, 0) for name in ("errors", "blocked", "left_for_later")),
+        target_rows=run.counts.get("remaining" if kind in MADE_ANEW else "target_rows"),
+        key_bound=bound,
+        key_floor=floor,
+    )
+
+
+def _replace_using(run: MvRun, step: StepView) -> Callable[[str], list[dict[str, Any]]]:
+    def send(rows: str) -> list[dict[str, Any]]:
+        replace_using(run.session.mv_spark(), rows, step.args["relation"], step.args["keys"], run.keys.gone)
+        return []
+
+    return send

@@ -1,0 +1,41 @@
+"""Keys as literals in a statement."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from spark_mv.query.syntax.select_tree import quoted
+
+
+def in_list(key: str, values: Sequence[Any]) -> str | None:
+    """`key IN (…)` with exactly these values, or None for a type whose literals are not exact (floats, times)."""
+    texts = [literal(value) for value in values]
+    if not texts or any(text is None for text in texts):
+        return None
+    return f"{quoted(key)} IN ({', '.join(dict.fromkeys(text for text in texts if text is not None))})"
+
+
+def between(column: str, low: Any, high: Any, table: str = "") -> str | None:
+    """`column BETWEEN low AND high` with literals, or None where they are not exact or there is nothing between."""
+    texts = [literal(value) for value in (low, high)]
+    if None in texts:
+        return None
+    return f"{table}{quoted(column)} BETWEEN {texts[0]} AND {texts[1]}"
+
+
+def literal(value: Any) -> str | None:
+    """The value in SQL, or None where a literal would not be exact."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r") + "'"
+    if isinstance(value, Decimal) and value.is_finite():
+        return f"{value:f}BD"
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return f"DATE'{value.isoformat()}'"
+    return None
