@@ -181,16 +181,17 @@ class SourceTexts:
         return self._on(sql, moved.name if moved else self.changes[0].name, rows)
 
     def _changed_rows(self, change: SourceChange, came: bool, alias: str, condition: str) -> str:
-        name = f" AS {quoted(alias)}" if alias else ""
+        listed = self._listed(change.name)
         if self.unstaged:
-            where = f" WHERE {condition}" if condition else ""
-            return f"SELECT {self._listed(change.name)} FROM {feed(change)}{name}{where}"
-        test, times = (f"{COUNT} > 0", COUNT) if came else (f"{COUNT} < 0", f"-{COUNT}")
-        return (
-            f"SELECT {self._listed(change.name)} FROM {self.changes_of(change.name)}{name} "
-            f"LATERAL VIEW explode(array_repeat(0, CAST({times} AS INT))) AS `__mv_copy` WHERE {test}"
-            + (f" AND ({condition})" if condition else "")
-        )
+            rows = f"SELECT {listed} FROM {feed(change)}"
+        else:
+            test, times = (f"{COUNT} > 0", COUNT) if came else (f"{COUNT} < 0", f"-{COUNT}")
+            rows = (
+                f"SELECT {listed} FROM {self.changes_of(change.name)} "
+                f"LATERAL VIEW explode(array_repeat(0, CAST({times} AS INT))) `__mv_copy` AS `__mv_copy` WHERE {test}"
+            )
+        # the condition is the user's: it sees the columns of the source and no others
+        return f"SELECT {listed} FROM ({rows}) AS {quoted(alias)} WHERE ({condition})" if condition else rows
 
     def _moved_rows(self, moved: MovedWindows, came: bool) -> str:
         there, gone = (moved.now, moved.before) if came else (moved.before, moved.now)

@@ -17,7 +17,7 @@ def modified(walk: Walk, node: exp.Expr, relation: Relation, env: Env) -> Relati
     if not any(node.args.get(key) for key in ("order", "limit", "offset", "sample")):
         return relation
     scope = Scope(parent=env.outer, ctes=env.ctes, label=env.label, sources={"": relation})
-    scope.row_unique = relation.unique
+    scope.row_unique, scope.single = relation.unique, relation.single
     scope.ordinals = [Value(item.taint, item.fingerprint) for item in relation.items]
     return replace(
         relation,

@@ -1,7 +1,8 @@
 """When the order of rows matters: windows, ordered aggregates, LIMIT.
 
 An order is total when rows cannot tie in it: it covers columns that are unique together. Unique are the keys of a
-GROUP BY or DISTINCT underneath, and the model's `unique_key` (the author's word), when the ORDER BY names it.
+GROUP BY or DISTINCT underneath, as long as nothing multiplies its rows, and the model's `unique_key` (the author's word), when
+the ORDER BY names it.
 """
 
 from __future__ import annotations
@@ -39,11 +40,29 @@ def call_of(node: exp.Expr | None) -> tuple[exp.Expr, Call] | None:
 
 def covers_unique(walk: Walk, scope: Scope, partition: Iterable[str], order: Iterable[str]) -> bool:
     """Whether rows with equal `partition` fingerprints cannot tie in `order`."""
-    fixed, ordered = frozenset(partition), frozenset(order)
-    if any(keys <= fixed | ordered for keys in scope.row_unique):
+    return _covers(walk, scope.row_unique, scope.single, frozenset(partition), frozenset(order))
+
+
+def _covers(
+    walk: Walk, unique: tuple[frozenset[str], ...], single: bool, fixed: frozenset[str], ordered: frozenset[str]
+) -> bool:
+    """The author's word that `unique_key` is unique is said of the model's rows. It is taken for those of one table too, but
+    not for rows that a join, a union or explode may have made several of, nor for groups."""
+    if any(keys <= fixed | ordered for keys in unique):
         return True
     key = walk.key_fingerprints
-    return bool(key) and key <= fixed | ordered and bool(ordered & (key - fixed))
+    return single and bool(key) and key <= fixed | ordered and bool(ordered & (key - fixed))
+
+
+def _covers_inputs(walk: Walk, node: exp.Expr, scope: Scope, order: Iterable[str]) -> bool:
+    """Whether the rows that an aggregate takes together cannot tie in `order`: those of its group, which share its keys, or
+    those of its window."""
+    outer = node.parent
+    while isinstance(outer, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
+        outer = outer.parent
+    if scope.below is None or isinstance(outer, exp.Window):
+        return covers_unique(walk, scope, (), order)
+    return _covers(walk, scope.below.unique, scope.below.single, scope.below.grouped, frozenset(order))
 
 
 def order_values(walk: Walk, order: exp.Expr | None, scope: Scope, value: Evaluate) -> list[Value]:
@@ -164,7 +183,7 @@ def is_ordered_aggregate(walk: Walk, node: exp.Expr, name: str, scope: Scope, va
         return is_marked(call.name, Mark.FORGETS_ORDER) or (call.name == "array_sort" and by_itself)
     if name in ("max_by", "min_by"):
         by = node.args.get("expression")
-        return isinstance(by, exp.Expr) and covers_unique(walk, scope, (), fingerprints(walk, [by], scope, value))
+        return isinstance(by, exp.Expr) and _covers_inputs(walk, node, scope, fingerprints(walk, [by], scope, value))
     order = _within_group(node)
     if name == "mode":
         second = node.args.get("deterministic") or next(iter(node.expressions[1:]), None)
@@ -175,7 +194,7 @@ def is_ordered_aggregate(walk: Walk, node: exp.Expr, name: str, scope: Scope, va
         while isinstance(subject, exp.Order | exp.Distinct | exp.Paren):
             subject = subject.expressions[0] if isinstance(subject, exp.Distinct) else subject.this
         argument = value(walk, subject, scope).fingerprint if isinstance(subject, exp.Expr) else ""
-        return argument in prints or covers_unique(walk, scope, (), prints)
+        return argument in prints or _covers_inputs(walk, node, scope, prints)
     return False
 
 

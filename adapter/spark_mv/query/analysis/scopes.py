@@ -11,6 +11,16 @@ from sqlglot import exp
 from spark_mv.query.analysis.taint import Field, Relation, Value, union
 
 
+@dataclass(frozen=True)
+class Rows:
+    """The rows that a SELECT groups: what is unique in them, whether they are rows of one table, and by which fingerprints
+    they are grouped."""
+
+    unique: tuple[frozenset[str], ...]
+    single: bool
+    grouped: frozenset[str]
+
+
 @dataclass
 class Scope:
     """The names that an expression may use.
@@ -26,6 +36,8 @@ class Scope:
     locals_: dict[str, Value] = field(default_factory=dict)
     label: str = ""
     row_unique: tuple[frozenset[str], ...] = ()
+    single: bool = False  # its rows are rows of one table, none of them twice
+    below: Rows | None = None  # with GROUP BY or an aggregate: the rows that are grouped
     windows: dict[str, exp.Expr] = field(default_factory=dict)
     ordinals: list[Value] = field(default_factory=list)  # the output columns, for ORDER BY 1
     aliases_first: bool = False  # HAVING, QUALIFY and ORDER BY prefer output columns
@@ -42,6 +54,10 @@ class Scope:
         if len(self.sources) - len(self.hidden) != 1:
             return ()
         return self.visible()[0][1].unique
+
+    def is_single(self) -> bool:
+        """Whether FROM gives rows of one table, none of them twice: no join, no LATERAL VIEW."""
+        return len(self.visible()) == 1 and self.visible()[0][1].single
 
     def source(self, qualifier: Sequence[str]) -> Relation | None:
         """The FROM item called `qualifier`: an alias, or a table by the last parts of its name."""

@@ -15,7 +15,7 @@ from spark_mv.query.analysis.modifiers import is_one
 from spark_mv.query.analysis.output_names import output_name
 from spark_mv.query.analysis.predicates import conjuncts
 from spark_mv.query.analysis.rules import forbid_per_row, rows_key
-from spark_mv.query.analysis.scopes import Scope
+from spark_mv.query.analysis.scopes import Rows, Scope
 from spark_mv.query.analysis.sources import add_join, add_lateral, add_source
 from spark_mv.query.analysis.taint import Field, OpenPart, Relation, Taint, Value, digest, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
@@ -47,7 +47,8 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
     env = own_env
     rows += [add_lateral(walk, item, scope, env) for item in node.args.get("laterals") or []]
     rows += [add_join(walk, item, scope, env) for item in node.args.get("joins") or []]
-    scope.row_unique = scope.unique()
+    repeats = any(_makes_rows(item) for item in node.expressions)
+    scope.row_unique, scope.single = ((), False) if repeats else (scope.unique(), scope.is_single())
     scope.windows = {item.name.lower(): item for item in node.args.get("windows") or []}
 
     where = node.args.get("where")
@@ -72,7 +73,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         if walk.frames[-1].flags & {"aggregate", "window", "distinct"}:
             walk.flag("nested")
         walk.flag("aggregate")
-        scope.row_unique = ()
+        below, scope.row_unique, scope.single = (scope.row_unique, scope.single), (), False
     items, outputs = [], scope.aliases
     keys: list[Value] = []
     if group is not None:
@@ -80,7 +81,9 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         keys = _group_keys(walk, node, group, scope, lateral)
         rows += [k.taint for k in keys]
     if aggregated:
-        scope.row_unique = (frozenset(k.fingerprint for k in keys),) if not _several_sets(group) else ()
+        grouped = frozenset(k.fingerprint for k in keys)
+        scope.below = Rows(*below, grouped)
+        scope.row_unique = (grouped,) if not (_several_sets(group) or repeats) else ()
     for projection in node.expressions:
         made = _project(walk, projection, scope, outputs)
         items += made
@@ -125,6 +128,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         "",
         union(rows),
         unique,
+        single=scope.single and not node.args.get("distinct"),
         grouping=_grouping(scope, keys if aggregated else None),
         partition=_partition(scope),
     )
@@ -238,6 +242,7 @@ def _with_aliases(walk: Walk, scope: Scope, aliases: dict[str, tuple[exp.Expr, V
     """A scope that sees the select aliases written before `upto` (lateral column aliases)."""
     inner = Scope(parent=scope.parent, sources=scope.sources, ctes=scope.ctes, label=scope.label, using=scope.using)
     inner.windows, inner.row_unique = scope.windows, scope.row_unique
+    inner.single, inner.below = scope.single, scope.below
     for name, (expression, _) in aliases.items():
         if name == upto:
             break

@@ -172,10 +172,12 @@ def _table(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Rel
     base = digest(table_print(parts), *(fingerprint(walk, item) for item in versions))
     reads = ((name, walk.text.via),)
     if key is None:
-        return alias, Relation((OpenPart(base),), base, taint, reads=reads, kind="table", names=tuple(parts))
+        return alias, Relation(
+            (OpenPart(base),), base, taint, reads=reads, kind="table", names=tuple(parts), single=True
+        )
     schema = (walk.schemas or {})[key]
     items = tuple(Field(c, CLEAN, digest("column", c.lower(), base), str(t)) for c, t in schema.items())
-    return alias, Relation(items, base, taint, reads=reads, kind="table", names=tuple(parts))
+    return alias, Relation(items, base, taint, reads=reads, kind="table", names=tuple(parts), single=True)
 
 
 def _streamed(walk: Walk, node: exp.Expr) -> list[str] | None:

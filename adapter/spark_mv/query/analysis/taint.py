@@ -132,6 +132,7 @@ class Relation:
     names: tuple[str, ...] = ()  # parts of a table's own name
     grouping: tuple[str, ...] | None = None  # fingerprints of the GROUP BY keys of the one aggregation, if any
     partition: tuple[str, ...] | None = None  # fingerprints of the PARTITION BY columns that all windows share
+    single: bool = False  # its rows are rows of one table, none of them twice
 
     @property
     def fields(self) -> tuple[Field, ...]:

@@ -3,8 +3,10 @@
 For an occurrence X of a changed table, `Q⁺` is the query with X := the changed rows, before and after; every other
 changed table := its rows now and those it lost; the outer join that X is the optional side of made an inner one; what
 does not decide *which* anchors exist left out (other columns, HAVING, QUALIFY, predicates on the clock, on AI answers
-and on optional columns). Then every row that differs between the old and the new result has its anchor in Q⁺'s result,
-because the row has a derivation in one of the two states that uses a changed row, and Q⁺ has that derivation too. For
+and on columns that an outer join may have emptied, see `joined`). Then every row that differs between the old and the new
+result has its anchor in Q⁺'s result, because the row has a derivation in one of the two states that uses a changed row,
+and Q⁺ has that derivation too. An anchor is a column of each side's own rows: never a function of other rows (aggregates,
+window functions, `session_window`) nor of whatever columns there are (`hash(*)`), because Q⁺ has other ones. For
 the clock, the changed rows are those with a bound in the time that passed. This is the delta rule of counting-free
 incremental view maintenance (Gupta, Mumick and Subrahmanian 1993, DRed's over-estimate; Larson and Zhou 2007 for outer
 joins), with affected keys recomputed instead of derivations counted.
@@ -12,13 +14,17 @@ joins), with affected keys recomputed instead of derivations counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from sqlglot import exp
 
-from spark_mv.query.delta.names import Columns, Scope, expand, output
+from spark_mv.query.delta.expressions import called, has_query, sees_other_rows
+from spark_mv.query.delta.joined import Item, Joined, Kept
+from spark_mv.query.delta.names import Columns, Place, Scope, aliases, is_whole_row, ordered, output, star_texts
+from spark_mv.query.delta.partitions import shared_partition
+from spark_mv.query.delta.strict import needed
 from spark_mv.query.rewrite.clock_move import Between, truth_differs
 from spark_mv.query.rewrite.pin import Pins
 from spark_mv.query.syntax.aggregates import aggregates
@@ -83,22 +89,15 @@ class Rendered:
 
 
 @dataclass
-class _Joined:
-    """FROM while it is put together: per alias the columns that are there, and those that can be relied on."""
-
-    text: list[str] = field(default_factory=list)
-    present: dict[str, frozenset[str]] = field(default_factory=dict)
-    reliable: dict[str, frozenset[str]] = field(default_factory=dict)
-
-
-@dataclass
 class Affected:
     """`unstable`: names of functions whose value may differ between evaluations, the clock and AI included, and of
-    those about which it is not known whether they aggregate. `move` is None when the clock moved no row."""
+    those about which it is not known whether they aggregate. `move` is None when the clock moved no row: then the predicates
+    at the offsets `solved` are true for the same rows as before."""
 
     tables: Tables
     unstable: frozenset[str]
     move: Move | None = None
+    solved: frozenset[int] = frozenset()
 
     # --- what to focus on
 
@@ -136,6 +135,8 @@ class Affected:
         names = output(node, self.tables.columns)
         if node.by_name:
             raise NotIncremental("UNION_BY_NAME", "UNION BY NAME is not understood")
+        if not all(ordered(arm) for arm in node.arms if isinstance(arm, SelectNode)):
+            raise NotIncremental("STRUCTURE", "a star over several USING in a set operation")
         arms = [arm for arm in node.arms if focus is not None and _contains(arm, focus)] if focus else list(node.arms)
         rendered = [self._node(arm, focus) for arm in arms or node.arms]
         kept = [all(r.columns[k] is not None for r in rendered) for k in range(len(names))]
@@ -159,61 +160,53 @@ class Affected:
                 )
         scope = Scope.of(node, self.tables.columns)
         joined = self._from(node, focus, scope)
+        for piece in node.where:
+            joined.prove(
+                needed(piece.node, scope)
+            )  # true for every row that is looked for, whatever becomes of its text
+        self._check_laterals(node, scope, joined)
         conditions = [text for piece in node.where if (text := self._where(node, piece, focus, scope, joined))]
         if focus is node:
             conditions += self._crossing(node, scope, joined)
-        return self._project(node, scope, joined, conditions)
+        return self._project(node, scope, joined, conditions, focus)
 
     # --- FROM
 
-    def _from(self, node: SelectNode, focus: Focus | None, scope: Scope) -> _Joined:
-        joined = _Joined()
-        for k, source in enumerate(node.sources):
-            alias = (source.alias or f"_{k}").lower()
+    def _from(self, node: SelectNode, focus: Focus | None, scope: Scope) -> Joined:
+        joined, earlier = Joined(), False
+        for alias, source in zip(aliases(node), node.sources, strict=True):
             inside = focus is not None and _contains(source.item, focus)
-            kind = self._kind(source, inside, focus, k, node)
-            if not kind:
-                continue  # an anti-join can only take rows away
-            text, columns = self._item(source.item, focus if inside else None)
-            before = dict(joined.present), dict(joined.reliable)
-            joined.present[alias] = joined.reliable[alias] = columns
-            on = self._on(node, source, kind, scope, joined, before)
-            words = "" if k == 0 else f"{kind} JOIN "
-            joined.text.append(f"{words}{text} AS {quoted(source.alias or f'_{k}')}{on}")
-            if source.kind == "LEFT" and not self.static(source.item):
-                joined.reliable[alias] = frozenset()
-            if source.kind == "RIGHT" and not all(self.static(s.item) for s in node.sources[:k]):
-                joined.reliable.update({a: frozenset() for a in before[0]})
-            if kind in ("LEFT SEMI", "LEFT ANTI"):
-                del joined.present[alias], joined.reliable[alias]
+            item = self._item(source.item, focus if inside else None)
+            before = dict(joined.columns)
+            joined.columns[alias.lower()] = item.columns
+            on = self._using(source, before, joined) if source.using else self._on(source, scope, joined)
+            joined.add(alias, item, source.kind or "INNER", on, inside, earlier)
+            earlier = earlier or inside
         return joined
 
-    def _kind(self, source: Source, inside: bool, focus: Focus | None, k: int, node: SelectNode) -> str:
-        static = self.static(source.item)
-        earlier = any(focus is not None and _contains(s.item, focus) for s in node.sources[:k])
-        if source.kind == "FULL":
-            if static and all(self.static(s.item) for s in node.sources[:k]):
-                return "FULL"
-            raise NotIncremental("FULL_OUTER_JOIN", "FULL OUTER JOIN: rows of both sides appear and vanish by turns")
-        if source.kind == "LEFT ANTI":
-            return "LEFT SEMI" if inside else ("LEFT ANTI" if static else "")
-        if source.kind == "LEFT" and inside:
-            return "INNER"
-        if source.kind == "RIGHT" and earlier:
-            return "INNER"
-        return source.kind or "INNER"
-
-    def _item(self, item: Leaf | Node, focus: Focus | None) -> tuple[str, frozenset[str]]:
+    def _item(self, item: Leaf | Node, focus: Focus | None) -> Item:
         if isinstance(item, Leaf):
             columns = frozenset(c.lower() for c in output(item, self.tables.columns))
             if item is focus:
-                return self.tables.changes_text(item), columns
-            return (self.tables.now_and_before(item) if self.tables.changed(item) else self.tables.now(item)), columns
-        if self.static(item) and not any(self._is_unstable(s.tree) for s in selects(item)):
+                return Item(self.tables.changes_text(item), columns, False)
+            changed = self.tables.changed(item)
+            return Item(self.tables.now_and_before(item) if changed else self.tables.now(item), columns, not changed)
+        if self.static(item) and all(self._steady(select) for select in selects(item)):
             text = self._verbatim(item)
-            return f"(\n{text}\n)", frozenset(c.lower() for c in output(item, self.tables.columns))
+            return Item(f"(\n{text}\n)", frozenset(c.lower() for c in output(item, self.tables.columns)), True)
         rendered = self._node(item, focus)
-        return f"(\n{rendered.text}\n)", frozenset(c.lower() for c in rendered.columns if c)
+        return Item(f"(\n{rendered.text}\n)", frozenset(c.lower() for c in rendered.columns if c), False)
+
+    def _steady(self, node: SelectNode) -> bool:
+        """Whether a SELECT over unchanged tables gives the same rows as before: the clock stands in solved predicates only,
+        and no row crossed a bound of theirs."""
+        pieces = (*node.where, *(p for s in node.sources for p in s.on))
+        solved = [p.node for p in pieces if self.move is None and p.start in self.solved]
+        return sum(map(self._unstable_calls, solved)) == self._unstable_calls(node.tree)
+
+    def _unstable_calls(self, node: exp.Expr) -> int:
+        inside = node.walk(prune=lambda n: isinstance(n, exp.Query) and n is not node)
+        return sum(name in self.unstable for part in inside for name in called(part))
 
     def _verbatim(self, node: Node) -> str:
         """An unchanged query, whole, with the CTEs that it sees."""
@@ -223,53 +216,39 @@ class Affected:
             return "\nUNION ALL\n".join(f"SELECT * FROM (\n{self._verbatim(arm)}\n)" for arm in node.arms)
         return self.tables.pinned(node.head + node.text)
 
-    def _on(
-        self,
-        node: SelectNode,
-        source: Source,
-        kind: str,
-        scope: Scope,
-        joined: _Joined,
-        before: tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]],
-    ) -> str:
-        if source.using:
-            everywhere = [set(c) for c in before[1].values()]
-            for name in source.using:
-                if not any(name.lower() in columns for columns in everywhere):
-                    raise NotIncremental("OUTER_JOIN", f"USING ({name}) joins on a column that an outer join may empty")
-            return f" USING ({', '.join(quoted(c) for c in source.using)})"
-        kept = []
+    def _using(self, source: Source, before: Mapping[str, frozenset[str]], joined: Joined) -> Kept:
+        """All columns of USING or none: they are compared as they are, so neither side's may be NULL."""
+        own = joined.columns[list(joined.columns)[-1]]
+        sides = [[alias for alias, columns in before.items() if name.lower() in columns] for name in source.using]
+        if not all(sides) or not all(name.lower() in own for name in source.using):
+            return Kept(there=True, whole=False)
+        proven = frozenset(side[0] for side in sides) & joined.covered
+        return Kept((), proven, not proven, True, source.using)
+
+    def _on(self, source: Source, scope: Scope, joined: Joined) -> Kept:
+        texts: list[str] = []
+        proven: set[str] = set()
         for piece in source.on:
-            if self.move is not None and piece.start in self.move.windows:
-                continue
-            if _has_query(piece.node) or self._is_unstable(piece.node):
-                if kind in ("LEFT ANTI", "FULL"):
-                    raise NotIncremental("ANTI_JOIN", "an anti-join whose condition is not stable")
-                continue
+            needs = needed(piece.node, scope)
+            proven |= needs & joined.covered
             used, complete = scope.references(piece.node)
-            if not complete:
-                raise NotIncremental("STRUCTURE", f"a column of `{piece.text}` was not found")
-            if (
-                kind != "FULL"
-                and source.kind != "LEFT"
-                and any(a in joined.present and c in joined.present[a] and c not in joined.reliable[a] for a, c in used)
-            ):
-                raise NotIncremental("OUTER_JOIN", f"`{piece.text}` joins on a column that an outer join may empty")
-            if kind in ("LEFT ANTI", "FULL") and any(c not in joined.present.get(a, frozenset()) for a, c in used):
-                raise NotIncremental("ANTI_JOIN", f"`{piece.text}` uses a column that cannot be followed")
-            if all(c in joined.present.get(a, frozenset()) for a, c in used):
-                kept.append(f"({piece.text})")
-        if source.on and not kept and kind not in ("CROSS",):
-            if kind == "INNER":
-                raise NotIncremental(
-                    "NO_JOIN_CONDITION", "no join condition is left that finds the partners of a change"
-                )
-            kept.append("true")
-        return f" ON {' AND '.join(kept)}" if kept else ""
+            clocked = self.move is not None and piece.start in self.move.windows
+            left_out = clocked or has_query(piece.node) or self._is_unstable(piece.node) or not complete
+            if not left_out and joined.there(used) and joined.doubtful(used) <= needs:
+                texts.append(f"({piece.text})")
+        whole = len(texts) == len(source.on) and not proven
+        return Kept(tuple(texts), frozenset(proven), whole, bool(source.on))
+
+    def _check_laterals(self, node: SelectNode, scope: Scope, joined: Joined) -> None:
+        """LATERAL VIEW stays as it is, and makes rows of what it reads."""
+        for lateral in node.tree.args.get("laterals") or []:
+            used, _ = scope.references(lateral.this)
+            if is_whole_row(lateral.this) or self._is_unstable(lateral.this) or not joined.believed(used):
+                raise NotIncremental("LATERAL_VIEW", f"`{_short(lateral.sql('spark'))}` reads what cannot be followed")
 
     # --- WHERE
 
-    def _where(self, node: SelectNode, piece: Piece, focus: Focus | None, scope: Scope, joined: _Joined) -> str | None:
+    def _where(self, node: SelectNode, piece: Piece, focus: Focus | None, scope: Scope, joined: Joined) -> str | None:
         """The conjunct as far as it decides which anchors a change touches; None where it is left out."""
         if self.move is not None and piece.start in self.move.windows:
             return None
@@ -277,16 +256,15 @@ class Affected:
         focused = next((t for t in texts if focus is not None and _contains(node.subqueries[t], focus)), None)
         if focused is not None and focus is not None:
             return self._subquery(node, piece, focused, focus, scope, joined)
-        if self._is_unstable(piece.node):
+        if self._is_unstable(piece.node) or is_whole_row(piece.node):
             return None
         used, complete = scope.references(piece.node)
-        if any(c not in joined.reliable.get(a, frozenset()) for a, c in used):
+        if not joined.believed(used):
             return None
         if texts:
             if not all(self.static(node.subqueries[t]) for t in texts):
                 return None
-            inner = {c for t in texts for c in _outer_columns(node.subqueries[t], scope, self.tables.columns)}
-            if any(c not in joined.reliable.get(a, frozenset()) for a, c in inner):
+            if not joined.believed(self._outer(node, texts, scope)):
                 return None
             try:
                 return f"({self.tables.pinned(piece.text)})"
@@ -294,7 +272,10 @@ class Affected:
                 return None  # it reads a CTE; leaving it out finds more rows, never fewer
         return f"({piece.text})" if complete or node.laterals else None
 
-    def _subquery(self, node: SelectNode, piece: Piece, text: str, focus: Focus, scope: Scope, joined: _Joined) -> str:
+    def _outer(self, node: SelectNode, texts: Iterable[str], scope: Scope) -> set[Place]:
+        return {c for t in texts for c in _outer_columns(node.subqueries[t], scope, self.tables.columns)}
+
+    def _subquery(self, node: SelectNode, piece: Piece, text: str, focus: Focus, scope: Scope, joined: Joined) -> str:
         """EXISTS and IN: only rows for which a changed row is among those found can change."""
         query = node.subqueries[text]
         if not isinstance(query, SelectNode):
@@ -303,8 +284,14 @@ class Affected:
         while isinstance(condition, exp.Not) and isinstance(condition.this.unnest(), exp.Exists):
             condition = condition.this.unnest()
         outer = _outer_columns(query, scope, self.tables.columns)
-        if any(c not in joined.reliable.get(a, frozenset()) for a, c in outer):
+        used, complete = scope.references(piece.node)
+        if not joined.believed(outer | used) or not (complete or node.laterals):
             raise NotIncremental("SUBQUERY", f"`{_short(piece.text)}` uses a column that an outer join may empty")
+        outside = piece.node.walk(prune=lambda n: isinstance(n, exp.Query))
+        if any(name in self.unstable for part in outside for name in called(part)):
+            raise NotIncremental(
+                "SUBQUERY", f"`{_short(piece.text)}` compares what no query about changes may evaluate"
+            )
         if isinstance(condition, exp.Exists):
             if query.aggregate and not query.grouped:
                 raise NotIncremental("SUBQUERY", f"`{_short(piece.text)}`: an aggregate in EXISTS")
@@ -321,7 +308,7 @@ class Affected:
             "SUBQUERY", f"`{_short(piece.text)}`: of subqueries, only EXISTS, NOT EXISTS and IN can follow a change"
         )
 
-    def _crossing(self, node: SelectNode, scope: Scope, joined: _Joined) -> list[str]:
+    def _crossing(self, node: SelectNode, scope: Scope, joined: Joined) -> list[str]:
         """Rows whose window begins or ends in the time that passed."""
         assert self.move is not None
         pieces = [*node.where, *(p for s in node.sources for p in s.on)]
@@ -329,13 +316,21 @@ class Affected:
         for piece in pieces:
             window = self.move.windows.get(piece.start)
             if window is not None:
+                used, complete = scope.references(piece.node)
+                if not (complete or node.laterals) or not joined.believed(used):
+                    raise NotIncremental(
+                        "WINDOW_COLUMN", f"`{_short(piece.text)}` stands on a column that cannot be followed"
+                    )
                 crossed.append(truth_differs(piece.text, window.valid_from, window.valid_to, self.move.between))
         return [f"({' OR '.join(crossed)})"] if crossed else ["false"]
 
     # --- the select list
 
-    def _project(self, node: SelectNode, scope: Scope, joined: _Joined, conditions: list[str]) -> Rendered:
-        shared = _shared_partition(node, scope) if node.windowed else None
+    def _project(
+        self, node: SelectNode, scope: Scope, joined: Joined, conditions: list[str], focus: Focus | None
+    ) -> Rendered:
+        # where nothing of a partition is looked for, its rows are those that it is made of
+        shared = shared_partition(node, scope) if node.windowed and focus is not None else None
         if node.aggregate and not node.grouped:
             raise NotIncremental("GLOBAL_AGGREGATE", "an aggregate without GROUP BY has one group: the whole source")
         entries: list[tuple[str, str]] = []
@@ -359,21 +354,20 @@ class Affected:
         node: SelectNode,
         item: OutItem,
         scope: Scope,
-        joined: _Joined,
-        shared: tuple[set[tuple[str, str]], list[exp.Expr]] | None,
+        joined: Joined,
+        shared: tuple[set[Place], list[exp.Expr]] | None,
     ) -> Iterator[tuple[str, str, bool]]:
         if item.name is None:
-            for alias, column in expand(node, item, self.tables.columns):
+            for alias, column, text in star_texts(node, item, self.tables.columns):
                 place = (alias.lower(), column.lower())
-                usable = column.lower() in joined.reliable.get(alias.lower(), frozenset())
-                yield f"{quoted(alias)}.{quoted(column)}", column, usable and (shared is None or place in shared[0])
+                yield text, column, joined.believed([place]) and (shared is None or place in shared[0])
             return
-        usable = not (self._is_unstable(item.node) or _has_query(item.node) or item.node.find(exp.Window))
+        usable = not (self._is_unstable(item.node) or has_query(item.node) or item.node.find(exp.Window))
+        usable = usable and not is_whole_row(item.node) and not sees_other_rows(item.node)
         if usable:
             usable = not (node.aggregate and aggregates(item.node))
             used, complete = scope.references(item.node)
-            usable = usable and (complete or bool(node.laterals and not used))
-            usable = usable and all(c in joined.reliable.get(a, frozenset()) for a, c in used)
+            usable = usable and (complete or bool(node.laterals and not used)) and joined.believed(used)
             if shared is not None:
                 usable = usable and bool(used) and (used <= shared[0] or item.node in shared[1])
         yield item.text, item.name, usable
@@ -384,10 +378,6 @@ class Affected:
 
 def _contains(item: Leaf | Node, focus: Focus) -> bool:
     return item is focus or (not isinstance(item, Leaf) and any(_contains(child, focus) for child in children(item)))
-
-
-def _has_query(node: exp.Expr) -> bool:
-    return node.find(exp.Query) is not None
 
 
 def _short(text: str) -> str:
@@ -416,23 +406,3 @@ def _with_outer(query: SelectNode) -> SelectNode:
         tree=query.tree, grouped=query.grouped, aggregate=query.aggregate, distinct=False, windows=(),
         clauses=query.clauses, subqueries=query.subqueries, deep=query.deep,
     )  # fmt: skip
-
-
-def _shared_partition(node: SelectNode, scope: Scope) -> tuple[set[tuple[str, str]], list[exp.Expr]]:
-    """The columns, and the expressions, by which every window of the SELECT is partitioned."""
-    named = {w.name.lower(): w for w in node.tree.args.get("windows") or []}
-    columns: set[tuple[str, str]] | None = None
-    expressions: list[exp.Expr] | None = None
-    for window in node.windows:
-        parts = list(window.args.get("partition_by") or [])
-        base = window.args.get("alias")
-        if not parts and base is not None and base.name.lower() in named:
-            parts = list(named[base.name.lower()].args.get("partition_by") or [])
-        if not parts:
-            raise NotIncremental("NO_PARTITION_BY", "a window without PARTITION BY has one partition: the whole source")
-        own = {place for p in parts if isinstance(p, exp.Column) and (place := scope.resolve(p)) is not None}
-        columns = own if columns is None else columns & own
-        expressions = parts if expressions is None else [p for p in expressions if p in parts]
-    if not expressions and not columns:
-        raise NotIncremental("PARTITIONS_DIFFER", "the windows share no PARTITION BY column")
-    return columns or set(), expressions or []

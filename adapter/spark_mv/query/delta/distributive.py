@@ -48,6 +48,10 @@ def parts(node: Node, types: Mapping[str, str], tables: Columns) -> dict[str, Pa
     ones are left out). Raises NotIncremental where the groups have to be read again."""
     if not isinstance(node, SelectNode) or not node.aggregate or node.distinct or node.windowed:
         raise NotIncremental("NO_PLAIN_GROUPS", "the outermost SELECT is no plain GROUP BY")
+    if "session_window" in calls(node.tree):
+        raise NotIncremental(
+            "SESSION_WINDOW", "session_window: a new row can join two sessions, or move the end of one"
+        )
     if node.clauses & {"HAVING", "QUALIFY"}:
         raise NotIncremental("HAVING", "HAVING: the table lacks the groups that it leaves out")
     found: dict[str, Part] = {}

@@ -7,9 +7,15 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, SelectNode, SetNode
+from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, SelectNode, SetNode, quoted
 
 Columns = Mapping[str, tuple[str, ...]]  # table name in lower case → its columns
+Place = tuple[str, str]  # alias of a FROM item and column, lower case
+
+
+def aliases(node: SelectNode) -> list[str]:
+    """The FROM items' aliases; one that the user cannot have written for a query without one."""
+    return [source.alias or f"__mv_from_{k}" for k, source in enumerate(node.sources)]
 
 
 def output(node: Leaf | Node, tables: Columns) -> tuple[str, ...]:
@@ -26,64 +32,102 @@ def output(node: Leaf | Node, tables: Columns) -> tuple[str, ...]:
     return tuple(names)
 
 
-def expand(node: SelectNode, item: OutItem, tables: Columns) -> list[tuple[str, str]]:
-    """A star as (alias of the FROM item, column), in order. A column of USING stands once, with its left side."""
+def expand(node: SelectNode, item: OutItem, tables: Columns) -> list[Place]:
+    """A star as (alias of the FROM item, column), in Spark's order: columns of USING stand once, before all others."""
     star = item.node if isinstance(item.node, exp.Star) else item.node.this
     if star.args.get("replace") or star.args.get("rename"):
         raise NotIncremental("STRUCTURE", "a star with REPLACE or RENAME")
-    dropped = {column.name.lower() for column in star.args.get("except_") or []}
+    if any(isinstance(c, exp.Dot) or (isinstance(c, exp.Column) and len(c.parts) > 1) for c in _excepted(star)):
+        raise NotIncremental("STRUCTURE", "a star EXCEPT a field")
+    dropped = {column.name.lower() for column in _excepted(star)}
     wanted = item.node.table.lower() if isinstance(item.node, exp.Column) else ""
-    found: list[tuple[str, str]] = []
-    shared: set[str] = set()
-    for source in node.sources:
-        if source.kind in ("LEFT SEMI", "LEFT ANTI"):
-            continue
-        if wanted and source.alias.lower() != wanted:
-            continue
-        for column in output(source.item, tables):
-            merged = column.lower() in {c.lower() for c in source.using} and not wanted
-            if column.lower() not in dropped and not (merged and column.lower() in shared):
-                found.append((source.alias, column))
-            shared.add(column.lower())
     if node.laterals and not wanted:
         raise NotIncremental("STRUCTURE", "a star beside LATERAL VIEW")
-    return found
+    found: list[Place] = []
+    for alias, source in zip(aliases(node), node.sources, strict=True):
+        keys = [name.lower() for name in source.using]
+        own = [(alias, column) for column in output(source.item, tables)]
+        if wanted:
+            if alias.lower() == wanted:
+                found = sorted(own, key=lambda place: _rank(place[1], _all_using(node)))
+            continue
+        if source.kind in ("LEFT SEMI", "LEFT ANTI"):
+            found = sorted(found, key=lambda place: _rank(place[1], keys))
+            continue
+        first = own if source.kind == "RIGHT" else found
+        shared = sorted((place for place in first if place[1].lower() in keys), key=lambda p: _rank(p[1], keys))
+        found = shared + [place for place in (*found, *own) if place[1].lower() not in keys]
+    return [place for place in found if place[1].lower() not in dropped]
+
+
+def _excepted(star: exp.Expr) -> list[exp.Expr]:
+    return list(star.args.get("except_") or [])
+
+
+def _all_using(node: SelectNode) -> list[str]:
+    return [name.lower() for source in node.sources for name in source.using]
+
+
+def _rank(name: str, keys: list[str]) -> int:
+    return keys.index(name.lower()) if name.lower() in keys else len(keys)
+
+
+def ordered(node: SelectNode) -> bool:
+    """Whether the order of the output columns is known: where more than one USING moves columns of a star, it is not."""
+    return sum(bool(source.using) for source in node.sources) < 2 or all(item.name is not None for item in node.items)
+
+
+def is_whole_row(node: exp.Expr) -> bool:
+    """Whether an expression sees every column there is, as `hash(*)` and `struct(t.*)` do: a column that is missing, added
+    or in another place changes its value. (A count of them does too, where one may be NULL.)"""
+    inside = node.walk(prune=lambda n: isinstance(n, exp.Query))
+    return any(isinstance(part, exp.Star) and part is not node for part in inside)
 
 
 @dataclass
 class Scope:
-    """The FROM items of one SELECT. `sources`: alias → columns, lower case. `outer` is the scope around a subquery."""
+    """The FROM items of one SELECT. `sources`: alias → columns, lower case. `merged`: columns of USING, whose unqualified
+    name means that of one side."""
 
     sources: dict[str, frozenset[str]] = field(default_factory=dict)
-    laterals: frozenset[str] = frozenset()  # columns made by LATERAL VIEW, whatever their names
+    merged: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, node: SelectNode, tables: Columns) -> Scope:
         scope = cls()
-        for k, source in enumerate(node.sources):
-            alias = (source.alias or f"_{k}").lower()
+        for name, source in zip(aliases(node), node.sources, strict=True):
+            alias = name.lower()
             if alias in scope.sources:
                 raise NotIncremental("STRUCTURE", f"two FROM items are called {alias}")
             columns = [c.lower() for c in output(source.item, tables)]
             if source.renames and [c.lower() for c in source.renames] != columns:
                 raise NotIncremental("COLUMN_ALIASES", f"{source.alias} renames its columns in parentheses")
+            for column in source.using:
+                if source.kind == "FULL":
+                    raise NotIncremental("FULL_OUTER_JOIN", "FULL OUTER JOIN USING: its columns belong to both sides")
+                left = next((a for a, offered in scope.sources.items() if column.lower() in offered), alias)
+                side = scope.merged.get(column.lower(), left)
+                scope.merged[column.lower()] = alias if source.kind == "RIGHT" else side
             scope.sources[alias] = frozenset(columns)
         return scope
 
-    def resolve(self, column: exp.Column) -> tuple[str, str] | None:
+    def resolve(self, column: exp.Column) -> Place | None:
         """(alias, column), or None for what is not here: an outer column, a lateral alias, a generated column."""
         parts = [part.name.lower() for part in column.parts]
         for k in range(len(parts) - 1, 0, -1):
             # the alias is the last part of a table's name, or all there is before the column
             if parts[k - 1] in self.sources and parts[k] in self.sources[parts[k - 1]]:
                 return parts[k - 1], parts[k]
+        if parts[0] in self.merged:
+            return self.merged[parts[0]], parts[0]
         owners = [alias for alias, columns in self.sources.items() if parts[0] in columns]
         return (owners[0], parts[0]) if owners else None
 
-    def references(self, node: exp.Expr) -> tuple[set[tuple[str, str]], bool]:
-        """The columns that an expression uses, subqueries excluded, and whether all of them were found here."""
-        found: set[tuple[str, str]] = set()
-        complete = True
+    def references(self, node: exp.Expr) -> tuple[set[Place], bool]:
+        """The columns that an expression uses, subqueries excluded, and whether all of them were found here. Not all are
+        those of a star: it takes whatever there is."""
+        found: set[Place] = set()
+        complete = not is_whole_row(node)
         lambdas: set[str] = set()
         for item in node.walk(prune=lambda n: isinstance(n, exp.Query)):
             if isinstance(item, exp.Lambda):
@@ -97,3 +141,20 @@ class Scope:
                 if place is not None:
                     found.add(place)
         return found, complete
+
+
+def star_texts(node: SelectNode, item: OutItem, tables: Columns) -> list[tuple[str, str, str]]:
+    """A star as (alias, column, text): the column named so that it is found in the FROM of `aliases`."""
+    merged = {} if isinstance(item.node, exp.Column) else Scope.of(node, tables).merged
+    return [
+        (alias, c, quoted(c) if merged.get(c.lower()) == alias.lower() else f"{quoted(alias)}.{quoted(c)}")
+        for alias, c in expand(node, item, tables)
+    ]
+
+
+def written_texts(node: SelectNode, item: OutItem, tables: Columns) -> dict[str, str]:
+    """The same as the user's own FROM has them, column (lower case) → text; without those that it cannot name."""
+    given = {alias: bool(source.alias) for alias, source in zip(aliases(node), node.sources, strict=True)}
+    alone = len(given) == 1
+    texts = star_texts(node, item, tables)
+    return {c.lower(): text if given[a] else quoted(c) for a, c, text in texts if given[a] or alone}

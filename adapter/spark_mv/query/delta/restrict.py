@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.affected import Affected, Move, Tables, Window
-from spark_mv.query.delta.names import Columns, Scope, output
+from spark_mv.query.delta.expressions import where_text
+from spark_mv.query.delta.names import Columns, Scope, output, written_texts
 from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted, with_tables
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_move import is_comparison
@@ -21,11 +22,13 @@ __all__ = ["AffectedQuery", "LeafWindows", "Move", "NotIncremental", "QueryTree"
 @dataclass(frozen=True)
 class AffectedQuery:
     """`sql` gives the distinct affected values of `anchors`, as columns `__mv_a0`, `__mv_a1`, … in that order. `arms`:
-    places of the query at which something changed, each of which reads the query's tables once."""
+    places of the query at which something changed, each of which reads the query's tables once. `texts`: anchors (lower
+    case) that a star of the outermost select list gives, as they may stand in its WHERE."""
 
     sql: str
     anchors: tuple[str, ...]
     arms: int = 1
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -102,7 +105,7 @@ class QueryTree:
         The anchors are the unique key where a change can be followed to it, else whichever output columns it can be
         followed to. `comparable` are the columns (lower case) of a type that can be compared. Raises NotIncremental.
         """
-        rendered = Affected(tables, self.unstable, move).queries(self.node)
+        rendered = Affected(tables, self.unstable, move, frozenset(self.windows)).queries(self.node)
         if not rendered:
             raise NotIncremental("NOTHING_CHANGED", "no table of the query changed")
         names = output(self.node, tables.columns)
@@ -127,11 +130,25 @@ class QueryTree:
             arms.append(f"SELECT {columns} FROM (\n{r.text}\n)")
         listed = ", ".join(anchor_column(n) for n in range(len(chosen)))
         sql = f"SELECT DISTINCT {listed} FROM (\n" + "\nUNION ALL\n".join(arms) + "\n)"
-        return AffectedQuery(sql, tuple(names[k] for k in chosen), len(rendered))
+        return AffectedQuery(sql, tuple(names[k] for k in chosen), len(rendered), _starred(self.node, tables.columns))
 
     def restricted(self, affected: str, query: AffectedQuery) -> str:
         """The rows of the query whose anchors are in the table `affected`; tables are still as the user wrote them."""
-        return restricted(self.sql, self.node, affected, query.columns)
+        texts: dict[str, str | None] = dict(query.texts)
+        if isinstance(self.node, SelectNode):
+            named = [item for item in self.node.items if item.name is not None]
+            texts |= {str(item.name).lower(): where_text(item) for item in named}
+        return restricted(self.sql, self.node, affected, query.columns, texts)
+
+
+def _starred(node: Node, tables: Columns) -> dict[str, str]:
+    """The columns that stars of the outermost select list give, by name in lower case."""
+    found: dict[str, str] = {}
+    if isinstance(node, SelectNode):
+        for item in node.items:
+            if item.name is None:
+                found |= written_texts(node, item, tables)
+    return found
 
 
 def kept_spans(sql: str, analysis: Analysis) -> tuple[Span, ...]:

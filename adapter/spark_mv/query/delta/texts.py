@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -34,13 +34,12 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
         found = parse(prefix + sql)
     if isinstance(found, QueryError):
         raise NotIncremental("STRUCTURE", f"a part of the query was not understood: {found.message}")
-    ctes = {cte.alias.lower() for cte in found.tree.find_all(exp.CTE)}
     refs = []
     for table in found.tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier):
             raise NotIncremental("TABLE_FUNCTION", "a table function in FROM")
         parts = [part.name for part in table.parts]
-        if len(parts) == 1 and parts[0].lower() in ctes:
+        if len(parts) == 1 and _is_cte(table, parts[0].lower()):
             continue
         if table.args.get("version") is not None or table.args.get("when") is not None:
             raise NotIncremental("TIME_TRAVEL", f"{'.'.join(parts)} is read at a version that the query names")
@@ -54,6 +53,20 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
             raise NotIncremental("STRUCTURE", f"the place of {'.'.join(parts)} in the text is not sure")
         refs.append(TableRef(".".join(parts), text, start, end, table.alias))
     return tuple(sorted(refs, key=lambda r: r.start))
+
+
+def _is_cte(table: exp.Expr, name: str) -> bool:
+    """Whether a name stands for a CTE there: each is seen by those after it and by its query, not by itself."""
+    node, around = table, table.parent
+    while around is not None:
+        clause = around if isinstance(around, exp.With) else around.args.get("with_")
+        before = list(clause.expressions) if isinstance(clause, exp.With) and clause is not node else []
+        if clause is around:
+            before = before[: next(k for k, cte in enumerate(before) if cte is node)]
+        if any(cte.alias.lower() == name for cte in before):
+            return True
+        node, around = around, around.parent
+    return False
 
 
 def with_tables(sql: str, replacement: Callable[[TableRef], str]) -> str:
@@ -98,26 +111,32 @@ def _reads(node: SelectNode | SetNode, name: str) -> bool:
     return any(leaf.name.lower() == name.lower() for leaf in leaves(node))
 
 
-def restricted(sql: str, node: SelectNode | SetNode, affected: str, anchors: dict[str, str]) -> str:
-    """The rows of the query whose anchors are in the table `affected`. `anchors`: output column → column of `affected`.
+def restricted(
+    sql: str, node: SelectNode | SetNode, affected: str, anchors: Mapping[str, str], texts: Mapping[str, str | None]
+) -> str:
+    """The rows of the query whose anchors are in the table `affected`. `anchors`: output column → column of `affected`;
+    `texts`: output column (lower case) → its expression, where that may stand in WHERE.
 
     The condition goes into the outermost WHERE where that is one SELECT: there it stands below a projection with
     draws, which no optimizer moves a join through. (Not for an aggregate without GROUP BY, which gives a row even of no
-    rows.) `sql` must be the text that `node` was built from.
+    rows.) Anchors that cannot be said there are looked at above the query. `sql` must be the text that `node` was built from.
     """
-    if isinstance(node, SelectNode) and (node.grouped or not node.aggregate):
-        texts = {item.name.lower(): item.text for item in node.items if item.name is not None}
-        stars = any(item.name is None for item in node.items)
-        wanted = {
-            column: texts.get(anchor.lower(), quoted(anchor) if stars else None) for anchor, column in anchors.items()
-        }
-        if all(wanted.values()) and node.start >= 0:
-            test = " AND ".join(f"`__mv_k`.{quoted(c)} <=> ({text})" for c, text in wanted.items())
-            exists = f"EXISTS (SELECT 1 FROM {affected} AS `__mv_k` WHERE {test})"
-            if node.where_span is None:
-                at = node.start + node.where_at
-                return apply_edits(sql, [Edit(at, at, f"\nWHERE {exists}\n")])
-            lo, hi = node.start + node.where_span[0], node.start + node.where_span[1]
-            return apply_edits(sql, [Edit(lo, lo + 5, "WHERE ("), Edit(hi, hi, f"\n) AND {exists}\n")])
+    said = {}
+    if isinstance(node, SelectNode) and (node.grouped or not node.aggregate) and node.start >= 0:
+        said = {c: text for anchor, c in anchors.items() if (text := texts.get(anchor.lower())) is not None}
+        if said:
+            sql = _with_condition(sql, node, affected, said)
+    if len(said) == len(anchors):
+        return sql
     on = " AND ".join(f"`__mv_q`.{quoted(a)} <=> `__mv_k`.{quoted(c)}" for a, c in anchors.items())
     return f"SELECT `__mv_q`.* FROM (\n{sql}\n) AS `__mv_q` LEFT SEMI JOIN {affected} AS `__mv_k` ON {on}"
+
+
+def _with_condition(sql: str, node: SelectNode, affected: str, said: Mapping[str, str]) -> str:
+    test = " AND ".join(f"`__mv_k`.{quoted(c)} <=> ({text})" for c, text in said.items())
+    exists = f"EXISTS (SELECT 1 FROM {affected} AS `__mv_k` WHERE {test})"
+    if node.where_span is None:
+        at = node.start + node.where_at
+        return apply_edits(sql, [Edit(at, at, f"\nWHERE {exists}\n")])
+    lo, hi = node.start + node.where_span[0], node.start + node.where_span[1]
+    return apply_edits(sql, [Edit(lo, lo + 5, "WHERE ("), Edit(hi, hi, f"\n) AND {exists}\n")])

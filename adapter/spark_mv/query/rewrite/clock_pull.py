@@ -103,6 +103,10 @@ class _Pull:
         """Keep the inner windows out of `*`."""
         if not inherited:
             return
+        for key, clause in tree.args.items():
+            parts = clause if isinstance(clause, list) else [clause]
+            if key not in ("expressions", "from_", "with_") and any(_has_star(p) for p in parts):
+                raise NotPullable("a * outside the select list would see the windows")
         for item, entry in zip(block.items, tree.expressions, strict=True):
             star = entry if isinstance(entry, exp.Star) else entry.this if isinstance(entry, exp.Column) else None
             if not isinstance(star, exp.Star):
@@ -115,6 +119,13 @@ class _Pull:
             names = inherited.get(alias, []) if alias else [name for pair in inherited.values() for name in pair]
             if names:
                 self.edits.append(Edit(item.span.end, item.span.end, f" EXCEPT ({', '.join(names)})"))
+
+
+def _has_star(part: object) -> bool:
+    """A star of this SELECT itself; those of queries inside it see their own columns."""
+    return isinstance(part, exp.Expr) and any(
+        isinstance(node, exp.Star) for node in part.walk(prune=lambda n: isinstance(n, exp.Query))
+    )
 
 
 def not_row_wise(block: Block, tree: exp.Expr) -> str:

@@ -226,6 +226,8 @@ def _read_ctes(sql: str, base: int, tokens: tuple[Token, ...], visible: dict[str
             raise NotIncremental("STRUCTURE", f"the CTE {name} was not understood")
         close = closing(tokens, i)
         inner = sql[tokens[i].end : tokens[close].start]
+        if name.lower() in visible:
+            raise NotIncremental("CTE_NAME", f"two CTEs are called {name}, one inside the other")
         visible[name.lower()] = (inner, base + tokens[i].end, dict(visible))
         i = close + 1
         if i < len(tokens) and tokens[i].kind == TokenType.COMMA:
@@ -356,7 +358,7 @@ def _sources(text: str, base: int, ctes: _Ctes) -> tuple[Source, ...]:
     """The FROM items of a FROM clause, keyword included."""
     tokens = tokenize(text)
     found: list[Source] = []
-    i, kind = 1, ""
+    i, kind, listed = 1, "", False
     while True:
         item, alias, renames, i = _relation(text, base, tokens, i, ctes)
         on: tuple[Piece, ...] = ()
@@ -379,7 +381,7 @@ def _sources(text: str, base: int, ctes: _Ctes) -> tuple[Source, ...]:
         if i >= len(tokens):
             return tuple(found)
         if tokens[i].kind == TokenType.COMMA:
-            kind, i = "CROSS", i + 1
+            kind, i, listed = "CROSS", i + 1, True
             continue
         words = []
         while _word(tokens, i) in _JOIN_WORDS:
@@ -388,6 +390,8 @@ def _sources(text: str, base: int, ctes: _Ctes) -> tuple[Source, ...]:
         if _word(tokens, i) != "JOIN" or " ".join(words) not in _KINDS:
             raise NotIncremental("JOIN_KIND", f"`{' '.join(words) or tokens[i].text}` in FROM is not understood")
         kind, i = _KINDS[" ".join(words)], i + 1
+        if listed and kind in ("RIGHT", "FULL"):
+            raise NotIncremental("JOIN_KIND", f"{kind} JOIN behind a comma joins the last FROM item alone")
 
 
 def _conjuncts(text: str, base: int) -> tuple[Piece, ...]:

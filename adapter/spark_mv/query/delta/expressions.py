@@ -1,0 +1,37 @@
+"""What an expression of a query does, as far as a query about changes cares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from spark_mv.query.delta.names import is_whole_row
+from spark_mv.query.functions.catalogue import Kind, is_kind
+from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.select_tree import OutItem, calls
+
+_TIME_WINDOWS = frozenset({"window", "session_window", "window_time"})
+
+
+def called(node: exp.Expr) -> Iterator[str]:
+    """The name of the function that this one node calls, if it does."""
+    call = node.meta.get("call")
+    if isinstance(call, Call):
+        yield call.name
+
+
+def sees_other_rows(node: exp.Expr) -> bool:
+    """Whether a grouping expression depends on more than its row: a session ends where no other event is near."""
+    return "session_window" in calls(node)
+
+
+def where_text(item: OutItem) -> str | None:
+    """An item of the select list as it may stand in a condition of a subquery in WHERE: None for what only the select list
+    can say (generators, windows of time), and for a star in a function, which would see the subquery's columns."""
+    only = any(name in _TIME_WINDOWS or is_kind(name, Kind.GENERATOR) for name in calls(item.node))
+    return None if only or is_whole_row(item.node) or has_query(item.node) else item.text
+
+
+def has_query(node: exp.Expr) -> bool:
+    return node.find(exp.Query) is not None

@@ -1,0 +1,129 @@
+"""FROM of a query about changes: which of its columns can be believed after joins over more rows than there are.
+
+The tables that stand in it hold at least the rows of both states, so an inner join finds at least the pairs of both. Not so
+what depends on a partner's absence. For every row that is looked for there is a row here that agrees with it in the columns
+of all FROM items but those that are `covered`, and in those too where the row that is looked for has a partner there at all:
+
+    o LEFT JOIN c        every pair of an order and a customer is here; the order whose customer went, with NULLs, is not
+    … LEFT JOIN r ON r.region = c.region        so r is not to be believed either, changed or not
+
+A condition that cannot be true without a covered partner (`strict.needed`) says that there is one: it can be kept, and the
+item is believed from there on. Any other condition on it is left out, which finds more rows, never fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+
+from spark_mv.query.delta.names import Place
+from spark_mv.query.syntax.select_tree import NotIncremental, quoted
+
+
+@dataclass(frozen=True)
+class Item:
+    """A FROM item's text, without an alias, and its columns (lower case) that are there. `exact`: it gives just the rows that
+    it gives in the model's query, in both states."""
+
+    text: str
+    columns: frozenset[str]
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is left of an ON: its conjuncts, and the aliases that these prove to have a partner. `whole`: nothing was left
+    out, and nothing has to be proven. `there`: there was an ON at all."""
+
+    texts: tuple[str, ...] = ()
+    proven: frozenset[str] = frozenset()
+    whole: bool = True
+    there: bool = False
+    using: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        return self.there and not self.texts and not self.using
+
+    @property
+    def sql(self) -> str:
+        if self.using:
+            return f" USING ({', '.join(quoted(name) for name in self.using)})"
+        return f" ON {' AND '.join(self.texts)}" if self.texts else ""
+
+
+@dataclass
+class Joined:
+    """FROM while it is put together. `columns`: alias (lower case) → the columns that are there."""
+
+    text: list[str] = field(default_factory=list)
+    columns: dict[str, frozenset[str]] = field(default_factory=dict)
+    covered: set[str] = field(default_factory=set)
+    exact: bool = True
+
+    def there(self, used: Collection[Place]) -> bool:
+        return all(column in self.columns.get(alias, frozenset()) for alias, column in used)
+
+    def believed(self, used: Collection[Place]) -> bool:
+        """Whether all columns are here, with the values of the row that is looked for."""
+        return self.there(used) and not self.doubtful(used)
+
+    def doubtful(self, used: Collection[Place]) -> frozenset[str]:
+        """The covered aliases among those of the columns."""
+        return frozenset(alias for alias, _ in used if alias in self.covered)
+
+    def prove(self, proven: Collection[str]) -> None:
+        self.covered -= set(proven)
+
+    def add(self, alias: str, item: Item, kind: str, on: Kept, inside: bool, earlier: bool) -> None:
+        """Join one more item. `kind` is the join in the model's query; `inside` and `earlier` say whether what changed is in
+        this item or in one before it. Raises NotIncremental."""
+        name, before = alias.lower(), set(self.columns)
+        if kind == "FULL" and not (self.exact and item.exact and on.whole and not inside and not earlier):
+            raise NotIncremental("FULL_OUTER_JOIN", "FULL OUTER JOIN: rows of both sides appear and vanish by turns")
+        sure = item.exact and on.whole
+        if kind == "LEFT ANTI":
+            if not inside and not sure:
+                self.exact = False  # an anti-join can only take rows away
+                del self.columns[name]
+                return
+            self._join("LEFT SEMI" if inside else kind, alias, item, on)
+        elif kind == "LEFT SEMI":
+            if on.empty and not inside:
+                self.exact = False
+                del self.columns[name]
+                return
+            self._join(kind, alias, item, on)
+        elif kind == "LEFT":
+            if inside:
+                self._join("INNER", alias, item, on)
+                self.covered.add(name)
+            elif on.empty:
+                self.columns[name] = frozenset()
+                self.covered.add(name)
+            else:
+                self._join("LEFT", alias, item, replace(on, proven=frozenset()))
+                if not sure:
+                    self.covered.add(name)
+        elif kind == "RIGHT":
+            believed = self.exact and on.whole and not earlier
+            if on.empty and not earlier:
+                self.text.clear()
+                self.columns = {a: frozenset() for a in before} | {name: item.columns}
+                self.text.append(f"{item.text} AS {quoted(alias)}")
+            else:
+                self._join("INNER" if earlier else "RIGHT", alias, item, replace(on, proven=frozenset()))
+            if not believed:
+                self.covered |= before - {name}
+        else:
+            self._join(kind, alias, item, on)
+        if kind in ("LEFT SEMI", "LEFT ANTI"):
+            del self.columns[name]
+        self.exact = self.exact and sure and not inside
+
+    def _join(self, kind: str, alias: str, item: Item, on: Kept) -> None:
+        if on.empty and kind in ("INNER", "LEFT SEMI"):
+            raise NotIncremental("NO_JOIN_CONDITION", "no join condition is left that finds the partners of a change")
+        words = f"{kind} JOIN " if self.text else ""
+        self.text.append(f"{words}{item.text} AS {quoted(alias)}{on.sql}")
+        self.prove(on.proven)

@@ -1,0 +1,149 @@
+"""What a change is found again by, and what it cannot be: texts and reasons, without data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+import sqlglot
+from test_incremental import DuckTables
+
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.delta.distributive import parts
+from spark_mv.query.delta.names import expand
+from spark_mv.query.delta.restrict import NotIncremental, QueryTree, read_tree
+from spark_mv.query.delta.texts import table_refs
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.clock_split import split_clock
+from spark_mv.query.syntax.select_tree import SelectNode, build
+
+T = {"id": "int", "k": "int", "x": "int", "ts": "timestamp"}
+SCHEMAS: Mapping[str, Mapping[str, str]] = {
+    "t": T, "u": {"k": "int", "y": "int"}, "e": {"id": "int", "z": "int"},
+}  # fmt: skip
+
+
+def tree_of(sql: str) -> QueryTree:
+    analysis = analyze(sql, unique_key="id", schemas=SCHEMAS)
+    return read_tree(analysis, None, (), False)
+
+
+def anchors(sql: str, *changed: str) -> tuple[str, ...]:
+    names = [c.name.lower() for c in analyze(sql, schemas=SCHEMAS).columns]
+    return tree_of(sql).affected(DuckTables(frozenset(changed or ("t",))), ("id",), frozenset(names)).anchors
+
+
+def reason(sql: str, *changed: str) -> str:
+    with pytest.raises(NotIncremental) as refused:
+        anchors(sql, *changed)
+    return refused.value.code
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sha2(to_json(struct(*)), 256)",
+        "hash(*)",
+        "xxhash64(q.*)",
+        "to_json(struct(q.*))",
+        "concat(id, md5(to_json(struct(*))))",
+    ],
+)
+def test_a_function_of_all_columns_is_no_anchor(key: str) -> None:
+    found = anchors(f"select {key} as h, q.* from (select k as id, count(*) as c from t group by k) q")
+    assert found == ("id",)
+    assert reason(f"select {key} as h from (select k as id, count(*) as c from t group by k) q") == "NO_ANCHOR"
+
+
+def test_a_filter_on_all_columns_is_left_out() -> None:
+    sql = "select id, c from (select k as id, count(*) as c from t group by k) q where hash(*) % 2 = 0 and id > 1"
+    found = tree_of(sql).affected(DuckTables(frozenset({"t"})), ("id",), frozenset({"id", "c"}))
+    assert "hash" not in found.sql and "id > 1" in found.sql
+
+
+def test_an_anchor_that_only_the_select_list_can_say_is_looked_at_above_the_query() -> None:
+    sql = "select id, explode(array(x, k)) as item from t join u using (k)"
+    tree = tree_of(sql)
+    found = tree.affected(DuckTables(frozenset({"u"})), ("id", "item"), frozenset({"id", "item"}))
+    text = tree.restricted("affected", found)
+    assert "LEFT SEMI JOIN affected" in text and "<=> (id)" in text and "<=> (explode" not in text
+
+
+def test_a_session_is_found_again_by_what_else_it_is_grouped_by() -> None:
+    window = "session_window(ts, '10 minutes')"
+    assert anchors(f"select k, {window}.start as id, count(*) as n from t group by k, {window}") == ("k",)
+    assert reason(f"select {window}.start as id, count(*) as n from t group by {window}") == "NO_ANCHOR"
+    below = f"select k, {window}.start as s, count(*) as n from t group by k, {window}"
+    assert anchors(f"select s as id, k, n from ({below}) where n > 1") == ("k",)
+
+
+def test_sessions_are_not_adjusted_by_changed_rows() -> None:
+    sql = "select k, session_window(ts, '1 hour') as s, count(*) as n from t group by k, session_window(ts, '1 hour')"
+    with pytest.raises(NotIncremental) as refused:
+        parts(tree_of(sql).node, {"k": "int", "s": "timestamp", "n": "bigint"}, {"t": tuple(T)})
+    assert refused.value.code == "SESSION_WINDOW"
+
+
+def test_a_side_below_which_the_clock_stands_is_read_with_it() -> None:
+    sql = "with r as (select id from t where ts <= now()) select e.id from e left anti join r on r.id = e.id"
+    analysis = analyze(sql, unique_key="id", schemas=SCHEMAS, time_zone="UTC")
+    tree = read_tree(analysis, split_clock(sql, SCHEMAS, "UTC"), (), False)
+    assert tree.windows and any(level is Level.COMMAND for _, level, _, _ in analysis.functions)
+    found = tree.affected(DuckTables(frozenset({"e"})), ("id",), frozenset({"id"}))
+    assert "ANTI JOIN" in found.sql and "ts <= now()" in found.sql
+    changed = tree.affected(DuckTables(frozenset({"e", "t"})), ("id",), frozenset({"id"}))
+    assert "ANTI JOIN" not in changed.sql
+
+
+def test_a_side_that_cannot_be_matched_any_more_is_left_out() -> None:
+    sql = (
+        "select d.id from (select *, row_number() over (partition by id order by x, k, ts) as rn from t) d "
+        "left join u on u.k = d.k where d.rn = 1 and u.k is null"
+    )
+    found = tree_of(sql).affected(DuckTables(frozenset({"t"})), ("id",), frozenset({"id"}))
+    assert "JOIN" not in found.sql and "IS NULL" not in found.sql.upper()
+
+
+def test_a_star_over_using_has_the_order_that_spark_gives_it() -> None:
+    def order(sql: str) -> list[str]:
+        node = build(sql)
+        assert isinstance(node, SelectNode)
+        return [column for _, column in expand(node, node.items[0], {"t": tuple(T), "u": ("y", "k"), "e": ("z", "id")})]
+
+    assert order("select * from t join u using (k)") == ["k", "id", "x", "ts", "y"]
+    assert order("select * from t right join u using (k)") == ["k", "id", "x", "ts", "y"]
+    assert order("select u.* from t join u using (k)") == ["k", "y"]
+    assert order("select * from t left semi join u using (k)") == ["k", "id", "x", "ts"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("select t.id, e.z from t, u right join e on e.id = u.y", "JOIN_KIND"),
+        ("with a as (select * from t) select id from (with a as (select id from a) select id from a)", "CTE_NAME"),
+        ("select t.id from t full join u using (k)", "FULL_OUTER_JOIN"),
+        ("select t.id from t left join u on u.k = t.k join e on e.id = coalesce(u.y, 1)", "NO_JOIN_CONDITION"),
+    ],
+)
+def test_what_is_refused(sql: str, code: str) -> None:
+    assert reason(sql, "t", "u", "e") == code
+
+
+@pytest.mark.parametrize(
+    ("sql", "tables"),
+    [
+        ("with t as (select id from t where k = 1) select id from t", ["t"]),
+        ("with a as (select id from b), b as (select id from u) select id from a join b using (id)", ["b", "u"]),
+        ("with a as (select id from t), b as (select id from a) select id from b", ["t"]),
+        ("select id from (with a as (select id from t) select id from a) q join a using (id)", ["t", "a"]),
+    ],
+)
+def test_a_cte_is_no_table_where_it_is_seen(sql: str, tables: list[str]) -> None:
+    assert [ref.name for ref in table_refs(sql)] == tables
+
+
+def test_what_is_written_for_changes_can_be_parsed() -> None:
+    sql = "select t.id, e.z from t left join u on u.k = t.k left join e on e.id = u.y where u.y > 1 or e.z is null"
+    for changed in (("t",), ("u",), ("e",), ("t", "u", "e")):
+        found = tree_of(sql).affected(DuckTables(frozenset(changed)), ("id",), frozenset({"id", "z"}))
+        sqlglot.parse_one(found.sql, dialect="spark")
