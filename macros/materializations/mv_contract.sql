@@ -26,13 +26,13 @@
   {{ return(checks) }}
 {%- endmacro %}
 
-{#- Open-source Spark refuses SET NOT NULL on an existing Delta column, and CREATE TABLE AS SELECT takes no column
-    definitions; a CHECK constraint says the same and is enforced on every later write. -#}
-{% macro mv_persist_constraints(relation) -%}
-  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {%- for check in mv.mv_checks() -%}
-    {%- call statement('mv_add_check') -%}
-      alter table {{ relation }} add constraint {{ adapter.quote(check['name']) }} check ({{ check['expression'] }})
-    {%- endcall -%}
-  {%- endfor -%}
+{#- The columns whose descriptions the table is to carry. -#}
+{% macro mv_described() -%}
+  {%- set described = {} -%}
+  {%- if config.persist_column_docs() -%}
+    {%- for name in model.columns if model.columns[name]['description'] -%}
+      {%- do described.update({name: model.columns[name]['description']}) -%}
+    {%- endfor -%}
+  {%- endif -%}
+  {{ return(described) }}
 {%- endmacro %}

@@ -29,11 +29,3 @@
       'partial': mv.mv_partial(),
   }) }}
 {%- endmacro %}
-
-{#- A view, or a table of another format, cannot be replaced in place. The engine has refused it unless the user asked
-    for --full-refresh. -#}
-{% macro mv_make_way(run, existing_relation) -%}
-  {%- if existing_relation is not none and run.must_drop -%}
-    {%- do adapter.drop_relation(existing_relation) -%}
-  {%- endif -%}
-{%- endmacro %}

@@ -12,14 +12,17 @@
   {%- else -%}
     {%- set run = mv.mv_plan(target_relation, existing_relation, compiled_code) -%}
     {%- do mv.mv_check_contract(run.query_sql) -%}
-    {%- do mv.mv_make_way(run, existing_relation) -%}
+    {%- do run.want(mv.mv_checks(), mv.mv_described()) -%}
     {%- for step in run.steps() -%}
       {%- do adapter.mv_execute(run, step, mv.mv_statement(step)) -%}
     {%- endfor -%}
+    {%- if run.in_the_way is not none -%}{%- do adapter.cache_dropped(existing_relation) -%}{%- endif -%}
+    {%- for sql in run.amendments() -%}
+      {%- call statement('mv_amend') -%}{{ sql }}{%- endcall -%}
+    {%- endfor -%}
     {%- do store_result('main', response=adapter.mv_response(run)) -%}
 
-    {%- if run.replaced -%}
-      {%- do mv.mv_persist_constraints(target_relation) -%}
+    {%- if run.replaced or run.undescribed -%}
       {%- do persist_docs(target_relation, model) -%}
     {%- endif -%}
     {%- do apply_grants(target_relation, grant_config, should_revoke(existing_relation, full_refresh_mode=run.replaced)) -%}

@@ -16,6 +16,7 @@ from spark_mv.maintenance.past import pace
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.steps.our_rows import TARGET, kept_in
 from spark_mv.maintenance.strategies import complete_recompute
 from spark_mv.maintenance.strategies.no_op import no_op
 from spark_mv.maintenance.strategies.propose import Gather, propose
@@ -89,18 +90,16 @@ def decide(
         return Plan(facts.model, "NO_OP", tuple(candidates), columns=columns.columns, record=record)
     if _layout_changed(config, target):
         columns = replace(columns, replace=True)
-    complete = Plan(
-        facts.model,
-        "COMPLETE_RECOMPUTE",
-        (),
-        complete_recompute.steps(facts, config, rewritten, columns, analysis, state),
-        columns.columns,
-        new_record,
+    whole, *spare = (
+        complete_recompute.steps(facts, config, rewritten, columns, analysis, state, relation)
+        for relation in (kept_in(target) if target.exists else (TARGET,))
     )
+    complete = Plan(facts.model, "COMPLETE_RECOMPUTE", (), whole, columns.columns, new_record)
     proposals, changes = propose(facts, config, rewritten, columns, candidates[0], gather)
     known = pace(record, target.record_at, cost.complete(changes))
     complete = replace(complete, record=replace(new_record, source_rows=changes.source_rows, pace=known))
-    return choose(complete, candidates[0], proposals, config)
+    plan = choose(complete, candidates[0], proposals, config)
+    return replace(plan, fallback=replace(plan, steps=spare[0])) if spare else plan
 
 
 def refuse(facts: RunFacts, analysis: Analysis) -> None:

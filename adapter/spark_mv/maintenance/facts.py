@@ -49,6 +49,9 @@ class TargetFacts:
     record_at: str = ""  # when its commit was made (UTC)
     record_version: int | None = None
     clean: tuple[int, ...] = ()
+    written: str = ""  # table properties as DESCRIBE prints them
+    our_checks: str = ""
+    comments: Mapping[str, str] = field(default_factory=dict)
     intact: bool = False
     foreign_operation: str | None = None
     partition_by: tuple[str, ...] = ()

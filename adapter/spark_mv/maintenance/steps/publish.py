@@ -15,14 +15,14 @@ FEW_KEYS = 20_000
 """Staged keys up to which they are written into the statement (REPLACE WHERE key IN …)."""
 
 
-def check_stage(columns: ColumnPlan, target_rows: int | None, count: bool = False) -> Step:
-    """`target_rows`: rows of the table before this run, where it is known; else they are counted with `count`."""
+def check_stage(columns: ColumnPlan, target_rows: int | None, counted_in: str | None = None) -> Step:
+    """`target_rows`: rows of the table before this run, where it is known; else they are counted in this relation."""
     args = {
         "stage": "stage",
         "keys": columns.keys,
         "bound": bounded(columns),
         **counted(columns, target_rows),
-        "count_target": "target" if count and target_rows is None else None,
+        "count_target": counted_in if target_rows is None else None,
     }
     return Step("check_stage", args)
 

@@ -14,6 +14,7 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.rewritten import BOUNDS, VALID_FROM, VALID_TO, Rewritten
+from spark_mv.maintenance.steps.our_rows import TARGET
 from spark_mv.maintenance.steps.publish import check_stage, publish
 from spark_mv.maintenance.steps.versions import rewritten_at_versions
 from spark_mv.query.analysis.verdict import Analysis
@@ -26,12 +27,15 @@ def steps(
     columns: ColumnPlan,
     analysis: Analysis,
     state: TargetFacts,
+    kept_in: str = TARGET,
 ) -> tuple[Step, ...]:
     """The steps of a complete recompute, in order. `state` is the table of remembered rows, which only a model with a
-    window over a source that forgets (`on_source_delete: keep`) has."""
+    window over a source that forgets (`on_source_delete: keep`) has. `kept_in`: the relation that kept values are read from.
+    Where it is not the table as it is, all rows are written: what others left there (a row twice, a NULL in the key) cannot
+    be told from ours by its key."""
     keep = config.on_source_delete == "keep"
     remembers = keep and rewritten.clock
-    replaces = columns.replace or facts.full_refresh or not facts.target.exists
+    replaces = columns.replace or facts.full_refresh or not facts.target.exists or kept_in != TARGET
     rewritten, confirm = rewritten_at_versions(rewritten, facts.sources)
     query, staged = rewritten.sql, columns.columns
     steps: list[Step] = []
@@ -49,7 +53,7 @@ def steps(
                 "into": "stage",
                 "query": query,
                 "columns": staged,
-                "target": "target" if facts.target.exists else None,
+                "target": kept_in if facts.target.exists else None,
                 "all_rows": replaces,
                 "keep_missing": keep and not remembers,
                 "forget": () if remembers else _flags(facts),
@@ -59,7 +63,7 @@ def steps(
     kept = bool(columns.kept) and facts.target.exists
     record = facts.target.record
     known = record.target_rows if record and facts.target.intact else None
-    steps.append(check_stage(columns, known if facts.target.exists else 0, count=kept))
+    steps.append(check_stage(columns, known if facts.target.exists else 0, kept_in if kept else None))
     if rewritten.clock and rewritten.unclocked_sql and facts.target.exists:
         steps.append(
             Step(

@@ -185,14 +185,10 @@ class MvMixin(metaclass=AdapterMeta):
         return str(Compiler(self.config).compile_node(node, manifest, write=False).compiled_code)  # type: ignore[attr-defined]
 
     def _mv_profile(self) -> Mapping[str, Any]:
-        from spark_mv.spark.session.session import is_remote
-
         credentials = self.config.credentials  # type: ignore[attr-defined]
         return {
             "ai": getattr(credentials, "ai", None) or {},
             "functions": getattr(credentials, "functions", None) or {},
-            "embedded": str(getattr(credentials, "method", "")) == "session"
-            and not is_remote(credentials.server_side_parameters),
             "run_history": getattr(credentials, "run_history", True),
         }
 

@@ -22,6 +22,7 @@ class Description:
     partition_by: tuple[str, ...] = ()
     cluster_by: tuple[str, ...] = ()
     details: Mapping[str, str] = field(default_factory=dict)
+    comments: Mapping[str, str] = field(default_factory=dict)  # by name of the column in lower case
 
     @property
     def provider(self) -> str:
@@ -47,6 +48,7 @@ class Description:
 def read_description(rows: Iterable[Mapping[str, Any]]) -> Description:
     """The description in the rows (`col_name`, `data_type`) of DESCRIBE EXTENDED."""
     columns: list[Column] = []
+    comments: dict[str, str] = {}
     partitions: list[str] = []
     details: dict[str, str] = {}
     section = ""
@@ -60,6 +62,7 @@ def read_description(rows: Iterable[Mapping[str, Any]]) -> Description:
             section = section or "-"
         elif not section:
             columns.append(Column(name, value))
+            comments[name.lower()] = str(row.get("comment") or "")
         elif section.startswith("Partition"):
             partitions.append(value if name.startswith("Part ") else name)
         else:
@@ -69,6 +72,7 @@ def read_description(rows: Iterable[Mapping[str, Any]]) -> Description:
         partition_by=tuple(partitions),
         cluster_by=_clustering(details.get("Table Properties", "")),
         details=details,
+        comments=comments,
     )
 
 

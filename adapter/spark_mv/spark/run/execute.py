@@ -5,7 +5,7 @@ No decision is taken here that the plan has not named: a step is skipped only by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
@@ -18,11 +18,13 @@ from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.plan import Plan, Step
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.history import latest_version, quoted
+from spark_mv.spark.run.amendments import Amendments
 from spark_mv.spark.run.checks import CHECKS
 from spark_mv.spark.run.keys import Keys
 from spark_mv.spark.run.planning import planned_once
-from spark_mv.spark.run.publish import MADE_ANEW, PREDICATE, PUBLISHES, publish
+from spark_mv.spark.run.publish import MADE_ANEW, PREDICATE, PUBLISHES, drop, publish
 from spark_mv.spark.run.response import MvResponse, message
+from spark_mv.spark.run.stamps import ASIDE, ended
 
 Send = Callable[[str], list[dict[str, Any]]]
 
@@ -58,8 +60,10 @@ class MvRun:
     model_id: str = ""
     invocation_id: str = ""
     started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    amend: Amendments = field(default_factory=lambda: Amendments(""))
+    stamp: str = ""
     leftovers: tuple[str, ...] = ()
-    must_drop: bool = False
+    in_the_way: str | None = None  # `view` or `table`: what the new table takes the place of
     ai_round: Callable[[int], Any] | None = None
     on_ai_error: str = "null"
     counts: dict[str, int] = field(default_factory=dict)
@@ -78,11 +82,25 @@ class MvRun:
         """Whether the run made the table anew, so that comments, grants and constraints have to be set again."""
         return self.verb in MADE_ANEW.values()
 
+    def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str]) -> None:
+        """Take in the model's contract and descriptions."""
+        self.amend.want(checks, described)
+
+    @property
+    def undescribed(self) -> bool:
+        return self.amend.undescribed
+
+    def amendments(self) -> list[str]:
+        """Statements that give the table what it lacks beside its rows."""
+        return self.amend.after(self.replaced)
+
     def steps(self) -> Iterator[StepView]:
         """The steps to execute, in order. What a step finds out decides whether later ones with a `when` are due."""
-        for relation in self.leftovers:
-            self.statement(f"drop table if exists {relation}")
+        waiting = [relation for relation in self.leftovers if relation.endswith(f"_{ASIDE}`")]
         try:
+            for relation in self.leftovers:
+                if relation not in waiting:
+                    self.statement(f"drop table if exists {relation}")
             yield from self._due()
             while self.broken and self.plan.fallback is not None:
                 self._drop_stages()
@@ -90,9 +108,10 @@ class MvRun:
                 calls = {"calls": self.ai.get("calls", 0)}  # made and paid, whatever became of the plan
                 self.plan, self.counts, self.ai, self.broken = self.plan.fallback, {}, calls, ""
                 yield from self._due()
+            for relation in waiting:
+                drop(self, relation)
         finally:
-            self._drop_stages()
-            self._wait()
+            self._end()
 
     def _due(self) -> Iterator[StepView]:
         self.keys = Keys.of(self.plan.record)
@@ -112,6 +131,7 @@ class MvRun:
             self._drop_stages()
             final = isinstance(error, RunFailed) and not isinstance(error, NotFollowed)
             if self.plan.fallback is None or final or step.kind in PUBLISHES:
+                self._end()
                 raise
             # nothing is published yet: the whole query is asked instead, and says so itself if it is at fault
             self.broken = f"{step.kind}: {str(error).strip().splitlines()[0]}"
@@ -120,7 +140,7 @@ class MvRun:
                 then = "recomputing completely" if whole else "trying by affected rows"
                 self.session.warn(f"model {self.plan.model}: {self.plan.strategy} stopped at {self.broken}; {then}")
         except BaseException:
-            self._drop_stages()
+            self._end()
             raise
 
     def _execute(self, step: StepView, sql: str | None) -> None:
@@ -201,6 +221,11 @@ class MvRun:
         wait([sent for sent in (self.looking, self.asked) if sent is not None])
         self.looking = self.asked = None
 
+    def _end(self) -> None:
+        self._drop_stages()
+        self._wait()
+        ended(self.stamp)
+
     def _drop_stages(self) -> None:
         made = {step.args.get("into") for step in self.plan.steps if step.kind.startswith("stage_")}
         for name in self.relations:
@@ -230,6 +255,8 @@ class MvRun:
         args = self._args(step.args)
         if step.args.get("into") == "state":
             args["into"] = "state"
+        if step.kind in MADE_ANEW and step.args["relation"] == "target":
+            args["properties"] = self.amend.properties
         if step.kind == "replace_where":
             args.setdefault("predicate", PREDICATE)
         if step.kind == "merge_into" and step.args["relation"] == "target":

@@ -10,12 +10,14 @@ from spark_mv.maintenance.forget import PROPERTY, from_property
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description, read_description
 from spark_mv.spark.formats.history import latest_version, quoted, read_history
+from spark_mv.spark.formats.remains import OWNER_PROPERTY
 
 ASK_AGAIN_PROPERTY = "spark_mv.ask_again"
 """Table property with which recompute_ai asks the next run for new AI answers."""
 FEED_PROPERTY = "delta.enableChangeDataFeed"
-OWNER_PROPERTY = "spark_mv.model"
-"""Table property that marks a table as made by this materialization."""
+
+OUR_CHECKS = "spark_mv.checks"
+"""Table property with the names of the checks that the model's contract brought: others are the user's own."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,9 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
         record_at=history.record_at if history else "",
         record_version=history.record_version if history else None,
         clean=history.clean if history else (),
+        written=description.details.get("Table Properties", ""),
+        our_checks=description.properties.get(OUR_CHECKS, ""),
+        comments=description.comments,
         intact=history.intact if history else False,
         foreign_operation=history.foreign_operation if history else None,
         partition_by=description.partition_by,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import re
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -15,6 +15,7 @@ from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.steps.our_rows import our_rows
 from spark_mv.maintenance.steps.versions import at_versions
 from spark_mv.maintenance.strategies.no_op import moved
 from spark_mv.query.analysis.analyze import analyze
@@ -22,20 +23,19 @@ from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.inline_views import View, inline_views
 from spark_mv.spark.formats.commits import Ask, Query
+from spark_mv.spark.run import stamps
+from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments
 from spark_mv.spark.run.as_of import as_of_instant, utc_text
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.gather import Gatherer, fill_ai_plan
 from spark_mv.spark.run.look_up import query_columns, session_facts, source_facts, target_facts
 from spark_mv.spark.run.planning import look_ahead
 from spark_mv.spark.run.rewrite import rewrite, run_pins
+from spark_mv.spark.session.catalogue import own_catalogue
 
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls.plan import AiPlan
     from spark_mv.spark.run.ai import AiRunner
-
-LEFTOVER_AGE = 24 * 3600
-"""Seconds after which a staging table belongs to a run that is surely dead. An embedded catalogue has one process only,
-so there every leftover is dead at once."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
     """A run ready to execute. Raises ConfigError, RefusedError or ValueError before anything is touched."""
     started = datetime.now(timezone.utc)
     prepared = look(adapter, invocation, profile, ahead=True)
-    stamp = f"{int(time.time()):x}_{invocation.invocation_id[:8]}"
+    stamp = stamps.new_stamp()
     sources = len(prepared.facts.sources)
 
     def beside(suffix: str) -> str:
@@ -121,7 +121,9 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         "stage": beside(f"mv_stage_{stamp}"),
         "state": beside("state"),
         "state_stage": beside(f"mv_stage_s_{stamp}"),
+        "aside": beside(f"mv_stage_{stamp}_{stamps.ASIDE}"),
         "affected": beside(f"mv_stage_{stamp}_affected"),
+        **our_rows(prepared.facts.target, invocation.target, prepared.config.unique_key),
         **{f"changes_{k}": beside(f"mv_stage_{stamp}_changes_{k}") for k in range(sources)},
     }
     fill_ai_plan(prepared.runner, relations)
@@ -136,8 +138,10 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         model_id=invocation.unique_id,
         invocation_id=invocation.invocation_id,
         started_at=started,
-        leftovers=_leftovers(invocation, bool(profile.get("embedded"))) if prepared.plan.steps else (),
-        must_drop=_in_the_way(prepared.facts.target),
+        amend=_amendments(prepared),
+        stamp=stamp,
+        leftovers=_leftovers(adapter, invocation) if prepared.plan.steps else (),
+        in_the_way=_in_the_way(prepared.facts.target),
         ai_round=prepared.runner.run if prepared.runner else None,
         on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
         next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
@@ -301,22 +305,27 @@ def _analyze(
         sources.update(new)
 
 
-def _in_the_way(target: TargetFacts) -> bool:
-    """Whether something of this name exists that CREATE OR REPLACE TABLE … USING delta cannot replace."""
-    return target.exists and (not target.is_table or target.provider != "delta")
+def _amendments(prepared: Prepared) -> Amendments:
+    target, properties = prepared.facts.target, dict(prepared.invocation.config.get("tblproperties") or {})
+    unusual = any(re.search(r"[ ,;{}()\n\t=]", column.name) for column in prepared.plan.columns)
+    ours = target.ours and target.provider == "delta"
+    return Amendments(
+        table=prepared.invocation.target,
+        written=target.written if ours else "",
+        our_checks=target.our_checks if ours else "",
+        comments=target.comments if ours else {},
+        feed=str(properties.get(FEED, "true")).lower() == "true",
+        mapped=str(properties.get(MAPPING, "name" if unusual else "none")).lower() != "none",
+    )
 
 
-def _leftovers(invocation: Invocation, embedded: bool) -> tuple[str, ...]:
-    prefix = f"{invocation.identifier}__mv_stage_".lower()
-    dead = []
-    for name in invocation.relation_names:
-        if not name.lower().startswith(prefix):
-            continue
-        stamp = name[len(prefix) :].removeprefix("s_").split("_")[0]
-        try:
-            age = time.time() - int(stamp, 16)
-        except ValueError:
-            continue
-        if embedded or age > LEFTOVER_AGE:
-            dead.append(f"{invocation.schema}.`{name}`")
-    return tuple(dead)
+def _in_the_way(target: TargetFacts) -> str | None:
+    """What exists of this name that CREATE OR REPLACE TABLE … USING delta cannot replace: a view, a table, or nothing."""
+    if not target.exists or (target.is_table and target.provider == "delta"):
+        return None
+    return "table" if target.is_table else "view"
+
+
+def _leftovers(adapter: Any, invocation: Invocation) -> tuple[str, ...]:
+    dead = stamps.leftovers(invocation.relation_names, invocation.identifier, own_catalogue(adapter.mv_spark()))
+    return tuple(f"{invocation.schema}.`{name}`" for name in dead)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.errors import RunFailed, TurnTaken
 from spark_mv.maintenance.record import RunRecord, SourceVersion
 from spark_mv.maintenance.steps.versions import MOVED
+from spark_mv.spark.formats.remains import after_remains
 from spark_mv.spark.formats.replace_using import replace_using
 from spark_mv.spark.formats.turn import Turn, take
 
@@ -42,18 +44,67 @@ def publish(run: MvRun, step: StepView, sql: str) -> None:
     """Make the commit that publishes the run. Raises RunFailed where another run's came first."""
     assert run.plan.record is not None
     record = _completed(run, run.plan.record, step.kind)
-    turn = Turn(step.args["relation"], run.app_id, record.turn, record.to_json(), record.run_id)
     more = {CHECK_WRITTEN: "false"} if step.kind == "replace_where" else {}
     statement = sql.replace(PREDICATE, run.keys.listed) if step.kind == "replace_where" else sql
     send = _replace_using(run, step) if step.kind == "replace_using" else None
-    try:
+
+    def publish_as(statement: str, number: int) -> None:
+        text = replace(record, turn=number).to_json()
+        turn = Turn(step.args["relation"], run.app_id, number, text, record.run_id)
         take(turn, run.session, run._ask, lambda: run.statement(statement, send), more)
+
+    if step.kind not in MADE_ANEW:
+        for amendment in run.amend.before():
+            run.statement(amendment)
+    try:
+        with _made_way(run):
+            try:
+                publish_as(statement, record.turn)
+            except Exception as error:
+                number = after_remains(run._ask, run.plan.model, step.args["relation"], error)
+                if step.kind != "create_table" or number is None:
+                    raise
+                publish_as(statement.replace("create table", "create or replace table", 1), number)
     except TurnTaken as taken:
         raise RunFailed(
             f"model {run.plan.model}: another run published a new version of the table while this one was working, "
             "so this one changed nothing. Run it again: it continues from the new state and pays no AI answer twice"
         ) from taken
     run.verb = MADE_ANEW.get(step.kind, "MERGE")
+
+
+@contextmanager
+def _made_way(run: MvRun) -> Iterator[None]:
+    """What stands in the way of the new table waits under another name until the table is made, and is put back if it is not.
+    Where Spark cannot rename it, it is dropped: the user asked for that with --full-refresh."""
+    if run.in_the_way is None:
+        yield
+        return
+    table, aside = run.relations["target"], run.relations["aside"]
+    try:
+        run.statement(f"alter {run.in_the_way} {table} rename to {aside}")
+        renamed = True
+    except Exception:
+        run.statement(f"drop {run.in_the_way} {table}")
+        renamed = False
+    try:
+        yield
+    except BaseException:
+        if renamed:
+            run.statement(f"alter {run.in_the_way} {aside} rename to {table}")
+        raise
+    if renamed:
+        run.statement(f"drop {run.in_the_way} {aside}")
+
+
+def drop(run: MvRun, relation: str) -> None:
+    """Drop a table or view, whichever it is."""
+    try:
+        run.statement(f"drop table if exists {relation}")
+    except Exception as error:
+        if "DROP VIEW" not in str(error):
+            raise
+        run.statement(f"drop view if exists {relation}")
 
 
 def _completed(run: MvRun, record: RunRecord, kind: str) -> RunRecord:

@@ -1,0 +1,48 @@
+"""The table as our runs left it, where somebody else has written to it since: what a run reads the kept values from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from spark_mv.maintenance.facts import TargetFacts
+from spark_mv.query.syntax.select_tree import quoted
+
+TARGET, OUR_ROWS, ONE_PER_KEY = "target", "our_rows", "one_per_key"
+"""Names of relations in a plan: the table as it is; as it was before others wrote; as it is, without what no run of ours
+can have left in it."""
+
+
+def kept_in(target: TargetFacts) -> tuple[str, ...]:
+    """The relations that a run may read its kept values from, best first: a version may not be readable any more."""
+    if target.intact:
+        return (TARGET,)
+    return (OUR_ROWS, ONE_PER_KEY) if target.clean else (ONE_PER_KEY,)
+
+
+def our_rows(target: TargetFacts, table: str, keys: Sequence[str]) -> Mapping[str, str]:
+    """The relations as items of FROM. Keys are neither NULL nor repeated in any of them."""
+    if not target.exists or target.intact:
+        return {}
+    columns = ", ".join(quoted(column.name) for column in target.columns)
+    found = {ONE_PER_KEY: f"({_one_per_key(table, columns, keys)})"}
+    if target.clean:
+        first, *others = (f"{table} VERSION AS OF {version}" for version in target.clean)
+        rows = f"SELECT {columns} FROM {first}"
+        for other in others:
+            same = " AND ".join(f"__mv_b.{quoted(key)} = __mv_a.{quoted(key)}" for key in keys)
+            rows = (
+                f"{rows} UNION ALL SELECT {columns} FROM ({_one_per_key(other, columns, keys)}) __mv_b "
+                f"LEFT ANTI JOIN (SELECT * FROM {first}) __mv_a ON {same}"
+            )
+        found[OUR_ROWS] = f"({rows})"
+    return found
+
+
+def _one_per_key(table: str, columns: str, keys: Sequence[str]) -> str:
+    """Which row of a key stays is told by its content: the next attempt takes the same one."""
+    names = ", ".join(quoted(key) for key in keys)
+    known = " AND ".join(f"{quoted(key)} IS NOT NULL" for key in keys)
+    return (
+        f"SELECT {columns} FROM (SELECT *, row_number() OVER (PARTITION BY {names} ORDER BY to_json(struct({columns}), "
+        f"map('ignoreNullFields', 'false'))) AS __mv_nth FROM {table} WHERE {known}) WHERE __mv_nth = 1"
+    )

@@ -1,0 +1,100 @@
+"""What belongs to the table beside its rows: the checks of the model's contract, descriptions, the feed of changes.
+
+A new table is made with its checks. All of this is compared at every run with what the table has, so that what a killed run
+left undone, and what was edited in the model since, is made up for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from spark_mv.spark.run.look_up import OUR_CHECKS
+
+FEED = "delta.enableChangeDataFeed"
+MAPPING = "delta.columnMapping.mode"
+CHECK = "delta.constraints."
+_OUR_NAMES = re.compile(r"mv_(not_null|check)_[0-9a-f]{8}")
+_REDACTED = "*********(redacted)"
+"""What Spark prints instead of the value of a property whose name looks like that of a secret."""
+
+
+@dataclass
+class Amendments:
+    """`written` are the table's properties as DESCRIBE prints them (empty: there is no table), `comments` its columns'. `checks`
+    are the contract's conditions by name, `described` the columns' descriptions in the model, `feed` whether the user wants a
+    feed of changes."""
+
+    table: str
+    written: str = ""
+    our_checks: str = ""
+    comments: Mapping[str, str] = field(default_factory=dict)
+    feed: bool = True
+    mapped: bool = False
+    checks: Mapping[str, str] = field(default_factory=dict)
+    described: Mapping[str, str] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)
+
+    def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str]) -> None:
+        """Take in what the model says."""
+        self.checks = {check["name"].lower(): " ".join(check["expression"].split()) for check in checks}
+        self.described = {name.lower(): text for name, text in described.items()}
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties of a table that is made."""
+        named = {CHECK + name: expression for name, expression in self.checks.items()}
+        return {**named, OUR_CHECKS: "|".join(self.checks)} if named else {}
+
+    @property
+    def undescribed(self) -> bool:
+        """Whether a column of the table lacks the description that the model gives it."""
+        return any(self.comments.get(name, text) != text for name, text in self.described.items())
+
+    def before(self) -> list[str]:
+        """Statements before rows are written: checks that the contract has no longer would refuse them."""
+        gone = [name for name in self._outdated() if name not in self.dropped]
+        self.dropped.update(gone)
+        return [f"alter table {self.table} drop constraint if exists {_quoted(name)}" for name in gone]
+
+    def after(self, made_anew: bool) -> list[str]:
+        """Statements after rows are written, or instead."""
+        if made_anew:
+            return [self._feed()] if self.mapped and self.feed else []
+        statements = self.before()
+        missing = [name for name, expression in self.checks.items() if not self._has(name, expression)]
+        statements += [
+            f"alter table {self.table} add constraint {_quoted(name)} check ({self.checks[name]})" for name in missing
+        ]
+        if statements:
+            value = "|".join(self.checks).replace("'", "\\'")
+            statements.append(f"alter table {self.table} set tblproperties ('{OUR_CHECKS}' = '{value}')")
+        mapped = re.search(rf"{re.escape(MAPPING)}=(name|id)\b", self.written)
+        if mapped and self.feed and f"{FEED}=true" not in self.written:
+            statements.append(self._feed())
+        return statements
+
+    def _feed(self) -> str:
+        return f"alter table {self.table} set tblproperties ('{FEED}' = 'true')"
+
+    def _outdated(self) -> list[str]:
+        """Checks of the table that the contract brought and has no longer, or words otherwise."""
+        present = re.findall(rf"[\[,]{re.escape(CHECK)}([^=]+)=", self.written)
+        ours = {*self.our_checks.split("|"), *(name for name in present if _OUR_NAMES.fullmatch(name))}
+        return [
+            name
+            for name in dict.fromkeys(present)
+            if (name in ours or name in self.checks) and not self._has(name, self.checks.get(name))
+        ]
+
+    def _has(self, name: str, expression: str | None) -> bool:
+        if expression is None:
+            return False
+        # an expression may hold commas, which are all that stands between two properties
+        found = (f"{CHECK}{name}={text}{end}" for text in (expression, _REDACTED) for end in (",", "]"))
+        return any(text in self.written for text in found)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

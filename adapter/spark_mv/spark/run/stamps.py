@@ -1,0 +1,50 @@
+"""Names of staging tables: each run has a stamp of its own, and knows whose staging tables nobody needs any more."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable
+
+LEFTOVER_AGE = 24 * 3600
+"""Seconds after which a staging table belongs to a run that is surely dead."""
+ASIDE = "aside"
+"""The end of the name under which a relation waits that the first run takes the place of."""
+_live: set[str] = set()
+"""Stamps of the runs of this process that have not ended."""
+
+
+def new_stamp() -> str:
+    """A stamp that no other run has: the time, by which the dead are told, and a random part."""
+    stamp = f"{int(time.time()):x}_{uuid.uuid4().hex[:12]}"
+    _live.add(stamp)
+    return stamp
+
+
+def ended(stamp: str) -> None:
+    """The run of this stamp needs its staging tables no longer."""
+    _live.discard(stamp)
+
+
+def leftovers(names: Iterable[str], identifier: str, alone: bool) -> tuple[str, ...]:
+    """The staging tables that dead runs of a model left. `alone`: no other process can use the catalogue, so that what does not
+    belong to a live run of this one is dead at once.
+
+    >>> leftovers(["m__mv_stage_1_a", "M__mv_stage_s_ffffffffff_b", "m__mv_stage_x", "other__mv_stage_1_a"], "m", False)
+    ('m__mv_stage_1_a',)
+    >>> leftovers(["M__mv_stage_s_ffffffffff_b"], "m", True)
+    ('M__mv_stage_s_ffffffffff_b',)
+    """
+    prefix = f"{identifier}__mv_stage_".lower()
+    dead = []
+    for name in names:
+        if not name.lower().startswith(prefix):
+            continue
+        parts = name.lower()[len(prefix) :].removeprefix("s_").split("_")
+        try:
+            age = time.time() - int(parts[0], 16)
+        except ValueError:
+            continue
+        if "_".join(parts[:2]) not in _live and (alone or age > LEFTOVER_AGE):
+            dead.append(name)
+    return tuple(dead)

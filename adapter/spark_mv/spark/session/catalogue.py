@@ -1,0 +1,32 @@
+"""Whether the catalogue is this process's own."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+
+def own_catalogue(spark: Any) -> bool:
+    """Whether no other process can see the tables of this session's catalogue: it is in memory, or a Derby database that this
+    JVM has opened (Derby lets no second one in). False for what cannot be looked at: Spark Connect, Thrift (None)."""
+    try:
+        conf = spark._jsparkSession.sessionState().newHadoopConf()
+        catalogue = spark.conf.get("spark.sql.catalog.spark_catalog", "")
+        kept = spark.conf.get("spark.sql.catalogImplementation", "in-memory")
+        url, servers = conf.get("javax.jdo.option.ConnectionURL"), conf.get("hive.metastore.uris")
+    except Exception:  # no session, or none whose JVM is in reach
+        return False
+    if catalogue and not catalogue.startswith("org.apache.spark.sql.delta."):
+        return False
+    return kept == "in-memory" or (not servers and in_process(url))
+
+
+def in_process(url: str | None) -> bool:
+    """Whether a database of Hive's metastore runs in the process that names it. Without a URL it is Hive's default.
+
+    >>> in_process(None), in_process("jdbc:derby:;databaseName=/w/metastore;create=true"), in_process("jdbc:derby:memory:m")
+    (True, True, True)
+    >>> in_process("jdbc:derby://host:1527/metastore"), in_process("jdbc:postgresql://host/metastore")
+    (False, False)
+    """
+    return url is None or bool(re.match(r"jdbc:derby:(?!//)", url))
