@@ -1,0 +1,41 @@
+"""What belongs to a table beside its rows, compared with what DESCRIBE prints of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_mv.spark.run.amendments import Amendments
+
+FEW = {"name": "Few", "expression": "id in (1,  2)"}
+HAS = "[delta.constraints.few=id in (1, 2),delta.minReaderVersion=1]"
+
+
+@pytest.mark.parametrize(
+    ("written", "ours", "checks", "statements"),
+    [
+        (HAS, "few", [FEW], []),
+        ("[delta.minReaderVersion=1]", "", [FEW], ["add constraint `few`"]),
+        ("[delta.constraints.few=id in (1, 2) or id > 2]", "few", [FEW], ["drop", "add constraint `few`"]),
+        (HAS, "few", [], ["drop constraint if exists `few`"]),
+        (HAS, "", [], []),  # the user's own
+        ("[delta.constraints.mv_not_null_0a1b2c3d=id is not null]", "", [], ["drop"]),
+        ("[delta.constraints.few=*********(redacted)]", "few", [FEW], []),
+    ],
+)
+def test_checks(written: str, ours: str, checks: list[dict[str, str]], statements: list[str]) -> None:
+    amend = Amendments("t", written, ours)
+    amend.want(checks, {})
+    found = amend.after(made_anew=False)
+    expected = [*statements, "set tblproperties ('spark_mv.checks'"] if statements else []
+    assert len(found) == len(expected)
+    assert all(part in text for part, text in zip(expected, found, strict=True))
+    assert amend.before() == []
+
+
+def test_the_feed_of_a_table_with_column_mapping() -> None:
+    feed = ["alter table t set tblproperties ('delta.enableChangeDataFeed' = 'true')"]
+    assert Amendments("t", mapped=True).after(made_anew=True) == feed
+    assert Amendments("t", mapped=True, feed=False).after(made_anew=True) == []
+    mapped = "[delta.columnMapping.mode=id,delta.enableChangeDataFeed=%s]"
+    assert Amendments("t", mapped % "false").after(made_anew=False) == feed
+    assert Amendments("t", mapped % "true").after(made_anew=False) == []
