@@ -55,6 +55,7 @@ def ours(base: int | None, run_id: str = "run-1", model: str = "model.p.m") -> R
         ([commit(2, "MERGE", ours(0)), commit(1, "WRITE", ours(0, "run-2"))], 2, "WRITE", (0, 2)),
         # a record that was copied, and one on a commit that no run makes
         ([commit(2, "WRITE", ours(0)), commit(1, "WRITE", ours(0))], 1, "WRITE", (1,)),
+        ([commit(2, "WRITE", ours(None, "run-2")), commit(1, "MERGE", ours(0))], 1, "WRITE", (1,)),
         ([commit(2, "RESTORE", ours(0, "run-2")), commit(1, "MERGE", ours(0))], 1, "RESTORE", (1,)),
         # all rows are the run's own, whatever was written before
         ([commit(2, "CREATE OR REPLACE TABLE AS SELECT", ours(0)), commit(1, "WRITE")], 2, None, (2,)),

@@ -115,6 +115,8 @@ def _record(row: Mapping[str, Any], older: Rows, model: str) -> RunRecord | None
     record = read_record(row["userMetadata"])
     if record is None or row["operation"] not in OURS:
         return None
+    if record.base_version is None and row["operation"] not in MAKES_ALL_ROWS:
+        return None  # the copy of a first run's
     if model and record.model not in ("", model):
         return None
     copied = bool(record.run_id) and any(record.run_id in (r["userMetadata"] or "") for r in older)
