@@ -123,7 +123,7 @@ class TestFirstRuns:
         sql("insert into {schema}.src values (150, 'b')")
         checked.run(most=200)  # the check that it breaks is worded anew, another's stays
         found = self.properties(sql, "checked")
-        assert found["delta.constraints.few"] == "id < 200 or id in (1, 2)"
+        assert found["delta.constraints.few"].replace(" ", "") == "id<200oridin(1,2)"
         assert found["delta.constraints.theirs"] == "drawn < 2"
         sql("alter table {schema}.checked drop constraint few")  # as if killed in between
         checked.run(most=200)

@@ -14,6 +14,7 @@ HAS = "[delta.constraints.few=id in (1, 2),delta.minReaderVersion=1]"
     ("written", "ours", "checks", "statements"),
     [
         (HAS, "few", [FEW], []),
+        ("[delta.constraints.few=id in ( 1 , 2 )]", "few", [FEW], []),
         ("[delta.minReaderVersion=1]", "", [FEW], ["add constraint `few`"]),
         ("[delta.constraints.few=id in (1, 2) or id > 2]", "few", [FEW], ["drop", "add constraint `few`"]),
         (HAS, "few", [], ["drop constraint if exists `few`"]),

@@ -91,9 +91,14 @@ class Amendments:
     def _has(self, name: str, expression: str | None) -> bool:
         if expression is None:
             return False
-        # an expression may hold commas, which are all that stands between two properties
+        # an expression may hold commas, which are all that stands between two properties; Delta puts spaces of its own in
         found = (f"{CHECK}{name}={text}{end}" for text in (expression, _REDACTED) for end in (",", "]"))
-        return any(text in self.written for text in found)
+        written = _without_spaces(self.written)
+        return any(_without_spaces(text) in written for text in found)
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.split())
 
 
 def _quoted(name: str) -> str:
