@@ -16,6 +16,7 @@ class Case:
     name: str
     sql: str
     key: tuple[str, ...]
+    always: bool = False
 
     def in_schema(self, schema: str) -> str:
         # the alias is the table's name, which a query may use to qualify a column
@@ -47,8 +48,8 @@ def read(name: str) -> tuple[Step, ...]:
         cases = []
         for query in queries:
             words, _, sql = query.partition("\n")
-            label, _, key = words.partition(" | ")
-            cases.append(Case(label, sql.strip(), tuple(k.strip() for k in key.split(","))))
+            label, key, *rest = words.split(" | ")
+            cases.append(Case(label, sql.strip(), tuple(k.strip() for k in key.split(",")), rest == ["always"]))
         statements = tuple(s.strip() for s in script.split(";\n") if s.strip())
         steps.append(Step(title.strip(), instant.strip(), statements, tuple(cases)))
     return tuple(steps)

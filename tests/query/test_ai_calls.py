@@ -79,6 +79,9 @@ PLACES = [
     ("SELECT 1 FROM a LEFT JOIN b ON ai_similarity(a.x, b.y) > 0.5", "outer join over both sides"),
     ("SELECT id FROM o WHERE EXISTS (SELECT 1 FROM i WHERE ai_gen(o.t) = i.t)", "from outside its subquery"),
     ("SELECT ai_gen(lag(t) OVER (ORDER BY id)) AS k, * FROM r", "put it last"),
+    ("SELECT id, ai_gen(to_json(struct(*))) AS k FROM r", "all columns"),
+    ("SELECT id, ai_gen(to_json(struct(id, r.*))) AS k FROM r", "all columns"),
+    ("SELECT r.*, hash(*) AS h FROM r ORDER BY ai_gen(t)", "beside a function of all columns"),
 ]
 
 

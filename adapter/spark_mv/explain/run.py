@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.facts import RunFacts
+from spark_mv.maintenance.notes import order_notes
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.analysis.verdict import Analysis, Cause, ColumnVerdict, PredicateVerdict
@@ -188,13 +189,7 @@ def _notes(analysis: Analysis) -> list[str]:
         for column in analysis.columns
         if Level.COMMAND in column.levels and not column.kept and column.level is Level.COMMAND
     ]
-    notes += [
-        f"column {column.name} depends on the order in which rows are seen; a total order (ORDER BY … , unique_key) "
-        "makes it deterministic"
-        for column in analysis.columns
-        if column.level is Level.ORDER_DEPENDENT
-    ]
-    return notes
+    return notes + order_notes(analysis)
 
 
 def _before(facts: RunFacts, name: str) -> str:

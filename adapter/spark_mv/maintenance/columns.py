@@ -173,10 +173,15 @@ def _role(verdict: ColumnVerdict | None) -> Role:
 
 
 def _verdicts(analysis: Analysis, query: Sequence[Column]) -> dict[str, ColumnVerdict]:
-    """Verdicts by output name. Unaliased expressions are named by Spark, so position decides where the counts agree."""
-    if len(analysis.columns) == len(query):
-        return {column.name.lower(): verdict for column, verdict in zip(query, analysis.columns, strict=True)}
-    return {verdict.name.lower(): verdict for verdict in analysis.columns}
+    """Verdicts by output name. Unaliased expressions are named by Spark: these follow each other in both lists (not so all
+    columns: a star over USING has an order of its own)."""
+    found = {verdict.name.lower(): verdict for verdict in analysis.columns}
+    names = {column.name.lower() for column in query}
+    nameless = [column.name.lower() for column in query if column.name.lower() not in found]
+    others = [verdict for verdict in analysis.columns if verdict.name.lower() not in names]
+    if len(analysis.columns) == len(query) and len(nameless) == len(others):
+        found |= dict(zip(nameless, others, strict=True))
+    return found
 
 
 def _name_problems(query: Sequence[Column], config: ModelConfig) -> list[str]:

@@ -13,7 +13,7 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.past import pace
-from spark_mv.maintenance.plan import Plan
+from spark_mv.maintenance.plan import Candidate, Plan
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.steps.our_rows import TARGET, kept_in
@@ -90,8 +90,9 @@ def decide(
         return Plan(facts.model, "NO_OP", tuple(candidates), columns=columns.columns, record=record)
     if _layout_changed(config, target):
         columns = replace(columns, replace=True)
+    only_clock = _only_clock(candidates[0], facts)
     whole, *spare = (
-        complete_recompute.steps(facts, config, rewritten, columns, analysis, state, relation)
+        complete_recompute.steps(facts, config, rewritten, columns, analysis, state, relation, only_clock)
         for relation in (kept_in(target) if target.exists else (TARGET,))
     )
     complete = Plan(facts.model, "COMPLETE_RECOMPUTE", (), whole, columns.columns, new_record)
@@ -100,6 +101,13 @@ def decide(
     complete = replace(complete, record=replace(new_record, source_rows=changes.source_rows, pace=known))
     plan = choose(complete, candidates[0], proposals, config)
     return replace(plan, fallback=replace(plan, steps=spare[0])) if spare else plan
+
+
+def _only_clock(no_op: Candidate, facts: RunFacts) -> bool:
+    """Whether the run has nothing to follow but that the clock went forward."""
+    record = facts.target.record
+    forward = record is not None and facts.as_of > record.as_of
+    return forward and {reason.code for reason in no_op.reasons} <= {"CLOCK_MOVED", "BOUND_CROSSED"}
 
 
 def refuse(facts: RunFacts, analysis: Analysis) -> None:

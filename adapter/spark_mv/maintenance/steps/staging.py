@@ -12,6 +12,9 @@ from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.steps.next_bound import NextBound, next_bound, row_ends
 from spark_mv.maintenance.steps.publish import LARGE, bounded, check_stage, counted, publish
+from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
+from spark_mv.query.rewrite.pin import pin
+from spark_mv.query.syntax.select_tree import quoted
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ def publish_ready(known: IncrementalFacts, query: str) -> list[Step]:
         *bound.ahead(),
         Step("stage_query", {"into": "stage", "query": query}),
         check,
+        *_evicted(known),
         *bound.far(),
         *publish(known.columns, staged),
     ]
@@ -166,18 +170,40 @@ def _new(known: IncrementalFacts) -> dict[str, Any]:
 
 
 def _evicted(known: IncrementalFacts) -> list[Step]:
-    """Count the rows that the clock takes."""
-    if not known.rewritten.clock or not known.rewritten.unclocked_sql:
+    """Count the rows that the clock takes; none where that cannot be told."""
+    unclocked = known.rewritten.unclocked_sql
+    if not known.rewritten.clock or (unclocked is None and (known.move is None or known.clock_back)):
         return []
+    if unclocked is None and known.changes.sources:
+        query = _still_there(known)
+        if query is None:
+            return []
+    else:
+        # where no source changed, nothing but the clock takes rows: no need to ask the whole query
+        query = _unclocked(known, unclocked or "")
     args = {
         "stage": "stage",
         "keys": known.columns.keys,
-        # where no source changed, nothing but the clock takes rows: no need to ask the whole query
-        "query": _unclocked(known, known.rewritten.unclocked_sql),
+        "query": query,
         "is_relation": False,
         "as_of": known.rewritten.as_of_literal,
     }
     return [Step("count_evicted", args, when="deleted")]
+
+
+def _still_there(known: IncrementalFacts) -> str | None:
+    """Of the rows to delete, those that the sources of this run give at the instant of the last one."""
+    if known.move is None or known.rewritten.ai_rounds or known.rewritten.draw_sql:
+        return None
+    anchors = AffectedQuery("", known.columns.keys)
+    keys = ", ".join(f"{quoted(key)} AS {anchor}" for key, anchor in anchors.columns.items())
+    deleted = f"(SELECT {keys} FROM {relation('stage')} WHERE `__mv_op` = 'D')"
+    try:
+        text = known.texts.pinned(known.tree.restricted(deleted, anchors))
+    except NotIncremental:
+        return None
+    at_once = pin(text, known.move.before).sql
+    return f"SELECT *, {known.rewritten.as_of_literal} AS `__mv_valid_to` FROM (\n{at_once}\n)"
 
 
 def _unclocked(known: IncrementalFacts, sql: str) -> str | None:

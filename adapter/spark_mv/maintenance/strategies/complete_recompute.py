@@ -28,11 +28,12 @@ def steps(
     analysis: Analysis,
     state: TargetFacts,
     kept_in: str = TARGET,
+    only_clock: bool = False,
 ) -> tuple[Step, ...]:
     """The steps of a complete recompute, in order. `state` is the table of remembered rows, which only a model with a
     window over a source that forgets (`on_source_delete: keep`) has. `kept_in`: the relation that kept values are read from.
     Where it is not the table as it is, all rows are written: what others left there (a row twice, a NULL in the key) cannot
-    be told from ours by its key."""
+    be told from ours by its key. `only_clock`: nothing but the clock went on since the last run."""
     keep = config.on_source_delete == "keep"
     remembers = keep and rewritten.clock
     replaces = columns.replace or facts.full_refresh or not facts.target.exists or kept_in != TARGET
@@ -64,13 +65,14 @@ def steps(
     record = facts.target.record
     known = record.target_rows if record and facts.target.intact else None
     steps.append(check_stage(columns, known if facts.target.exists else 0, kept_in if kept else None))
-    if rewritten.clock and rewritten.unclocked_sql and facts.target.exists:
+    if rewritten.clock and (rewritten.unclocked_sql or only_clock) and facts.target.exists:
         steps.append(
             Step(
                 "count_evicted",
                 {
                     "stage": "stage",
                     "keys": columns.keys,
+                    # where nothing else happened, all rows that go are the clock's
                     "query": "state" if remembers else rewritten.unclocked_sql,
                     "is_relation": remembers,
                     "as_of": rewritten.as_of_literal,

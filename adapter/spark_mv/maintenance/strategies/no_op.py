@@ -22,7 +22,7 @@ def no_op(facts: RunFacts, query: str, config: str, clock_elsewhere: bool) -> Ca
     else:
         reasons = _changes(facts, record, query, config, clock_elsewhere)
     if not reasons:
-        return Candidate("NO_OP", True, (Reason("NOTHING_CHANGED", _next(record)),), 0.0)
+        return Candidate("NO_OP", True, (Reason("NOTHING_CHANGED", _next(record, clock_elsewhere)),), 0.0)
     return Candidate("NO_OP", False, tuple(reasons))
 
 
@@ -94,9 +94,12 @@ def _pin_changes(facts: RunFacts, record: RunRecord, clock_elsewhere: bool) -> l
     return []
 
 
-def _next(record: RunRecord | None) -> str:
-    if record is None or not any(pin_level(name) == Level.COMMAND for name in record.pins):
+def _next(record: RunRecord | None, clock_elsewhere: bool) -> str:
+    clock = sorted(name for name in record.pins if pin_level(name) == Level.COMMAND) if record is not None else []
+    if record is None or not clock:
         return "no source changed"
+    if clock_elsewhere or not record.clock_solved:
+        return f"no source changed, nor did {', '.join(clock)}, which the result follows"
     if record.next_change_at is None:
         return "no source changed and no row will enter or leave by the clock"
     return f"no source changed; the next row enters or leaves at {record.next_change_at} UTC"

@@ -96,6 +96,12 @@ class Places:
                 )
             if self._recursive(block.query):
                 found.append(self._refuse(parsed, "stands in a recursive CTE", "call it on the CTE's result"))
+            if any(self._sees_all_columns(span, block) for _, span, _ in parsed.row):
+                found.append(self._refuse(parsed, "is asked about all columns (*)", "name the columns"))
+            if id(parsed) in self.name and self._sees_all_columns(block.span, block):
+                found.append(
+                    self._refuse(parsed, "stands beside a function of all columns (*)", "call it in a CTE of its own")
+                )
             if id(parsed) in self.name and self._pivot(block):
                 found.append(self._refuse(parsed, "stands beside a PIVOT", "call it in a CTE and pivot that"))
         return found
@@ -118,6 +124,21 @@ class Places:
     def _in_lateral_view(self, parsed: ParsedCall, block: Block) -> bool:
         at, _ = self.insertion(block)
         return parsed.call.span.start >= at
+
+    def _sees_all_columns(self, span: Span, block: Block) -> bool:
+        """Whether a function of the block's own takes a star: where the answer is looked up, or beside the column that
+        carries it, there are other columns. (A star of the select list itself is told of it; count(*) counts rows.)"""
+        first, end = self.text.token_range(span)
+        stars = [
+            i for i in range(first, end) if self.text.words[i] == "*" and self.text.words[i - 1] in ("(", ",", ".")
+        ]
+        listed = [item.span for item in block.items if item.star]
+        return any(
+            self.text.words[i - 2] != "COUNT"
+            and not any(at.holds(self.text.span(i, i + 1)) for at in listed)
+            and self.text.block_of(self.text.span(i, i + 1)) is block
+            for i in stars
+        )
 
     def outer_references(self, block: Block, span: Span) -> bool:
         """Whether the span names a table that is not in the block's own FROM (a correlated subquery's outer row)."""

@@ -45,8 +45,8 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
     if source is not None:
         rows.append(add_source(walk, source.this, scope, env))
     env = own_env
-    rows += [add_lateral(walk, item, scope, env) for item in node.args.get("laterals") or []]
     rows += [add_join(walk, item, scope, env) for item in node.args.get("joins") or []]
+    rows += [add_lateral(walk, item, scope, env) for item in node.args.get("laterals") or []]  # they see what is joined
     repeats = any(_makes_rows(item) for item in node.expressions)
     scope.row_unique, scope.single = ((), False) if repeats else (scope.unique(), scope.is_single())
     scope.windows = {item.name.lower(): item for item in node.args.get("windows") or []}

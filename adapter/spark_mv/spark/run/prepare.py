@@ -13,6 +13,7 @@ from spark_mv.maintenance.config import ModelConfig, read_config
 from spark_mv.maintenance.decide import decide, refuse
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
+from spark_mv.maintenance.notes import order_notes
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.steps.our_rows import our_rows
@@ -110,6 +111,9 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
     """A run ready to execute. Raises ConfigError, RefusedError or ValueError before anything is touched."""
     started = datetime.now(timezone.utc)
     prepared = look(adapter, invocation, profile, ahead=True)
+    if prepared.plan.steps:
+        for note in order_notes(prepared.analysis):
+            adapter.say(f"model {invocation.name}: {note}")
     stamp = stamps.new_stamp()
     sources = len(prepared.facts.sources)
 

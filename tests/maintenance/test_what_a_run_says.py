@@ -1,0 +1,59 @@
+"""What a run says of itself: that nothing is to be done, and which columns depend on the order of rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spark_mv.maintenance.columns import _verdicts
+from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
+from spark_mv.maintenance.notes import order_notes
+from spark_mv.maintenance.record import RunRecord
+from spark_mv.maintenance.strategies.no_op import no_op
+from spark_mv.query.analysis.analyze import analyze
+
+AT = "2026-01-10 06:00:00.000000"
+PINS = {"current_date": "DATE'2026-01-10'"}
+RECORD = RunRecord(query="q", config="c", as_of=AT, time_zone="UTC", sources={}, kept={}, pins=PINS, clock_solved=True)
+
+
+def sentence(record: RunRecord, clock_elsewhere: bool) -> str:
+    facts = RunFacts(
+        "m", AT, "UTC", "i", (), TargetFacts(exists=True, ours=True, record=record, intact=True), pins=PINS
+    )
+    found = no_op(facts, "q", "c", clock_elsewhere)
+    assert found.applies, found
+    return found.reasons[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("record", "elsewhere", "says"),
+    [
+        (RECORD, False, "no row will enter or leave by the clock"),
+        (replace(RECORD, next_change_at=AT), False, f"the next row enters or leaves at {AT}"),
+        (RECORD, True, "nor did current_date, which the result follows"),
+        (replace(RECORD, next_change_at=AT), True, "nor did current_date, which the result follows"),
+        (replace(RECORD, clock_solved=False), False, "nor did current_date, which the result follows"),
+    ],
+)
+def test_a_run_without_work_promises_only_what_is_so(record: RunRecord, elsewhere: bool, says: str) -> None:
+    assert says in sentence(record, elsewhere)
+
+
+def test_columns_and_rows_that_depend_on_the_order_are_named() -> None:
+    sql = "select id, row_number() over (order by date_trunc('day', ts)) as rn, rand() as r from t limit 3"
+    notes = order_notes(analyze(sql, unique_key="id"))
+    assert any(note.startswith("column rn depends on the order") for note in notes)
+    assert any(note.startswith("which rows there are") for note in notes)
+    assert not any("column r " in note or "column id" in note for note in notes)
+
+
+def test_a_star_over_using_has_an_order_of_its_own() -> None:
+    schemas = {"t": {"id": "int", "k": "int"}, "u": {"y": "int", "k": "int"}}
+    sql = "with d as (select id, rand() as r, k from t) select *, upper('x') from d join u using (k)"
+    analysis = analyze(sql, unique_key="id", schemas=schemas)
+    given = [Column(name, "int") for name in ("k", "id", "r", "y", "upper(x)")]
+    found = _verdicts(analysis, given)
+    assert [name for name, verdict in found.items() if verdict.kept] == ["r"]
+    assert {c.name for c in given} <= set(found)
