@@ -105,7 +105,15 @@ class Dbt:
 
     def run(self, as_of: str, *flags: str) -> dict[str, Any]:
         """The model's adapter response. Raises RunError if the run fails."""
-        command = ["run", "--quiet", "--no-use-colors", "--printer-width", "60", "--vars", json.dumps({"as_of": as_of})]
+        command = [
+            "run",
+            "--quiet",
+            "--no-use-colors",
+            "--printer-width",
+            "60",
+            "--vars",
+            json.dumps({"as_of": as_of, "allow_future_as_of": True}),
+        ]
         folders = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
         self.line = ""
         result = dbtRunner(callbacks=[self._hear]).invoke([*command, *folders, *flags])

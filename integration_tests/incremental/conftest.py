@@ -82,6 +82,7 @@ class Engine:
             relation_names=tuple(names),
             started_at=datetime.now(timezone.utc),
             as_of=as_of,
+            allow_future_as_of=True,
             invocation_id=f"{self.runs:08x}-test",
             full_refresh=full_refresh,
         )

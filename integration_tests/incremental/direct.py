@@ -113,6 +113,7 @@ class Model:
                 relation_names=tuple(names),
                 started_at=datetime.now(timezone.utc),
                 as_of=as_of,
+                allow_future_as_of=True,
                 invocation_id=f"{self.runs:08x}-{self.name}",
                 full_refresh=full_refresh,
             ),

@@ -30,7 +30,14 @@ class Mv:
 
     def run(self, as_of: str = "2026-02-01 06:00:00", *args: str, expect_pass: bool = True, **variables: Any) -> Any:
         """Run the model; returns its adapter response as a dictionary, or the error text when it fails."""
-        command = ["run", "--select", self.name, "--vars", json.dumps({"as_of": as_of, **variables}), *args]
+        command = [
+            "run",
+            "--select",
+            self.name,
+            "--vars",
+            json.dumps({"as_of": as_of, "allow_future_as_of": True, **variables}),
+            *args,
+        ]
         results = run_dbt(command, expect_pass=expect_pass)
         result = next(r for r in results if r.node.name == self.name)
         return result.adapter_response if expect_pass else result.message

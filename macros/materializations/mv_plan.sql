@@ -23,6 +23,7 @@
       'relation_names': adapter.mv_relation_names(target_relation),
       'started_at': run_started_at,
       'as_of': var('as_of', none),
+      'allow_future_as_of': var('allow_future_as_of', false),
       'functions': var('functions', {}),
       'invocation_id': invocation_id,
       'full_refresh': should_full_refresh(),

@@ -63,6 +63,10 @@ tblproperties (
     {%- set names = [clusters] if clusters is string else clusters -%}
 cluster by ({% for name in names %}{{ adapter.quote(name) }}{{ ', ' if not loop.last }}{% endfor %})
   {%- else -%}
-{{ partition_cols(label="partitioned by") }}
+    {%- set partitions = config.get('partition_by') or [] -%}
+    {%- set names = [partitions] if partitions is string else partitions -%}
+    {%- if names %}
+partitioned by ({% for name in names %}{{ name if name.startswith('`') else adapter.quote(name) }}{{ ', ' if not loop.last }}{% endfor %})
+    {%- endif -%}
   {%- endif -%}
 {%- endmacro %}

@@ -10,7 +10,9 @@ from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.query.delta.names import Columns
 from spark_mv.query.delta.texts import TableRef, with_tables
+from spark_mv.query.syntax.reserved import is_reserved, relation
 from spark_mv.query.syntax.select_tree import Leaf, NotIncremental, quoted
+from spark_mv.query.syntax.table_name import quoted_name
 
 COUNT = "__mv_count"
 """Column of a staged change: how many copies of the row came (positive) or went (negative)."""
@@ -71,16 +73,6 @@ class MovedWindows:
     now: str
 
 
-def relation(name: str) -> str:
-    """The text that stands for a relation of the run until its name is known, see MvRun."""
-    return f"`__mv_rel_{name}`"
-
-
-def filled(text: str, relations: Mapping[str, str]) -> str:
-    """The text with the names of the run's relations in their places."""
-    return re.sub(r"`__mv_rel_(\w+)`", lambda m: relations[m[1]], text)
-
-
 def staged_name(number: int) -> str:
     return f"changes_{number}"
 
@@ -139,7 +131,7 @@ class SourceTexts:
         return with_tables(sql, lambda ref: self._pinned_ref(ref))
 
     def _pinned_ref(self, ref: TableRef) -> str:
-        return ref.text if ref.name.startswith("__mv_rel_") else self._now(ref.name, ref.text)
+        return ref.text if is_reserved(ref.name) else self._now(ref.name, ref.text)
 
     def on_changes(self, sql: str, came: bool, moved: MovedWindows | None = None) -> str:
         """The text reading, instead of the one source that matters, only its rows that came or went, as often as they
@@ -196,7 +188,7 @@ class SourceTexts:
     def _moved_rows(self, moved: MovedWindows, came: bool) -> str:
         there, gone = (moved.now, moved.before) if came else (moved.before, moved.now)
         return (
-            f"SELECT {self._listed(moved.name)} FROM {self._now(moved.name, _path(moved.name))} AS {quoted(moved.alias)} "
+            f"SELECT {self._listed(moved.name)} FROM {self._now(moved.name, quoted_name(moved.name))} AS {quoted(moved.alias)} "
             f"WHERE ({there}) AND NOT ({gone})"
         )
 
@@ -205,21 +197,16 @@ class SourceTexts:
         return with_tables(sql, lambda ref: text if ref.name.lower() == name.lower() else self._pinned_ref(ref))
 
 
-def _path(name: str) -> str:
-    """The name of a table (parts joined by dots) for a statement."""
-    return ".".join(quoted(part) for part in name.split("."))
-
-
 def feed(change: SourceChange) -> str:
     """The change data feed since the last run."""
-    return f"table_changes('{_path(change.name)}', {change.low + 1}, {change.high})"
+    return f"table_changes('{quoted_name(change.name)}', {change.low + 1}, {change.high})"
 
 
 def stage_args(number: int, change: SourceChange, source: SourceFacts) -> dict[str, object]:
     """The arguments of the step that stages what changed in one source."""
     return {
         "into": staged_name(number),
-        "source": _path(source.name),
+        "source": quoted_name(source.name),
         "low": change.low,
         "high": change.high,
         "how": change.how,

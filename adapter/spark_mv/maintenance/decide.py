@@ -21,6 +21,7 @@ from spark_mv.maintenance.strategies import complete_recompute
 from spark_mv.maintenance.strategies.no_op import no_op
 from spark_mv.maintenance.strategies.propose import Gather, propose
 from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.syntax.table_name import joined
 
 
 def config_fingerprint(config: ModelConfig, ai_identity: str = "") -> str:
@@ -63,7 +64,7 @@ def decide(
     problems = [*columns.problems, *_window_problems(config, rewritten), *_layout_problems(config, target)]
     if problems:
         raise ConfigError(facts.model, problems)
-    candidates = [no_op(facts, analysis.fingerprint, fingerprint, rewritten.clock_elsewhere)]
+    candidates = [no_op(facts, analysis.fingerprint, fingerprint, rewritten.clock_elsewhere, config.refresh)]
     new_record = RunRecord(
         query=analysis.fingerprint,
         config=fingerprint,
@@ -75,6 +76,8 @@ def decide(
             **rewritten.draw_fingerprints,
         },
         pins=dict(rewritten.pins),
+        settings=dict(facts.settings),
+        source_columns=facts.source_columns,
         clock_solved=rewritten.clock_solved,
         base_version=target.version if target.exists else None,
         turn=target.turn,
@@ -153,8 +156,10 @@ def _schema_policy(config: ModelConfig, facts: RunFacts) -> ModelConfig:
 
 def _layout_changed(config: ModelConfig, target: TargetFacts) -> bool:
     def lower(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(name.lower() for name in names)
+        return tuple(name.strip("`").lower() for name in names)
 
+    clusters = tuple(joined([name]) for name in lower(config.cluster_by))
     return target.exists and (
-        lower(config.partition_by) != lower(target.partition_by) or lower(config.cluster_by) != lower(target.cluster_by)
+        lower(config.partition_by) != lower(target.partition_by)
+        or clusters != tuple(name.lower() for name in target.cluster_by)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,8 +20,9 @@ class Column:
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """One table that the query reads. `version` is None where the format keeps no versions (files, views of other
-    systems): such a source may have changed at any time."""
+    """One table that the query reads. `version` is None where the format keeps no versions (files, table functions, views of
+    other systems): such a source may have changed at any time. `retention`: seconds for which Delta reads older versions
+    than the newest one. `pinnable`: whether the version can be read for as long as a run takes, whatever is written."""
 
     name: str
     columns: tuple[Column, ...]
@@ -28,6 +30,14 @@ class SourceFacts:
     version: SourceVersion | None = None
     view_text: str | None = None
     change_feed: bool = False
+    retention: float = 7 * 86400.0
+    pinnable: bool = True
+
+    @property
+    def columns_print(self) -> str:
+        """One short hash for each column's name and type, in their order."""
+        texts = (f"{c.name.lower()} {c.type.lower()}" for c in self.columns)
+        return " ".join(hashlib.sha256(text.encode()).hexdigest()[:8] for text in texts)
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,7 @@ class RunFacts:
     sources: tuple[SourceFacts, ...]
     target: TargetFacts
     pins: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)  # of the session, that decide what an expression gives
     full_refresh: bool = False
     started_at: str = ""  # by the clock of this machine (UTC)
     partial: bool = False  # --empty or --sample: the sources are handed over incomplete
@@ -88,3 +99,8 @@ class RunFacts:
     def source_versions(self) -> dict[str, SourceVersion]:
         """The versions of the sources that have one, by name."""
         return {s.name: s.version for s in self.sources if s.version is not None}
+
+    @property
+    def source_columns(self) -> dict[str, str]:
+        """The columns of these, see SourceFacts.columns_print."""
+        return {s.name: s.columns_print for s in self.sources if s.version is not None}

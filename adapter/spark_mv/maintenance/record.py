@@ -23,7 +23,8 @@ class RunRecord:
     """After the commit that carries it: table = Q(S, T, V).
 
     `query` is the fingerprint of the SELECT, `config` that of the settings which change rows, `kept` the fingerprint
-    of each kept column's own expression, `pins` the literals that stood for the clock, the user and the session.
+    of each kept column's own expression, `pins` the literals that stood for the clock, the user and the session, `settings`
+    the session's settings that decide what an expression gives, `source_columns` the sources' columns and types.
     `next_change_at` is the first instant after `as_of` at which a row enters or leaves by its window alone (None: never);
     it means nothing when `clock_solved` is false. `base_version` is the target's version that the run started from.
     `ask_again` names the newest request for new AI answers that the run has seen. `source_rows` and `target_rows` are
@@ -40,6 +41,8 @@ class RunRecord:
     sources: Mapping[str, SourceVersion]
     kept: Mapping[str, str] = field(default_factory=dict)
     pins: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    source_columns: Mapping[str, str] = field(default_factory=dict)
     next_change_at: str | None = None
     clock_solved: bool = True
     base_version: int | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from spark_mv.maintenance.changes import relation, stage_args
+from spark_mv.maintenance.changes import stage_args
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
 from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.plan import Step
@@ -14,6 +14,7 @@ from spark_mv.maintenance.steps.next_bound import NextBound, next_bound, row_end
 from spark_mv.maintenance.steps.publish import LARGE, bounded, check_stage, counted, publish
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
 from spark_mv.query.rewrite.pin import pin
+from spark_mv.query.syntax.reserved import relation
 from spark_mv.query.syntax.select_tree import quoted
 
 
@@ -123,12 +124,12 @@ def merge_rows(
     # no key of the table is NULL; <=> keeps Spark from the quickest of its joins
     listed = [{"column": c, "affected": k, "test": "=" if c.lower() in keys else "<=>"} for c, k in anchors.items()]
     args = {**_stage_args(known, sql), "target": "target", "anchors": listed}
-    args["affected"] = f"(\n{affected.rows}\n)" if affected else "affected"
+    args["affected"] = f"(\n{affected.rows}\n)" if affected else relation("affected")
     args["images"] = dict(images or {})
     steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
     ranged = _ranged(known, listed)
     if ranged:
-        within = f"(\n{affected.anchors}\n)" if affected else "affected"
+        within = f"(\n{affected.anchors}\n)" if affected else relation("affected")
         steps.append(Step("affected_range", {"affected": within, "anchors": ranged}))
     staged, bound = {"stage": "stage"}, next_bound(known)
     steps += [*bound.ahead(), Step("stage_changes", args), _check(known, {**staged, "next_change": bound.first})]
@@ -218,7 +219,6 @@ __all__ = [
     "evict_rows",
     "merge_rows",
     "publish_ready",
-    "relation",
     "stage_affected",
     "stage_sources",
 ]

@@ -10,6 +10,7 @@ from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.delta.texts import TableRef, with_tables
 from spark_mv.query.syntax.select_tree import NotIncremental
+from spark_mv.query.syntax.table_name import table_key
 
 MOVED = -1
 """Version in the bookkeeping of a source that was written to while a run read it: no version that ever was."""
@@ -18,14 +19,16 @@ MOVED = -1
 def at_versions(sql: str, sources: Sequence[SourceFacts]) -> str | None:
     """The text with each source that keeps versions read at its version. None where that cannot be said of all: a view
     stands in between, or the text was not understood."""
-    known = {source.name.lower(): source for source in sources}
+    known = {table_key(source.name): source for source in sources}
 
     def pinned(ref: TableRef) -> str:
-        source = known.get(ref.name.lower())
+        source = known.get(table_key(ref.name))
         if source is None or (source.version is None and source.view_text is None):
             return ref.text  # the run's own tables, and what keeps no versions
         if source.version is None:
             raise NotIncremental("SOURCE_IS_VIEW", f"{ref.name} is a view")
+        if not source.pinnable:
+            return ref.text
         return f"{ref.text} VERSION AS OF {source.version.version}"
 
     try:
@@ -43,7 +46,11 @@ def rewritten_at_versions(rewritten: Rewritten, sources: Sequence[SourceFacts]) 
         if (text := getattr(rewritten, name)) is not None
     }
     pinned = {name: at_versions(text, sources) for name, text in texts.items()}
-    if None not in pinned.values():
-        return replace(rewritten, **pinned), ()  # type: ignore[arg-type]
-    versions = {source.name: source.version.version for source in sources if source.version is not None}
-    return rewritten, ((Step("confirm_sources", {"versions": versions}),) if versions else ())
+    through = None in pinned.values()
+    versions = {
+        source.name: source.version.version
+        for source in sources
+        if source.version is not None and (through or not source.pinnable)
+    }
+    confirm = (Step("confirm_sources", {"versions": versions}),) if versions else ()
+    return (rewritten, confirm) if through else (replace(rewritten, **pinned), confirm)  # type: ignore[arg-type]

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spark_mv.maintenance import cost
-from spark_mv.maintenance.changes import relation
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.plan import Candidate, Reason
@@ -21,6 +20,7 @@ from spark_mv.maintenance.strategies.adjusted_values import Values, value_of
 from spark_mv.query.delta.distributive import Part, parts
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
 from spark_mv.query.rewrite.pin import pin
+from spark_mv.query.syntax.reserved import relation
 from spark_mv.query.syntax.select_tree import SelectNode, quoted
 
 

@@ -18,6 +18,7 @@ from spark_mv.maintenance.steps.our_rows import TARGET
 from spark_mv.maintenance.steps.publish import check_stage, publish
 from spark_mv.maintenance.steps.versions import rewritten_at_versions
 from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.syntax.reserved import relation
 
 
 def steps(
@@ -73,7 +74,7 @@ def steps(
                     "stage": "stage",
                     "keys": columns.keys,
                     # where nothing else happened, all rows that go are the clock's
-                    "query": "state" if remembers else rewritten.unclocked_sql,
+                    "query": relation("state") if remembers else rewritten.unclocked_sql,
                     "is_relation": remembers,
                     "as_of": rewritten.as_of_literal,
                 },
@@ -183,7 +184,7 @@ def _remembered(rewritten: Rewritten, names: Sequence[str]) -> str:
     columns = ", ".join(f"`{name.replace('`', '``')}`" for name in names)
     now = rewritten.as_of_literal
     return (
-        f"SELECT {columns} FROM {{state}} WHERE ({VALID_FROM} IS NULL OR {VALID_FROM} <= {now}) "
+        f"SELECT {columns} FROM {relation('state')} WHERE ({VALID_FROM} IS NULL OR {VALID_FROM} <= {now}) "
         f"AND ({VALID_TO} IS NULL OR {VALID_TO} > {now})"
     )
 
@@ -192,7 +193,7 @@ def _next_remembered(rewritten: Rewritten) -> str:
     now = rewritten.as_of_literal
     return (
         f"SELECT min(least(CASE WHEN {VALID_FROM} > {now} THEN {VALID_FROM} END, "
-        f"CASE WHEN {VALID_TO} > {now} THEN {VALID_TO} END)) FROM {{state}}"
+        f"CASE WHEN {VALID_TO} > {now} THEN {VALID_TO} END)) FROM {relation('state')}"
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from spark_mv.maintenance import cost
-from spark_mv.maintenance.changes import relation
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.steps.staging import Affected, merge_rows, stage_affected, stage_sources
 from spark_mv.query.delta.restrict import NotIncremental, anchor_column
 from spark_mv.query.rewrite.pin import pin
+from spark_mv.query.syntax.reserved import relation
 from spark_mv.query.syntax.select_tree import quoted
 
 

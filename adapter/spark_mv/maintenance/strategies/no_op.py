@@ -9,9 +9,9 @@ from spark_mv.query.functions.clock_words import pin_level
 from spark_mv.query.functions.level import Level
 
 
-def no_op(facts: RunFacts, query: str, config: str, clock_elsewhere: bool) -> Candidate:
+def no_op(facts: RunFacts, query: str, config: str, clock_elsewhere: bool, refresh: str = "auto") -> Candidate:
     """Whether the run may end here. `query` and `config` are fingerprints; `clock_elsewhere` says that the clock stands
-    outside solved predicates, so that the result moves whenever its literal does."""
+    outside solved predicates, so that the result moves whenever its literal does. `refresh`: the model's setting."""
     record = facts.target.record
     if facts.full_refresh:
         reasons = [Reason("FULL_REFRESH", "--full-refresh asks for a rebuild")]
@@ -21,6 +21,8 @@ def no_op(facts: RunFacts, query: str, config: str, clock_elsewhere: bool) -> Ca
         reasons = [Reason("NO_BOOKKEEPING", "the table's history holds no record of an earlier run")]
     else:
         reasons = _changes(facts, record, query, config, clock_elsewhere)
+        if refresh == "full":
+            reasons.append(Reason("REFRESH_FULL", "refresh: full asks for a complete recompute"))
     if not reasons:
         return Candidate("NO_OP", True, (Reason("NOTHING_CHANGED", _next(record, clock_elsewhere)),), 0.0)
     return Candidate("NO_OP", False, tuple(reasons))
@@ -53,6 +55,7 @@ def _changes(facts: RunFacts, record: RunRecord, query: str, config: str, clock_
     if facts.target.ask_again and facts.target.ask_again != record.ask_again:
         reasons.append(Reason("ASK_AGAIN", "recompute_ai asked for new AI answers"))
     reasons += _source_changes(facts, record)
+    reasons += _setting_changes(facts, record)
     reasons += _pin_changes(facts, record, clock_elsewhere)
     return reasons
 
@@ -65,7 +68,10 @@ def _source_changes(facts: RunFacts, record: RunRecord) -> list[Reason]:
             continue
         if source.version is None:
             reasons.append(
-                Reason("SOURCE_UNVERSIONED", f"{source.name} ({source.provider or 'unknown format'}) keeps no versions")
+                Reason(
+                    "SOURCE_UNVERSIONED",
+                    f"{source.name} ({source.provider or 'unknown format'}) keeps no versions, so it is read at every run",
+                )
             )
         elif before is None:
             reasons.append(Reason("SOURCE_NEW", f"{source.name} was not read by the last run"))
@@ -76,6 +82,17 @@ def _source_changes(facts: RunFacts, record: RunRecord) -> list[Reason]:
                 )
             )
     return reasons
+
+
+def _setting_changes(facts: RunFacts, record: RunRecord) -> list[Reason]:
+    """Whether the session would give other values of the same rows: another Spark, time zone or rule of arithmetic."""
+    before = {"time zone": record.time_zone, **record.settings}
+    now = {"time zone": facts.time_zone, **facts.settings}
+    differ = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    if not differ:
+        return []
+    listed = ", ".join(f"{name} was {before.get(name, 'not set')} and is {now.get(name, 'not set')}" for name in differ)
+    return [Reason("SESSION_CHANGED", listed)]
 
 
 def _pin_changes(facts: RunFacts, record: RunRecord, clock_elsewhere: bool) -> list[Reason]:

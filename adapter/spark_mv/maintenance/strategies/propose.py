@@ -56,9 +56,6 @@ def _blocked(
     facts: RunFacts, config: ModelConfig, rewritten: Rewritten, columns: ColumnPlan, no_op: Candidate
 ) -> tuple[Reason, ...]:
     reasons = [reason for reason in no_op.reasons if reason.code not in FOLLOWABLE]
-    record = facts.target.record
-    if config.refresh == "full":
-        reasons.append(Reason("REFRESH_FULL", "refresh: full asks for a complete recompute"))
     if columns.replace:
         reasons.append(Reason("COLUMNS_CHANGED", "the columns or the layout of the table change"))
     if any(c.fresh for c in columns.columns):
@@ -69,8 +66,6 @@ def _blocked(
         reasons.append(
             Reason("REMEMBERED_ROWS", "on_source_delete: keep with a window remembers rows that the source has lost")
         )
-    if record is not None and record.time_zone != facts.time_zone:
-        reasons.append(Reason("SESSION_CHANGED", f"the time zone was {record.time_zone} and is {facts.time_zone}"))
     return tuple(reasons)
 
 

@@ -21,6 +21,8 @@ from spark_mv.query.functions.catalogue import declared_levels
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.parse import Call, Parsed, parse, sql_text, written_places
 from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.query.syntax.reserved import reserved_names
+from spark_mv.query.syntax.table_name import table_key
 
 
 def analyze(
@@ -70,6 +72,8 @@ def analyze(
     except RecursionError:
         error = QueryError("TOO_DEEP", f"model {model}: the statement is nested too deeply to be analysed", 1, 1)
         return Analysis(sql, digest("text", sql), (), shape=Shape(row_wise=False, opaque=True), errors=(error,))
+    for name in reserved_names(sql):
+        walk.error(name.code, name.message, (name.line, name.column))
     for problem in problems:
         walk.error("UNKNOWN_LEVEL", problem)
     _check_coverage(walk, parsed.tree)
@@ -152,11 +156,11 @@ def _check_output(walk: Walk, relation: Relation, key: tuple[str, ...], frozen: 
 
 
 def _tables(relation: Relation) -> tuple[SourceTable, ...]:
-    times: Counter[str] = Counter(name.lower() for name, _ in relation.reads)
+    times: Counter[str] = Counter(table_key(name) for name, _ in relation.reads)
     shown: dict[str, tuple[str, tuple[str, ...]]] = {}
     for name, via in relation.reads:
-        shown.setdefault(name.lower(), (name, via))
-    return tuple(SourceTable(name, times[lower], via) for lower, (name, via) in shown.items())
+        shown.setdefault(table_key(name), (name, via))
+    return tuple(SourceTable(name, times[key], via) for key, (name, via) in shown.items())
 
 
 def _shape(walk: Walk, relation: Relation) -> Shape:

@@ -19,8 +19,11 @@ from spark_mv.query.analysis.scopes import Scope
 from spark_mv.query.analysis.taint import CLEAN, Field, OpenPart, Relation, Taint, digest, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Env, Text, Walk
+from spark_mv.query.functions.catalogue import Mark, is_marked, level_of
+from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.parse import Call, parse, sql_text
 from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.query.syntax.table_name import joined, parts_of, table_key
 
 _TABLE_FUNCTION_COLUMNS = {
     "range": ("id",),
@@ -149,7 +152,7 @@ def _table_name(node: exp.Expr) -> list[str] | None:
     if isinstance(call, Call) and call.name == "identifier" and len(inner.expressions) == 1:
         text = inner.expressions[0]
         if isinstance(text, exp.Literal) and text.is_string:
-            return str(text.name).replace("`", "").split(".")
+            return list(parts_of(str(text.name)))
     return None
 
 
@@ -158,7 +161,7 @@ def _table(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Rel
     if parts is None:
         return node.alias, _table_function(walk, node.this, scope)
     walk.seen.add(id(node.this))
-    name = ".".join(parts)
+    name = joined(parts)
     alias = node.alias or parts[-1]
     if len(parts) == 1 and parts[0].lower() in env.ctes:
         relation = walk.cte(walk, env.ctes[parts[0].lower()])
@@ -199,8 +202,8 @@ def _streamed(walk: Walk, node: exp.Expr) -> list[str] | None:
 
 def _matching(names: object, name: str) -> str | None:
     """The key that names the same table; case and back quotes do not matter."""
-    wanted = name.lower()
-    return next((key for key in names if str(key).replace("`", "").lower() == wanted), None)  # type: ignore[attr-defined]
+    wanted = table_key(name)
+    return next((key for key in names if table_key(str(key)) == wanted), None)  # type: ignore[attr-defined]
 
 
 def _view(walk: Walk, node: exp.Expr, view: str, parts: list[str]) -> Relation:
@@ -250,7 +253,7 @@ def _table_function(walk: Walk, node: exp.Expr, scope: Scope) -> Relation:
         items: tuple[Field | OpenPart, ...] = (OpenPart(facts.fingerprint, taint),)
     else:
         items = tuple(Field(c, taint, digest("tvf", c, facts.fingerprint)) for c in columns)
-    return Relation(items, digest("tvf", facts.fingerprint), taint, kind="function")
+    return Relation(items, digest("tvf", facts.fingerprint), taint, reads=_reads(walk, name), kind="function")
 
 
 def _lateral(walk: Walk, node: exp.Lateral, scope: Scope, env: Env) -> tuple[str, Relation]:
@@ -259,8 +262,11 @@ def _lateral(walk: Walk, node: exp.Lateral, scope: Scope, env: Env) -> tuple[str
     if isinstance(node.this, exp.Subquery | exp.Query):
         relation = walk.query(walk, node.this, replace(env, outer=scope, label=node.alias or env.label))
         return node.alias, renamed(walk, replace(relation, kind="subquery"), names, node)
-    call = node.this.meta.get("call")
-    name = call.name if isinstance(call, Call) else node.this.key
+    inner = node.this
+    while isinstance(inner, exp.Dot):
+        inner = inner.expression
+    call = inner.meta.get("call")
+    name = call.name if isinstance(call, Call) else inner.key
     facts = value(walk, node.this, scope)
     walk.flag("generator")
     if walk.level(name) is None:
@@ -272,7 +278,16 @@ def _lateral(walk: Walk, node: exp.Lateral, scope: Scope, env: Env) -> tuple[str
         )
     else:
         items = (OpenPart(digest("generated", facts.fingerprint), facts.taint),)
-    return node.alias, Relation(items, digest("lateral", facts.fingerprint), facts.taint, kind="function")
+    # LATERAL VIEW takes generators, which are made of their arguments
+    reads = () if node.args.get("view") else _reads(walk, name)
+    return node.alias, Relation(items, digest("lateral", facts.fingerprint), facts.taint, reads=reads, kind="function")
+
+
+def _reads(walk: Walk, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What a table function reads beside its arguments. A function of the user's may read tables, whatever it is declared
+    to be."""
+    made = level_of(name) == Level.DETERMINISTIC and not is_marked(name, Mark.READS)
+    return () if made else ((f"{name}()", walk.text.via),)
 
 
 def add_lateral(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:

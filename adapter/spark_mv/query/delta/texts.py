@@ -12,6 +12,7 @@ from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.select_tree import NotIncremental, SelectNode, SetNode, quoted
 from spark_mv.query.syntax.source_text import Edit, apply_edits
+from spark_mv.query.syntax.table_name import joined, parts_of
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
         text = sql[start:end]
         if "".join(text.replace("`", "").split()) != "".join(".".join(parts).split()):
             raise NotIncremental("STRUCTURE", f"the place of {'.'.join(parts)} in the text is not sure")
-        refs.append(TableRef(".".join(parts), text, start, end, table.alias))
+        refs.append(TableRef(joined(parts), text, start, end, table.alias))
     return tuple(sorted(refs, key=lambda r: r.start))
 
 
@@ -75,7 +76,7 @@ def with_tables(sql: str, replacement: Callable[[TableRef], str]) -> str:
     for ref in table_refs(sql):
         text = replacement(ref)
         if text.startswith("(") and not ref.alias:
-            text += f" AS {quoted(ref.name.split('.')[-1])}"
+            text += f" AS {quoted(parts_of(ref.name)[-1])}"
         edits.append(Edit(ref.start, ref.end, text))
     return apply_edits(sql, edits)
 

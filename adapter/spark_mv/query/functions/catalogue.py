@@ -39,6 +39,7 @@ class Mark(str, Enum):
     FORGETS_ORDER = "forgets-order"
     BY_POSITION = "by-position"
     PICKS = "picks"
+    READS = "reads"
 
 
 @dataclass(frozen=True)

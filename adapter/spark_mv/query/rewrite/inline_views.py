@@ -14,6 +14,7 @@ from sqlglot.optimizer.scope import traverse_scope
 
 from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_text import Edit, apply_edits
+from spark_mv.query.syntax.table_name import joined, table_key
 
 
 @dataclass(frozen=True)
@@ -32,14 +33,14 @@ def inline_views(sql: str, views: Mapping[str, View]) -> str:
     >>> inline_views("select d from s.v", {"s.v": View("select current_date() from s.t", ("d",))})
     'select d from (SELECT * FROM (select current_date() from s.t) AS __mv_v(`d`)) AS `v`'
     """
-    known = {name.lower(): view for name, view in views.items()}
+    known = {table_key(name): view for name, view in views.items()}
     edits = []
     for table in _tables(sql):
         name = _dotted(table)
         view = known.get(name)
         if view is None:
             continue
-        inner = inline_views(view.text, {n: v for n, v in views.items() if n.lower() != name})
+        inner = inline_views(view.text, {n: v for n, v in views.items() if table_key(n) != name})
         if view.columns:
             columns = ", ".join(_quoted(column) for column in view.columns)
             inner = f"SELECT * FROM ({inner}) AS __mv_v({columns})"
@@ -76,7 +77,7 @@ def _span(table: exp.Table) -> tuple[int, int]:
 
 
 def _dotted(table: exp.Table) -> str:
-    return ".".join(part.name for part in table.parts).lower()
+    return table_key(joined(part.name for part in table.parts))
 
 
 def _quoted(name: str) -> str:

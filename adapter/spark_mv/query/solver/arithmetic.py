@@ -26,7 +26,7 @@ from spark_mv.query.solver.scene import (
     moved_to,
 )
 from spark_mv.query.solver.types import DAY_UNITS, MONTH_UNITS, TIME_UNITS, interval_steps, literal_int, normal_type
-from spark_mv.query.solver.value import DAY, Value, operand
+from spark_mv.query.solver.value import DAY, Value, operand, wide
 
 
 def add(form: Form, node: exp.Add | exp.Sub, scene: Scene) -> Form:
@@ -57,7 +57,7 @@ def add(form: Form, node: exp.Add | exp.Sub, scene: Scene) -> Form:
 def _plus_int(value: Value, amount: int | str, sign: int) -> Value:
     if isinstance(amount, int):
         return value.shifted(sign * amount)
-    return Value(f"CAST({value.sql} AS BIGINT) {'+' if sign > 0 else '-'} {operand(amount)}", "int", value.plus)
+    return Value(f"{wide(value.sql)} {'+' if sign > 0 else '-'} {operand(amount)}", "int", value.plus)
 
 
 def _subtracted(form: Form, clock: exp.Expr, other: exp.Expr, scene: Scene) -> Form:
@@ -70,7 +70,7 @@ def _subtracted(form: Form, clock: exp.Expr, other: exp.Expr, scene: Scene) -> F
         scene.need_fixed()
         return mirrored(form, clock, Value(x, "timestamp", -value.plus))
     if kind == "int":
-        return mirrored(form, clock, Value(f"CAST({operand(x)} AS BIGINT) - {operand(value.sql)}", "int", -value.plus))
+        return mirrored(form, clock, Value(f"{wide(operand(x))} - {operand(value.sql)}", "int", -value.plus))
     raise Unsolvable("a subtraction of the clock that cannot be turned around")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from spark_mv.query.solver.scene import Form, Scene, Unsolvable, chain_kind, moved_to
-from spark_mv.query.solver.value import Value, operand
+from spark_mv.query.solver.value import Value, operand, wide
 from spark_mv.query.solver.zone import zone_facts
 
 # spark_mv keeps T between these; outside them timestamp_seconds would overflow
@@ -14,8 +16,10 @@ FIRST_SECOND, LAST_SECOND = -62135596800, 253402300800
 
 def clamped(value: Value, low: int, high: int) -> str:
     """The number kept within limits; NULL stays NULL (greatest and least would skip it)."""
-    v = value.render()
-    return f"CASE WHEN {v} < {low} THEN {low} WHEN {v} > {high} THEN {high} ELSE {v} END"
+    far = abs(high) > 2**31
+    v = (replace(value, sql=wide(value.sql)) if value.plus and far else value).render()
+    between = f"CAST({v} AS BIGINT)" if "DECIMAL" in v else v
+    return f"CASE WHEN {v} < {low} THEN {low} WHEN {v} > {high} THEN {high} ELSE {between} END"
 
 
 def to_date_value(value: Value, scene: Scene) -> Value:

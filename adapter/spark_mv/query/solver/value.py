@@ -47,6 +47,11 @@ class Value:
         return f"timestampadd({unit}, {self.plus // size}, {self.sql})"
 
 
+def wide(number: str) -> str:
+    """A whole number in a type in which the sum of two BIGINTs has room: the greatest one often says that there is no end."""
+    return f"CAST({number} AS DECIMAL(20, 0))"
+
+
 def operand(sql: str) -> str:
     """The SQL with parentheses unless it is a name, a literal or one call."""
     return sql if _ATOM.fullmatch(sql) or _is_call(sql) else f"({sql})"

@@ -12,28 +12,68 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::(\d{1,2})|(\d{2}))?(?::?(\d{2}))?")
+_FURTHEST = timedelta(hours=18)
+_SHORT_IDS = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "EST": "-05:00",
+    "HST": "-10:00",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "MST": "-07:00",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+}
+"""Java's ZoneId.SHORT_IDS, which Spark reads before anything else."""
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=timezone.utc), datetime(2101, 1, 1, tzinfo=timezone.utc)
 _HOUR = timedelta(hours=1)
 
 
 def zone_of(name: str) -> tzinfo:
-    """The zone of a `spark.sql.session.timeZone`: a region, UTC, Z, or an offset such as +01:00 or GMT+1.
+    """The zone of a `spark.sql.session.timeZone`, as Spark reads it (getZoneId in SparkDateTimeUtils): a region, UTC, Z, one
+    of Java's short names (PST), or an offset such as +5, +01:00, GMT-8, UTC+01:02:03.
 
-    Raises ValueError for a name that is not known here.
+    Raises ValueError, with the cure, for a name that is not known here.
+
+    >>> zone_of("GMT-08:00")
+    datetime.timezone(datetime.timedelta(days=-1, seconds=57600))
     """
-    text = name.strip()
-    if text.upper() in ("Z", "UTC", "GMT", "UT"):
+    text = _SHORT_IDS.get(name.strip(), name.strip())
+    if text in ("Z", "UTC", "GMT", "UT"):
         return timezone.utc
     match = _OFFSET.fullmatch(text)
     if match:
-        sign, hours, minutes, seconds = match.groups()
-        offset = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
-        return timezone(offset if sign == "+" else -offset)
+        sign, hours, minutes, digits, seconds = match.groups()
+        offset = timedelta(hours=int(hours), minutes=int(minutes or digits or 0), seconds=int(seconds or 0))
+        if offset <= _FURTHEST:
+            return timezone(offset if sign == "+" else -offset)
     try:
         return ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"the session time zone {name!r} is not known to Python's zoneinfo") from error
+        raise ValueError(
+            f"the session time zone {name!r} is not known here. Set spark.sql.session.timeZone to a region such as "
+            "Europe/Berlin, to UTC, or to an offset such as +01:00"
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from spark_mv.query.syntax.parse import Call, parse
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_blocks import Context, select_blocks
 from spark_mv.query.syntax.source_text import SourceTextError, Token, closing, tokenize
+from spark_mv.query.syntax.table_name import joined
+from spark_mv.query.syntax.table_name import quoted as quoted
 
 
 class NotIncremental(Exception):
@@ -154,10 +156,6 @@ def selects(node: Node) -> Iterator[SelectNode]:
     for child in children(node):
         if not isinstance(child, Leaf):
             yield from selects(child)
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _word(tokens: tuple[Token, ...], i: int) -> str:
@@ -428,7 +426,7 @@ def _relation(
             body, offset, visible = ctes[parts[0].lower()]
             item = _query(body, offset, visible)
         else:
-            item = Leaf(".".join(parts), text[tokens[lo].start : tokens[i - 1].end])
+            item = Leaf(joined(parts), text[tokens[lo].start : tokens[i - 1].end])
     if _word(tokens, i) == "AS":
         i += 1
     alias = default

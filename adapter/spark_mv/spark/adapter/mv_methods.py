@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -138,7 +138,8 @@ class MvMixin(metaclass=AdapterMeta):
         from spark_mv.spark.run.run_history import past_runs
 
         try:
-            seen = look(self, Invocation.from_macro(invocation), self._mv_profile())
+            asked = replace(Invocation.from_macro(invocation), allow_future_as_of=True)  # nothing can leave by it
+            seen = look(self, asked, self._mv_profile())
         except (ConfigError, RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
         explain = explain_json if form == "json" else explain_text

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_mv.maintenance.facts import Column
 from spark_mv.query.rewrite.inline_views import qualify_tables
+from spark_mv.query.syntax.table_name import joined, parts_of
 
-_CLUSTERING = re.compile(r"clusteringColumns=(\[\[.*?\]\])")
+_CLUSTERING = re.compile(r"clusteringColumns=(\[\[.*?\]\])(?:,|$)")
+_REDACTED = "(redacted)"
+"""What Spark writes instead of a value that it takes for a secret (spark.redaction.regex, spark.sql.redaction.options.regex)."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class Description:
     cluster_by: tuple[str, ...] = ()
     details: Mapping[str, str] = field(default_factory=dict)
     comments: Mapping[str, str] = field(default_factory=dict)  # by name of the column in lower case
+    known_properties: Mapping[str, str] | None = None
 
     @property
     def provider(self) -> str:
@@ -39,10 +43,24 @@ class Description:
         return qualify_tables(text, self.details.get("View Catalog and Namespace", "")) if text else None
 
     @property
-    def properties(self) -> dict[str, str]:
-        """Table properties, printed as `[a=b,c=d]`. Values with commas are cut: read only our own from here."""
-        text = self.details.get("Table Properties", "")[1:-1]
-        return dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+    def properties(self) -> Mapping[str, str]:
+        """Table properties. As DESCRIBE EXTENDED prints them (`[a=b,c=d]`), unless DESCRIBE DETAIL was asked."""
+        return dict(self._printed()) if self.known_properties is None else self.known_properties
+
+    @property
+    def unclear(self) -> bool:
+        """Whether the printed properties may be others than the table's: Spark hides values that look like secrets (also
+        where a column is called `page_url`, or a model `tokens`), and a comma in a value looks like the next property."""
+        names = [part.partition("=")[0] for part in self._parts()]
+        cut = any("=" not in part for part in self._parts())
+        return cut or names != sorted(set(names)) or _REDACTED in self.details.get("Table Properties", "")
+
+    def _printed(self) -> list[tuple[str, str]]:
+        return [(name, value) for name, sign, value in (part.partition("=") for part in self._parts()) if sign]
+
+    def _parts(self) -> list[str]:
+        text = _CLUSTERING.sub("", self.details.get("Table Properties", "")[1:-1])  # has commas of its own
+        return text.split(",") if text else []
 
 
 def read_description(rows: Iterable[Mapping[str, Any]]) -> Description:
@@ -64,13 +82,13 @@ def read_description(rows: Iterable[Mapping[str, Any]]) -> Description:
             columns.append(Column(name, value))
             comments[name.lower()] = str(row.get("comment") or "")
         elif section.startswith("Partition"):
-            partitions.append(value if name.startswith("Part ") else name)
+            partitions.append(parts_of(value if name.startswith("Part ") else name)[-1])
         else:
             details[name.rstrip(":")] = value
     return Description(
         columns=tuple(columns),
         partition_by=tuple(partitions),
-        cluster_by=_clustering(details.get("Table Properties", "")),
+        cluster_by=_clustering(details.get("Table Properties", "")[1:-1]),
         details=details,
         comments=comments,
     )
@@ -79,4 +97,19 @@ def read_description(rows: Iterable[Mapping[str, Any]]) -> Description:
 def _clustering(properties: str) -> tuple[str, ...]:
     """Delta prints the columns of liquid clustering as a property: `clusteringColumns=[["a"],["b","nested"]]`."""
     match = _CLUSTERING.search(properties)
-    return tuple(".".join(path) for path in json.loads(match.group(1))) if match else ()
+    return tuple(joined(path) for path in json.loads(match.group(1))) if match else ()
+
+
+def detailed(description: Description, row: Mapping[str, Any]) -> Description:
+    """The description with what DESCRIBE DETAIL says of a Delta table, where nothing is hidden. Over Thrift it says it in
+    JSON."""
+    properties, partitions, clusters = (
+        json.loads(value) if isinstance(value, str) else value or ()
+        for value in (row["properties"], row["partitionColumns"], row.get("clusteringColumns"))
+    )
+    return replace(
+        description,
+        known_properties=dict(properties),
+        partition_by=tuple(partitions),
+        cluster_by=tuple(joined(parts_of(name)) for name in clusters),
+    )

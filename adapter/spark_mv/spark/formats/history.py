@@ -132,8 +132,3 @@ def entries(value: Any) -> Mapping[str, str]:
     found = re.findall(r'[{,]"(\w+)":"(.*?)"(?=,"\w+":"|\}$)', value)
     names = re.findall(r'"(\w+)":"', value)
     return {name: text for name, text in found if names.count(name) == 1}
-
-
-def quoted(table: str) -> str:
-    """The name of a table (parts joined by dots) for a statement."""
-    return ".".join(f"`{part}`" for part in table.split("."))

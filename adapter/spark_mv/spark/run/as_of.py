@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import datetime, timedelta, timezone
+
+from spark_mv.query.solver.zone import zone_of
+
+FURTHEST_AHEAD = timedelta(days=1)
+"""How far ahead of the clock an instant may lie unasked: what leaves its window by mistake takes its draws along."""
 
 
-def as_of_instant(given: object, started_at: datetime, time_zone: str) -> datetime:
+def as_of_instant(given: object, started_at: datetime, time_zone: str, allow_future: bool = False) -> datetime:
     """The instant as an aware datetime in the session's time zone.
 
     `given` is the value of `--vars '{as_of: …}'` or None; without a zone of its own it is read in the session's.
-    Raises ValueError with the cure when it is no timestamp.
+    Raises ValueError with the cure when it is no timestamp, or lies ahead of the clock and `allow_future` is not said.
     """
-    zone = _zone(time_zone)
+    zone = zone_of(time_zone)
+    start = started_at if started_at.tzinfo else started_at.replace(tzinfo=timezone.utc)
     if given in (None, ""):
-        start = started_at if started_at.tzinfo else started_at.replace(tzinfo=timezone.utc)
         return start.astimezone(zone)
     text = str(given).strip().replace("Z", "+00:00")
     try:
@@ -24,7 +28,18 @@ def as_of_instant(given: object, started_at: datetime, time_zone: str) -> dateti
             f"as_of: {given!r} is not a timestamp; write it as --vars '{{as_of: \"2026-01-31 06:00:00\"}}' "
             "(in the session's time zone, or with an offset such as +01:00)"
         ) from None
-    return instant.replace(tzinfo=zone) if instant.tzinfo is None else instant.astimezone(zone)
+    if not 1000 <= instant.year < 9999:
+        raise ValueError(
+            f"as_of: {given} is no instant at which a table can be: write one between the years 1000 and 9998"
+        )
+    instant = instant.replace(tzinfo=zone) if instant.tzinfo is None else instant.astimezone(zone)
+    if instant - start > FURTHEST_AHEAD and not allow_future:
+        raise ValueError(
+            f"as_of: {given} is more than a day ahead of the clock ({utc_text(start)[:19]} UTC). Rows whose windows end "
+            "before it would leave, and their kept values with them. The table was not touched. If it is meant, say "
+            f"--vars '{{as_of: \"{given}\", allow_future_as_of: true}}'"
+        )
+    return instant
 
 
 def utc_text(instant: datetime) -> str:
@@ -32,17 +47,15 @@ def utc_text(instant: datetime) -> str:
     return instant.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
+def instant_text(micros: int) -> str | None:
+    """Microseconds since 1970 as `utc_text` has them. None beyond the year 9999: what lasts until `9999-12-31`, as open-ended
+    rows often say, never ends."""
+    try:
+        return utc_text(datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=micros))
+    except OverflowError:
+        return None
+
+
 def timestamp_literal(instant: datetime) -> str:
     """A Spark TIMESTAMP literal of exactly this instant, whatever the session's time zone."""
     return f"TIMESTAMP'{utc_text(instant)} UTC'"
-
-
-def _zone(name: str) -> ZoneInfo | timezone:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        # Spark also takes offsets such as +01:00 or GMT+1
-        text = name.upper().removeprefix("GMT").removeprefix("UTC") or "+00:00"
-        text = text if ":" in text else f"{text}:00"
-        sign, rest = text[0], text[1:].zfill(5)
-        return datetime.fromisoformat(f"2000-01-01T00:00:00{sign}{rest}").tzinfo or timezone.utc  # type: ignore[return-value]

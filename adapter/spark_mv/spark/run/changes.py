@@ -11,9 +11,12 @@ from spark_mv.maintenance.facts import RunFacts, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.steps.versions import MOVED
+from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.commits import Query, Rows, commit_time, commits
-from spark_mv.spark.formats.history import KEEPS_ROWS, entries, quoted
+from spark_mv.spark.formats.history import KEEPS_ROWS, entries
+from spark_mv.spark.formats.retention import PROPERTY, age, is_enforced
 from spark_mv.spark.run.look_up import FEED_PROPERTY
+from spark_mv.spark.session.settings import ENFORCED
 
 SCHEMA_CHANGES = frozenset({"RENAME COLUMN", "DROP COLUMNS", "REPLACE COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS"})
 """Operations after which Delta refuses the feed, or an older version has other columns."""
@@ -31,21 +34,23 @@ def read_changes(query: Query, facts: RunFacts, target: str) -> Changes:
     record = facts.target.record
     assert record is not None
     moved, problems, rows = [], [], {}
+    if len({source.name.lower() for source in facts.sources}) < len(facts.sources):
+        problems.append(Reason("STRUCTURE", "two sources are paths that differ in their case only"))
     for source in facts.sources:
         if source.view_text is not None or source.version is None:
             continue
         before = record.sources.get(source.name)
         known = record.source_rows.get(source.name)
         if before is None or before == source.version:
-            rows[source.name] = _count(query, quoted(source.name)) if known is None else known
+            rows[source.name] = _count(query, quoted_name(source.name)) if known is None else known
             continue
-        found = _since(query, source, before, source.version)
+        found = _since(query, source, before, source.version, record.source_columns.get(source.name, ""))
         if isinstance(found, Reason):
             problems.append(found)
             continue
         nets = [_net(row) for row in found.writes]
         if known is None or None in nets:
-            rows[source.name] = _count(query, quoted(source.name))
+            rows[source.name] = _count(query, quoted_name(source.name))
         else:
             rows[source.name] = max(known + sum(n for n in nets if n is not None), 0)
         moved.append(_change(source, before, source.version, found, rows[source.name]))
@@ -61,7 +66,10 @@ class _Since:
     feed: bool
 
 
-def _since(query: Query, source: SourceFacts, before: SourceVersion, now: SourceVersion) -> _Since | Reason:
+def _since(
+    query: Query, source: SourceFacts, before: SourceVersion, now: SourceVersion, columns: str
+) -> _Since | Reason:
+    """`columns`: those that the last run read, see SourceFacts.columns_print."""
     name = source.name
     if before.version == MOVED:
         return Reason("SOURCE_MOVED", f"{name} was written to while the last run read it through a view")
@@ -69,7 +77,11 @@ def _since(query: Query, source: SourceFacts, before: SourceVersion, now: Source
         return Reason(
             "SOURCE_RECREATED", f"{name} is at version {now.version} and was at {before.version}: it was made anew"
         )
-    history = commits(query, quoted(name), now.version - before.version + 5)
+    lost = set(columns.split()) - set(source.columns_print.split())
+    if lost or not columns:
+        what = "have other names or types than" if columns else "are not known to be those that"
+        return Reason("SOURCE_SCHEMA_CHANGED", f"columns of {name} {what} the last run read")
+    history = commits(query, quoted_name(name), now.version - before.version + 5)
     base = next((row for row in history if int(row["version"]) == before.version), None)
     if base is None:
         return Reason("HISTORY_GONE", f"the history of {name} does not reach back to version {before.version}")
@@ -87,7 +99,16 @@ def _since(query: Query, source: SourceFacts, before: SourceVersion, now: Source
         and FEED_PROPERTY in str(row["operationParameters"])
         for row in since
     )
-    return _Since(writes, source.change_feed and not made_anew and not switched)
+    feed = source.change_feed and not made_anew and not switched
+    first = next((row for row in since if int(row["version"]) == before.version + 1), base) if feed else base
+    if int(first["version"]) < now.version and age(commit_time(first)) > source.retention and is_enforced(query):
+        return Reason(
+            "HISTORY_GONE",
+            f"version {first['version']} of {name} is older than the {source.retention / 3600:,.0f} hours for which Delta "
+            f"reads old versions of it. A longer {PROPERTY} of {name} keeps more, and the setting {ENFORCED}=false reads "
+            "all that VACUUM has left",
+        )
+    return _Since(writes, feed)
 
 
 def _change(source: SourceFacts, before: SourceVersion, now: SourceVersion, since: _Since, count: int) -> SourceChange:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.columns import Role
@@ -16,7 +15,7 @@ from spark_mv.maintenance.key_bound import bound_text
 from spark_mv.maintenance.steps.publish import FEW_KEYS, LARGE
 from spark_mv.spark.formats.replace_using import Gone, can_replace_using
 from spark_mv.spark.run import planning
-from spark_mv.spark.run.as_of import utc_text
+from spark_mv.spark.run.as_of import instant_text
 from spark_mv.spark.run.literals import between, in_list, literal
 
 if TYPE_CHECKING:
@@ -204,8 +203,7 @@ def _found_next(run: MvRun, row: Mapping[str, Any]) -> None:
 
 def _changes_next(run: MvRun, micros: int | None) -> None:
     """As a number: rows carry timestamps in the local time of this process, whatever the session's zone is."""
-    instant = None if micros is None else datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=micros)
-    run.next_change_at = utc_text(instant) if instant else None
+    run.next_change_at = None if micros is None else instant_text(micros)
 
 
 CHECKS: Mapping[str, Callable[[MvRun, StepView, str | None], None]] = {

@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
-from spark_mv.maintenance.changes import filled
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.plan import Plan, Step
+from spark_mv.query.syntax.reserved import filled
+from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.commits import Ask
-from spark_mv.spark.formats.history import latest_version, quoted
+from spark_mv.spark.formats.history import latest_version
 from spark_mv.spark.run.amendments import Amendments
 from spark_mv.spark.run.checks import CHECKS
 from spark_mv.spark.run.keys import Keys
@@ -26,6 +27,10 @@ from spark_mv.spark.run.publish import MADE_ANEW, PREDICATE, PUBLISHES, drop, pu
 from spark_mv.spark.run.response import MvResponse, message
 from spark_mv.spark.run.stamps import ASIDE, ended
 
+RELATIONS = frozenset({"relation", "stage", "target", "into", "count_target"})
+"""Arguments of steps that name a relation of the run."""
+TEXTS = frozenset({"query", "near", "next_change", "affected"})
+"""Arguments that are SQL, with places for relations of the run."""
 Send = Callable[[str], list[dict[str, Any]]]
 
 
@@ -201,7 +206,7 @@ class MvRun:
 
     def _do_confirm_sources(self, step: StepView, sql: str | None) -> None:
         for name, version in step.args["versions"].items():
-            latest = latest_version(self._ask, quoted(name))
+            latest = latest_version(self._ask, quoted_name(name))
             if latest is None or latest.version != version:
                 self.moved.add(name)
 
@@ -239,10 +244,10 @@ class MvRun:
         """Arguments with the names of the run's relations in their places."""
         args: dict[str, Any] = {}
         for name, value in given.items():
-            if isinstance(value, str) and value in self.relations:
+            if name in RELATIONS and isinstance(value, str):
                 args[name] = self.relations[value]
-            elif name in ("query", "near", "next_change", "affected") and isinstance(value, str):
-                args[name] = filled(value.replace("{state}", self.relations["state"]), self.relations)
+            elif name in TEXTS and isinstance(value, str):
+                args[name] = filled(value, self.relations)
             elif name == "inline":
                 args[name] = self._args(value)
             elif isinstance(value, tuple) and value and isinstance(value[0], StagedColumn):

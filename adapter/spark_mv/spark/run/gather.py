@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from spark_mv.maintenance.changes import filled
 from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts
@@ -18,6 +17,7 @@ from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.restrict import Move, NotIncremental, kept_spans, read_tree
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin import Pins, clock_spans, pin
+from spark_mv.query.syntax.reserved import filled
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.changes import read_changes
 from spark_mv.spark.run.rewrite import _with_answers

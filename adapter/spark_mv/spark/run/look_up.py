@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts
 from spark_mv.maintenance.forget import PROPERTY, from_property
+from spark_mv.query.syntax.table_name import parts_of, quoted_name
 from spark_mv.spark.formats.commits import Query
-from spark_mv.spark.formats.describe import Description, read_description
-from spark_mv.spark.formats.history import latest_version, quoted, read_history
+from spark_mv.spark.formats.describe import Description, detailed, read_description
+from spark_mv.spark.formats.history import latest_version, read_history
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
+from spark_mv.spark.formats.retention import LONG_RUN, age, is_enforced, retention
+from spark_mv.spark.formats.temp_views import temp_view_text
 
 ASK_AGAIN_PROPERTY = "spark_mv.ask_again"
 """Table property with which recompute_ai asks the next run for new AI answers."""
@@ -29,17 +32,57 @@ class SessionFacts:
     catalog: str
     schema: str
     version: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+RESULT_SETTINGS = frozenset(
+    {
+        "spark.sql.caseSensitive",
+        "spark.sql.decimalOperations.allowPrecisionLoss",
+        "spark.sql.groupByAliases",
+        "spark.sql.groupByOrdinal",
+        "spark.sql.jsonGenerator.ignoreNullFields",
+        "spark.sql.mapKeyDedupPolicy",
+        "spark.sql.orderByOrdinal",
+        "spark.sql.sources.default",
+        "spark.sql.storeAssignmentPolicy",
+        "spark.sql.timestampType",
+    }
+)
+"""Settings of a session that decide what an expression gives, beside those that start with RESULT_PREFIXES."""
+RESULT_PREFIXES = (
+    "spark.sql.ansi.",
+    "spark.sql.collation.",
+    "spark.sql.function.",
+    "spark.sql.legacy.",
+    "spark.sql.parser.",
+    "spark.sql.session.collation",
+)
 
 
 def session_facts(query: Query) -> SessionFacts:
-    """One statement."""
+    """One statement, and over Thrift another one for the settings."""
     row = query(
         "select current_timezone() as time_zone, current_user() as user_name, current_catalog() as catalog_name, "
         "current_schema() as schema_name, version() as version_text"
     )[0]
     return SessionFacts(
-        row["time_zone"], row["user_name"], row["catalog_name"], row["schema_name"], row["version_text"]
+        row["time_zone"],
+        row["user_name"],
+        row["catalog_name"],
+        row["schema_name"],
+        row["version_text"],
+        {"Spark": row["version_text"], **_result_settings(query)},
     )
+
+
+def _result_settings(query: Query) -> dict[str, str]:
+    """The settings that were made and decide what an expression gives. What was not made follows from Spark's version."""
+    spark = getattr(query, "spark", None)
+    made = getattr(spark.conf, "getAll", None) if spark is not None else None  # new in PySpark 4
+    if made is None:
+        made = {row["key"]: row["value"] for row in query("set")}
+    return {k: str(v) for k, v in made.items() if k in RESULT_SETTINGS or k.startswith(RESULT_PREFIXES)}
 
 
 def describe(query: Query, table: str) -> Description | None:
@@ -61,19 +104,44 @@ def source_facts(query: Query, tables: Iterable[str], found: Mapping[str, Source
     for table in tables:
         if table in found or table in facts:
             continue
-        description = describe(query, quoted(table))
-        if description is None:
-            continue
-        version = latest_version(query, quoted(table)) if description.provider == "delta" else None
-        facts[table] = SourceFacts(
-            name=table,
-            columns=description.columns,
-            provider="view" if description.is_view else description.provider,
-            version=version,
-            view_text=description.view_text,
-            change_feed=description.properties.get(FEED_PROPERTY, "").lower() == "true",
-        )
+        fact = _source(query, table)
+        if fact is not None:
+            facts[table] = fact
     return facts
+
+
+def _source(query: Query, table: str) -> SourceFacts | None:
+    if table.endswith("()"):
+        return SourceFacts(name=table, columns=(), provider="table function")
+    name = quoted_name(table)
+    description = describe(query, name)
+    if description is None:
+        return _files(query, table)
+    if not description.details:
+        text = temp_view_text(getattr(query, "spark", None), table)
+        return SourceFacts(name=table, columns=description.columns, provider="temporary view", view_text=text)
+    version = latest_version(query, name) if description.provider == "delta" else None
+    kept = retention(description.properties)
+    old = version is not None and age(version.timestamp) > kept - LONG_RUN
+    return SourceFacts(
+        name=table,
+        columns=description.columns,
+        provider="view" if description.is_view else description.provider,
+        version=version,
+        view_text=description.view_text,
+        change_feed=description.properties.get(FEED_PROPERTY, "").lower() == "true",
+        retention=kept,
+        pinnable=not (old and is_enforced(query)),
+    )
+
+
+def _files(query: Query, table: str) -> SourceFacts | None:
+    """What Spark reads and has no description of: files by their path (``parquet.`/path` ``)."""
+    try:
+        columns = query_columns(query, f"select * from {quoted_name(table)}")
+    except Exception:  # nothing of that name: the message about the whole query says so
+        return None
+    return SourceFacts(name=table, columns=columns, provider=f"{parts_of(table)[0].lower()} files")
 
 
 def target_facts(query: Query, table: str, exists: bool, model: str = "") -> TargetFacts:
@@ -82,6 +150,8 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
     description = describe(query, table) if exists else None
     if description is None:
         return TargetFacts()
+    if description.unclear and description.provider == "delta":
+        description = detailed(description, query(f"describe detail {table}")[0])
     ours = OWNER_PROPERTY in description.properties
     history, version = None, None
     if description.provider == "delta":

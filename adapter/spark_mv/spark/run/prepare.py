@@ -56,6 +56,7 @@ class Invocation:
     relation_names: tuple[str, ...]
     started_at: datetime
     as_of: Any = None
+    allow_future_as_of: bool = False
     functions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     invocation_id: str = ""
     full_refresh: bool = False
@@ -83,6 +84,7 @@ class Invocation:
             relation_names=tuple(values["relation_names"]),
             started_at=values["started_at"],
             as_of=values.get("as_of"),
+            allow_future_as_of=str(values.get("allow_future_as_of")).lower() == "true",
             functions=values.get("functions") or {},
             invocation_id=values.get("invocation_id") or "",
             full_refresh=bool(values.get("full_refresh")),
@@ -164,12 +166,13 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
         **_declared_ai_functions(profile.get("ai") or {}, config.ai),
     }
     session = session_facts(query)
-    as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone)
+    as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone, invocation.allow_future_as_of)
     analysis, sources = _analyze(query, invocation, config, functions, session.time_zone)
     facts = RunFacts(
         model=invocation.name,
         as_of=utc_text(as_of),
         time_zone=session.time_zone,
+        settings=session.settings,
         invocation_id=invocation.invocation_id,
         sources=tuple(sources.values()),
         target=target_facts(query, invocation.target, invocation.target_exists, invocation.unique_id),

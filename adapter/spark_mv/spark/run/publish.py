@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from spark_mv.maintenance.errors import RunFailed, TurnTaken
 from spark_mv.maintenance.record import RunRecord, SourceVersion
 from spark_mv.maintenance.steps.versions import MOVED
+from spark_mv.query.syntax.reserved import filled, relation
 from spark_mv.spark.formats.remains import after_remains
 from spark_mv.spark.formats.replace_using import replace_using
 from spark_mv.spark.formats.turn import Turn, take
@@ -33,7 +34,7 @@ PUBLISHES = frozenset(
 MADE_ANEW = {"create_table": "CREATE", "replace_table": "REPLACE"}
 """What the run says of steps that make the table. Which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is
 not the reader's concern."""
-PREDICATE = "__mv_predicate__"
+PREDICATE = relation("predicate")
 """Stands for the predicate in the rendered statement, so that thousands of keys do not pass through Jinja."""
 CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 """Delta's test of every written row against the predicate, compiled with all its keys. Here the predicate is made of the
@@ -45,7 +46,7 @@ def publish(run: MvRun, step: StepView, sql: str) -> None:
     assert run.plan.record is not None
     record = _completed(run, run.plan.record, step.kind)
     more = {CHECK_WRITTEN: "false"} if step.kind == "replace_where" else {}
-    statement = sql.replace(PREDICATE, run.keys.listed) if step.kind == "replace_where" else sql
+    statement = filled(sql, {"predicate": run.keys.listed}) if step.kind == "replace_where" else sql
     send = _replace_using(run, step) if step.kind == "replace_using" else None
 
     def publish_as(statement: str, number: int) -> None:

@@ -7,6 +7,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+ENFORCED = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+"""Setting of Delta 4.4; `false` lets older versions be read for as long as their files are there."""
+
 #: with one of these the user brings Delta, so that the adapter need not
 _BRINGS_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 
@@ -50,6 +53,8 @@ def embedded_settings(
         # Delta would list a table's files in every checksum file, where nothing reads them, and in any time zone but UTC
         # compare the list with the log after each commit (an INSERT of one row: 0.6 instead of 0.2 seconds)
         "spark.databricks.delta.allFilesInCrc.enabled": "false",
+        # Delta 4.4 would read no version older than a week but the newest, whether its files are there or not
+        ENFORCED: "false",
         # Spark's default, INT96, keeps no minimum and maximum: a window's condition would read every row of a file
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

@@ -1,0 +1,51 @@
+"""Names of tables as one text: parts joined by dots. A part that has a dot or another sign of its own stands in back quotes,
+so that the text can be taken apart again: ``delta.`/data/a.b` `` has two parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+_PLAIN = re.compile(r"[^.`/()\s]+")
+
+
+def quoted(name: str) -> str:
+    """One part of a name, or a column, in back quotes."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def joined(parts: Iterable[str]) -> str:
+    """The name of these parts (without quotes).
+
+    >>> joined(["s", "t"]), joined(["delta", "/data/a.b"])
+    ('s.t', 'delta.`/data/a.b`')
+    """
+    return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """The parts of a name, quoted or not.
+
+    >>> parts_of("delta.`/data/a.b`"), parts_of("`s`.t")
+    (('delta', '/data/a.b'), ('s', 't'))
+    """
+    return tuple(m[2] if m[1] is None else m[1].replace("``", "`") for m in _PART.finditer(name))
+
+
+def quoted_name(name: str) -> str:
+    """The name as a statement has it.
+
+    >>> quoted_name("s.t"), quoted_name("delta.`/data/a.b`")
+    ('`s`.`t`', '`delta`.`/data/a.b`')
+    """
+    return ".".join(quoted(part) for part in parts_of(name))
+
+
+def table_key(name: str) -> str:
+    """What tells tables apart: case matters in paths only.
+
+    >>> table_key("`S`.T"), table_key("parquet.`/Data/x`")
+    ('s.t', 'parquet.`/Data/x`')
+    """
+    return joined(part if "/" in part else part.lower() for part in parts_of(name))

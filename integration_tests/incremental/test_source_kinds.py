@@ -1,0 +1,239 @@
+"""What a run takes for its sources: files, temporary views, table functions, other types, old versions, hidden properties."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.forget import new_request, to_property
+from spark_mv.spark.session.settings import ENFORCED
+
+
+@pytest.fixture
+def conf(engine: Any) -> Iterator[Any]:
+    """Settings of the session, unset afterwards."""
+    spark, made = engine.mv_spark(), []
+
+    def set_(key: str, value: str) -> None:
+        made.append((key, spark.conf.get(key, None)))
+        spark.conf.set(key, value)
+
+    yield set_
+    for key, value in reversed(made):
+        spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+
+
+def codes(run: Any) -> set[str]:
+    return {reason.code for candidate in run.plan.candidates for reason in candidate.reasons}
+
+
+class TestWithoutVersions:
+    def test_they_are_read_at_every_run(self, engine: Any, tmp_path: Path) -> None:
+        spark, folder = engine.mv_spark(), tmp_path / "a.b"
+        files, text = str(folder / "Files"), folder / "c.csv"
+
+        def write(n: int) -> None:
+            spark.range(n, n + 1).write.mode("overwrite").parquet(files)
+            text.write_text(f"{n + 10}\n")
+            spark.range(n + 20, n + 21).createOrReplaceTempView("frame")
+            engine.query(f"create or replace table {{schema}}.base using delta as select {n + 30} as id")
+
+        write(0)
+        engine.query(
+            "create or replace function {schema}.listed() returns table(id int) return select id from {schema}.base"
+        )
+        engine.model(
+            f"select id from parquet.`{files}` union all select cast(_c0 as bigint) from csv.`{text}` "
+            "union all select id from frame union all select id from {schema}.listed()"
+        )
+        engine.profile = {"embedded": True, "functions": {"listed": {"determinism": "deterministic"}}}
+        engine.run()
+        assert engine.rows() == {(0,): 1, (10,): 1, (20,): 1, (30,): 1}
+        write(1)
+        run = engine.run()
+        engine.profile = {"embedded": True}
+        assert engine.rows() == {(1,): 1, (11,): 1, (21,): 1, (31,): 1}
+        said = " ".join(r.sentence for r in run.plan.reasons if r.code == "SOURCE_UNVERSIONED")
+        assert all(name in said for name in (files, "c.csv", "frame", "listed()")), said
+
+
+class TestWithVersions:
+    def test_delta_by_its_path_and_through_temporary_views(self, engine: Any, tmp_path: Path) -> None:
+        path = str(tmp_path / "x.y" / "Delta")
+        engine.query(
+            f"create table delta.`{path}` using delta tblproperties ('delta.enableChangeDataFeed' = 'true') as "
+            "select id, date'2026-02-01' + cast(id as int) as d from range(5)"
+        )
+        engine.query("create or replace table {schema}.named using delta as select id, id * 2 as b from range(9)")
+        engine.query("create or replace temporary view seen as select id, b, rand() as r from {schema}.named")
+        engine.model(
+            f"select t.id, d, b, r from delta.`{path}` t join seen s on s.id = t.id where d >= current_date()",
+            refresh="incremental",
+        )
+        engine.run()
+        before = engine.rows(columns="id, r")
+        assert len(before) == 5
+        assert engine.run().plan.strategy == "NO_OP"
+        engine.query(f"insert into delta.`{path}` values (7, date'2026-02-09')")
+        engine.query("update {schema}.named set b = 0 where id = 1")
+        run = engine.run("2026-02-02 06:00:00")
+        assert run.plan.strategy == "ROW_BASED"
+        assert {row[0]: row[2] for row in engine.rows()} == {1: 0, 2: 4, 3: 6, 4: 8, 7: 14}
+        after = engine.rows(columns="id, r")
+        assert {row for row in after if row[0] != 7} == {row for row in before if row[0] != 0}
+
+    def test_a_source_that_becomes_another_kind(self, engine: Any) -> None:
+        engine.query("create or replace table {schema}.base using delta as select 1 as id, 'a' as x")
+        engine.query("create or replace view {schema}.kind as select * from {schema}.base")
+        engine.model("select id, x from {schema}.kind")
+        engine.run()
+        engine.query("drop view {schema}.kind")
+        engine.query("create table {schema}.kind using delta as select 1 as id, 'b' as x")
+        engine.run()
+        assert engine.rows() == {(1, "b"): 1}
+        engine.query("drop table {schema}.kind")
+        engine.query("create table {schema}.kind using parquet as select 1 as id, 'c' as x")
+        assert "SOURCE_UNVERSIONED" in codes(engine.run())
+        assert engine.rows() == {(1, "c"): 1}
+        engine.query("drop table {schema}.kind")
+
+
+class TestTypesAndSettings:
+    def test_a_type_that_changed_is_no_change_of_rows(self, engine: Any) -> None:
+        make = "create or replace table {schema}.src using delta as select 1 as id, "
+        engine.query(make + "cast(3 as decimal(10, 1)) as x, 1 as t")
+        engine.model("select id, cast(x as string) as x, typeof(t) as t from {schema}.src")
+        engine.run()
+        engine.query(make + "cast(3 as decimal(10, 2)) as x, 1L as t")
+        engine.config["refresh"] = "incremental"
+        with pytest.raises(RefusedError, match="SOURCE_SCHEMA_CHANGED"):
+            engine.run()
+        engine.config["refresh"] = "auto"
+        engine.run()
+        assert engine.rows() == {(1, "3.00", "bigint"): 1}
+        # more columns are no other columns
+        engine.query("alter table {schema}.src add columns (y int)")
+        engine.query("insert into {schema}.src values (2, 4, 1, 1)")
+        engine.config["refresh"] = "incremental"
+        engine.run()
+        assert len(engine.rows()) == 2
+
+    def test_a_session_that_gives_other_values(self, engine: Any, conf: Any) -> None:
+        engine.query(
+            "create or replace table {schema}.src using delta as select 1 as id, timestamp'2026-02-01 12:00:00Z' as t"
+        )
+        engine.model("select id, cast(t as string) as t from {schema}.src")
+        engine.run()
+        assert engine.run().plan.strategy == "NO_OP"
+        conf("spark.sql.session.timeZone", "PST")
+        assert "SESSION_CHANGED" in codes(engine.run())
+        assert engine.rows() == {(1, "2026-02-01 04:00:00"): 1}
+        assert engine.run().plan.strategy == "NO_OP"
+        conf("spark.sql.decimalOperations.allowPrecisionLoss", "false")
+        assert "SESSION_CHANGED" in codes(engine.run())
+
+
+class TestOldVersions:
+    @pytest.fixture
+    def source(self, engine: Any, warehouse: Path) -> Any:
+        """Make a source of one version, which is twenty days old."""
+
+        def make(feed: bool) -> None:
+            engine.query("drop table if exists {schema}.src")
+            engine.query(
+                f"create table {{schema}}.src using delta tblproperties ('delta.enableChangeDataFeed' = '{str(feed).lower()}') "
+                "as select id, 0 as x from range(3)"
+            )
+            (row,) = engine.query("describe detail {schema}.src")
+            then = time.time() - 20 * 86400
+            os.utime(Path(row["location"].removeprefix("file:")) / "_delta_log" / f"{0:020d}.json", (then, then))
+            engine.mv_spark()._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+        return make
+
+    def test_the_feed_begins_behind_the_last_run(self, engine: Any, conf: Any, source: Any) -> None:
+        conf(ENFORCED, "true")
+        source(feed=True)
+        engine.model("select id, x, rand() as r from {schema}.src", refresh="incremental")
+        engine.run()
+        assert engine.run().plan.strategy == "NO_OP"
+        engine.query("insert into {schema}.src values (3, 0)")
+        assert engine.run().plan.strategy == "APPEND_ONLY"
+
+    @pytest.mark.parametrize("enforced", ["true", "false"])
+    def test_two_versions_are_compared_where_both_can_be_read(
+        self, engine: Any, conf: Any, source: Any, enforced: str
+    ) -> None:
+        conf(ENFORCED, enforced)
+        source(feed=False)
+        engine.model("select id, x, rand() as r from {schema}.src")
+        engine.run()
+        draws = engine.rows(columns="id, r")
+        engine.query("insert into {schema}.src values (3, 0)")
+        run = engine.run()
+        assert ("HISTORY_GONE" in codes(run)) == (enforced == "true")
+        assert ("deletedFileRetentionDuration" in str(run.plan.candidates)) == (enforced == "true")
+        assert engine.warnings == []
+        assert engine.rows(columns="id, r") >= draws and len(engine.rows()) == 4
+
+    def test_a_source_that_moves_while_its_old_version_is_read(self, engine: Any, conf: Any, source: Any) -> None:
+        conf(ENFORCED, "true")
+        source(feed=True)
+        engine.model("select id, x, rand() as r from {schema}.src")
+        query, sent = engine.adapter.query, []
+
+        def meanwhile(sql: str) -> Any:
+            if sql.lstrip().lower().startswith("create table") and not sent:
+                sent.append(sql)
+                query(f"insert into {engine.schema}.src values (6, 0)")
+            return query(sql)
+
+        engine.adapter.query = meanwhile
+        try:
+            engine.run()
+        finally:
+            del engine.adapter.query
+        assert sent
+        engine.run()
+        assert len(engine.rows()) == 4
+
+
+class TestHiddenProperties:
+    def test_names_that_look_like_secrets(self, engine: Any) -> None:
+        engine.query(
+            "create or replace table {schema}.src using delta as select id, 'u' as page_url, 't' as my_token from range(3)"
+        )
+        engine.model(
+            "select id, page_url, rand() as r from {schema}.src",
+            liquid_clustered_by="page_url",
+            tblproperties={"api_token": "a,b=c", "note": "x,spark_mv.model=y"},
+        )
+        engine.run()
+        before = engine.rows(columns="id, r")
+        engine.query("insert into {schema}.src values (3, 'u', 't')")
+        assert engine.run().verb == "MERGE"
+        assert engine.rows(columns="id, r") >= before
+        # Base64 that happens to hold "url"
+        requests = (to_property([new_request(["r"], "id < 2", str(n))]) for n in range(100_000))
+        value = next(text for text in requests if "url" in text.lower())
+        engine.query(f"alter table {engine.table} set tblproperties ('spark_mv.forget' = '{value}')")
+        engine.run()
+        after = engine.rows(columns="id, r")
+        assert len(after & before) == 1 and engine.run().plan.strategy == "NO_OP"
+
+    def test_partitions_with_names_of_their_own(self, engine: Any) -> None:
+        engine.query("create or replace table {schema}.src using delta as select id, 1 as day from range(3)")
+        engine.model(
+            "select id, day as `the day`, rand() as r from {schema}.src",
+            partition_by=["the day"],
+            refresh="incremental",
+        )
+        engine.run()
+        engine.query("insert into {schema}.src values (3, 2)")
+        assert engine.run().verb == "MERGE"
