@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dbt.tests.util import write_file
+from dbt.tests.util import run_dbt, write_file
 
 THROUGH_VIEW = """
 {{ config(materialized='nondeterministic_mv', unique_key='id') }}
@@ -88,3 +88,40 @@ class TestSample:
         sql("update {schema}.src set amount = 1")
         mv.run()
         assert set(mv.by_id("row_id")) != set(wider)
+
+
+BELOW = """
+{{ config(materialized='nondeterministic_mv', unique_key='id') }}
+with drawn as (select *, rand() as dice, case when rand() < 0.5 then 'a' else 'b' end as half from {{ target.schema }}.src),
+sized as (select *, dice * 2 as size from drawn)
+select * from sized where dice < 0.5 and half = 'a' and amount >= 0
+"""
+SHARED = """
+{{ config(materialized='nondeterministic_mv', unique_key='id') }}
+select s.id from {{ target.schema }}.src s cross join (select rand() as threshold) x where s.amount > x.threshold
+"""
+
+
+class TestDrawsBelow:
+    """A sample by a column of a CTE is the same sample, and shows the draw that it was taken by."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"mv.sql": BELOW, "shared.sql": SHARED}
+
+    def test_a_sample_by_a_drawn_column(self, project: Any, mv: Any, sql: Any) -> None:
+        sql("create or replace table {schema}.src using delta as select id, 1 as amount from range(400)")
+        mv.run()
+        sample = mv.rows("id, dice, half, size")
+        assert 50 < len(sample) < 150
+        assert all(dice < 0.5 and half == "a" and size == dice * 2 for _, dice, half, size in sample)
+        sql("insert into {schema}.src select id + 1000, 1 from range(400)")
+        mv.run()
+        more = mv.rows("id, dice, half, size")
+        assert {row for row in more if row[0] < 1000} == set(sample)
+        assert all(dice < 0.5 and half == "a" and size == dice * 2 for _, dice, half, size in more)
+        sql("update {schema}.src set amount = 2 where id < 1000")
+        mv.run()
+        assert set(mv.rows("id, dice, half, size")) == set(more)
+        run_dbt(["run", "--select", "shared"], expect_pass=False)
+        assert sql("show tables in {schema} like 'shared*'") == []

@@ -27,12 +27,14 @@ SELECT id, explode(sequence(DATE'2024-01-01', current_date(), INTERVAL 1 DAY)) A
 -- column name nondeterministic TRANSFORM 1:8
 -- rows nondeterministic
 -- error PER_ROW_IN_UNIQUE_KEY 1:8
+-- error PER_ROW_IN_GENERATOR 1:8
 SELECT TRANSFORM(id, name) USING 'cat' AS (id, name STRING) FROM t
 
 -- column key nondeterministic TRANSFORM
 -- column value nondeterministic TRANSFORM
 -- rows nondeterministic
 -- error UNKNOWN_UNIQUE_KEY
+-- error PER_ROW_IN_GENERATOR
 SELECT TRANSFORM(id, name) USING 'cat' FROM t
 
 -- column u command '12:34:56'
@@ -176,6 +178,7 @@ WITH a(id) AS (VALUES (1), (2)) TABLE a
 
 -- error PER_ROW_IN_UNIQUE_KEY
 -- column id nondeterministic f
+-- error PER_ROW_IN_GENERATOR
 -- rows nondeterministic
 SELECT id FROM f(TABLE db.t, 3)
 

@@ -91,6 +91,8 @@ def analyze(
         errors=tuple(sorted(walk.errors.values(), key=lambda e: (e.line, e.column, e.code))),
         clauses=tuple(sorted(walk.clauses.values(), key=lambda c: (c.line, c.column))),
         rows_level=relation.rows.level,
+        rows_draw=origin.cause() if (origin := relation.rows.worst(Level.NONDETERMINISTIC)) else None,
+        drawn_reads=tuple((*place, walk.drawn_reads[place]) for place in sorted(walk.drawn_reads)),
     )
 
 

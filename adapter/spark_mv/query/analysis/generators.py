@@ -36,6 +36,20 @@ def generated_names(node: exp.Expr, scope: Scope) -> list[str] | None:
     return None
 
 
+def has_fixed_rows(node: exp.Expr) -> bool:
+    """Whether a generator makes as many rows as are written: explode(array(a, b)), stack(2, …)."""
+    call = node.meta.get("call")
+    arguments = [part for key in node.arg_types for part in _listed(node.args.get(key))]
+    if not isinstance(call, Call) or not arguments:
+        return False
+    if call.name == "stack":
+        return isinstance(arguments[0], exp.Literal)
+    inner = arguments[0].meta.get("call")
+    return call.name.removesuffix("_outer") in ("explode", "posexplode", "inline") and (
+        isinstance(inner, Call) and inner.name in ("array", "map")
+    )
+
+
 def _listed(part: object) -> list[exp.Expr]:
     return [item for item in (part if isinstance(part, list) else [part]) if isinstance(item, exp.Expr)]
 

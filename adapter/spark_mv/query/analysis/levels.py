@@ -65,6 +65,7 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Va
     walk.seen.add(id(node))
     if _is_file_metadata(scope, parts):
         taint = walk.origin("_metadata", Level.NONDETERMINISTIC, walk.place(node))
+        _note_drawn(walk, node, digest("metadata", *parts))
         return Value(taint, digest("metadata", *parts))
     found = _look_up(scope, parts)
     if found is not None:
@@ -75,6 +76,8 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Va
                 f"column {parts[0]} is in {' and '.join(owners)}. Write which one is meant, e.g. {owners[0]}.{parts[0]}",
                 walk.place(node),
             )
+        if Level.NONDETERMINISTIC in found.taint.levels:
+            _note_drawn(walk, node, found.fingerprint)
         print_ = found.fingerprint
         if len(parts) > 1 and found.name.lower() != parts[-1].lower():
             print_ = digest("field", print_, *map(str.lower, parts))
@@ -95,6 +98,14 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Va
         return Value(walk.origin(name, Level.SESSION, walk.place(node)), digest("variable", name.lower()))
     walk.error("UNRESOLVED_COLUMN", _unresolved(name, scope), walk.place(node))
     return Value(CLEAN, digest("unresolved", name.lower()))
+
+
+def _note_drawn(walk: Walk, node: exp.Expr, print_: str) -> None:
+    """Remember where a drawn column is read, in the text of the model itself."""
+    if isinstance(node, exp.Column) and walk.text.anchor is None:
+        first, last = node.parts[0].meta, node.parts[-1].meta
+        if "start" in first and "end" in last:
+            walk.drawn_reads[first["start"], last["end"] + 1] = print_
 
 
 def _look_up(scope: Scope, parts: list[str]) -> Field | None:

@@ -20,7 +20,7 @@ def limit_taint(walk: Walk, node: exp.Expr, scope: Scope) -> Taint:
     order = node.args.get("order") or node.args.get("sort")
     taints = []
     by_all = order is not None and any(item.this.name.upper() == "ALL" for item in order.expressions)
-    ordered = [] if by_all else order_values(walk, order, scope, value)
+    ordered = scope.ordinals if by_all else order_values(walk, order, scope, value)
     for key in ("limit", "offset"):
         clause = node.args.get(key)
         if clause is None or _is_all(clause):
@@ -35,6 +35,7 @@ def limit_taint(walk: Walk, node: exp.Expr, scope: Scope) -> Taint:
         place = _keyword_place(walk, key.upper(), clause)
         own = CLEAN if total else walk.origin(key.upper(), Level.ORDER_DEPENDENT, place)
         counted = value(walk, clause.expression, scope).taint if clause.expression is not None else CLEAN
+        forbid_per_row(walk, "LIMIT", counted, key.upper(), rows_key(scope, walk))
         taint = union([own, counted, *(v.taint for v in ordered)])
         _record(walk, key.upper(), clause, scope, taint, place)
         taints.append(taint)

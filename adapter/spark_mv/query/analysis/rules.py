@@ -48,6 +48,16 @@ _RULES: dict[str, tuple[str, str, str]] = {
         "A drawn value cannot be part of the unique key",
         "kept values are found by the key, which would be another one in each run",
     ),
+    "generator": (
+        "PER_ROW_IN_GENERATOR",
+        "A drawn value cannot decide how many rows a row becomes",
+        "there would be others whenever it is drawn again",
+    ),
+    "LIMIT": (
+        "PER_ROW_IN_LIMIT",
+        "A drawn value cannot be the number of rows",
+        "the choice would change whenever it is drawn again",
+    ),
     "set operation": (
         "PER_ROW_IN_SET_OPERATION",
         "A drawn value cannot be an input of a set operation",
@@ -61,6 +71,8 @@ _CURES = {
     "PARTITION BY": "put the window over that",
     "window ORDER BY": "put the window over that",
     "ORDER BY … LIMIT": "take the LIMIT of that",
+    "LIMIT": "number the rows of that",
+    "generator": "take that apart",
     "unique_key": "key this model by columns of its source",
 }
 
@@ -94,6 +106,8 @@ def forbid_per_row(walk: Walk, clause: str, taint: Taint, what: str = "", keys: 
         cure = f"Put it in its own column and {_CURES[clause]}."
     else:
         cure = f"Put it in its own nondeterministic_mv keyed by {keys or 'a key of its rows'} and {_CURES[clause]}."
+    if walk.level(origin.function) is None and not origin.function.isupper():
+        cure += f" If {written(origin)} always gives the same for the same arguments, declare it deterministic."
     walk.error(
         code,
         f"{place} depends on {written(origin)} {way(walk, origin)}. {cannot}, because {why}. {cure}",

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from spark_mv.query.analysis.field_types import column_type, deriving
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
-from spark_mv.query.analysis.generators import generated_names, struct_fields
+from spark_mv.query.analysis.generators import generated_names, has_fixed_rows, struct_fields
 from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.limits import limit_taint
 from spark_mv.query.analysis.modifiers import is_one
@@ -89,6 +89,8 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         items += made
         if _makes_rows(projection):
             rows += [item.taint for item in made]
+            for item in made:
+                forbid_per_row(walk, "generator", item.taint, _text(walk, projection), rows_key(scope, walk))
 
     scope.aliases_first = True
     scope.ordinals = [Value(item.taint, item.fingerprint) for item in items]
@@ -350,7 +352,9 @@ def _makes_rows(node: exp.Expr) -> bool:
     """Whether an item of the select list is a generator, which decides how many rows there are."""
     inner = node.this if isinstance(node, exp.Alias | exp.Aliases) else node
     call = inner.meta.get("call")
-    return isinstance(inner, exp.QueryTransform) or (isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR))
+    if isinstance(inner, exp.QueryTransform):
+        return True
+    return isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR) and not has_fixed_rows(inner)
 
 
 def _script(walk: Walk, node: exp.Expr, scope: Scope) -> list[Field | OpenPart]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from spark_mv.query.analysis.fingerprint import fingerprint, literals, noted, resolved, table_print
-from spark_mv.query.analysis.generators import generated_names
+from spark_mv.query.analysis.generators import generated_names, has_fixed_rows
 from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.limits import sample_taint
 from spark_mv.query.analysis.pivots import pivoted
@@ -52,6 +52,8 @@ def add_source(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
         if alias and relation.kind != "table"
         else (relation.seen_as(alias or "subquery", occurrence))
     )
+    if relation.kind == "function":
+        forbid_per_row(walk, "generator", relation.rows, alias or "a table function", rows_key(scope, walk))
     walk.tainted_names.update(item.name.lower() for item in seen.fields if item.taint)
     key = name.lower()
     while key in scope.sources:
@@ -253,7 +255,8 @@ def _table_function(walk: Walk, node: exp.Expr, scope: Scope) -> Relation:
         items: tuple[Field | OpenPart, ...] = (OpenPart(facts.fingerprint, taint),)
     else:
         items = tuple(Field(c, taint, digest("tvf", c, facts.fingerprint)) for c in columns)
-    return Relation(items, digest("tvf", facts.fingerprint), taint, reads=_reads(walk, name), kind="function")
+    rows = CLEAN if has_fixed_rows(node) else taint
+    return Relation(items, digest("tvf", facts.fingerprint), rows, reads=_reads(walk, name), kind="function")
 
 
 def _lateral(walk: Walk, node: exp.Lateral, scope: Scope, env: Env) -> tuple[str, Relation]:
@@ -280,7 +283,8 @@ def _lateral(walk: Walk, node: exp.Lateral, scope: Scope, env: Env) -> tuple[str
         items = (OpenPart(digest("generated", facts.fingerprint), facts.taint),)
     # LATERAL VIEW takes generators, which are made of their arguments
     reads = () if node.args.get("view") else _reads(walk, name)
-    return node.alias, Relation(items, digest("lateral", facts.fingerprint), facts.taint, reads=reads, kind="function")
+    rows = CLEAN if has_fixed_rows(node.this) else facts.taint
+    return node.alias, Relation(items, digest("lateral", facts.fingerprint), rows, reads=reads, kind="function")
 
 
 def _reads(walk: Walk, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

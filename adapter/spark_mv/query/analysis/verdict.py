@@ -135,6 +135,9 @@ class Analysis:
     errors: tuple[QueryError, ...] = ()
     clauses: tuple[ClauseVerdict, ...] = ()
     rows_level: Level = Level.DETERMINISTIC  # which rows there are: filters, joins, limits, samples
+    rows_draw: Cause | None = None  # the first per-row call that decides which rows there are
+    # where the text names a column with a per-row value: start, end, and the fingerprint of the value
+    drawn_reads: tuple[tuple[int, int, str], ...] = ()
 
     @property
     def levels(self) -> frozenset[Level]:

@@ -6,16 +6,19 @@ model's state table, and the query reads it from there. Candidates are the rows 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.catalogue import Kind, is_kind, level_of
 from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.draw_lineage import drawn_per_row
 from spark_mv.query.syntax.aggregates import aggregates, called, groups_or_windows
-from spark_mv.query.syntax.parse import read_query
+from spark_mv.query.syntax.parse import Call, Parsed, parse, read_query
 from spark_mv.query.syntax.source_blocks import Block, Context, Item, select_blocks
 from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, call_span_at, line_and_column, tokenize
 
@@ -33,6 +36,7 @@ class FilterDraws:
 
     draws: tuple[str, ...]
     columns: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
     draw_sql: str | None = None
     filtered_sql: str | None = None
     reason: str = ""
@@ -42,9 +46,12 @@ class FilterDraws:
 
 @dataclass(frozen=True)
 class _Draw:
+    """`fingerprint`: '' for a call, else that of the column that is read here."""
+
     span: Span
     block: int
     clause: str
+    fingerprint: str = ""
 
 
 class _Refused(Exception):
@@ -54,20 +61,30 @@ class _Refused(Exception):
 
 
 def split_filter_draws(
-    sql: str, unique_key: Sequence[str], state_table: str, levels: Mapping[str, Level] | None = None
+    sql: str,
+    unique_key: Sequence[str],
+    state_table: str,
+    levels: Mapping[str, Level] | None = None,
+    reads: Sequence[tuple[int, int, str]] = (),
 ) -> FilterDraws | None:
     """The draws in WHERE, JOIN ON, HAVING and QUALIFY; None when there are none (draws in the select list are not
     looked at). `levels`: declared levels of the project's own functions, in lower case; an unknown function draws.
+    `reads`: where the text names a column that was drawn below (Analysis.drawn_reads); one that is filtered by is kept
+    like a call in its place, and so are those beside it in the select list, which may stand for the same draw.
 
     Raises SourceTextError for text whose structure is not understood.
     """
     blocks = select_blocks(sql)
     draws = [draw for draw in _draws(sql, blocks, levels or {}) if draw.clause != "SELECT"]
+    named = _reads(blocks, reads)
+    if any(read.clause == "WHERE" for read in named):
+        draws = sorted([*draws, *named], key=lambda draw: draw.span.start)
     if not draws:
         return None
     texts = tuple(draw.span.of(sql) for draw in draws)
     try:
         block = _supported(sql, blocks, draws)
+        _check_lineage(sql, block, draws, unique_key, levels or {})
         keys = [(name, _key(sql, block, name, levels or {})) for name in unique_key]
     except _Refused as refusal:
         culprit = refusal.draw or draws[0]
@@ -77,6 +94,7 @@ def split_filter_draws(
     return FilterDraws(
         texts,
         columns,
+        tuple(draw.fingerprint or text_print(text) for draw, text in zip(draws, texts, strict=True)),
         _draw_sql(sql, block, draws, keys, columns),
         _filtered_sql(sql, block, draws, keys, columns, state_table),
     )
@@ -92,7 +110,7 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[_Draw]) -> B
         if block.context != Context.OUTERMOST:
             where = f"the CTE {block.name}" if block.context == Context.CTE else "a subquery"
             raise _Refused(f"stands in {where}, where a row has no unique_key to keep the draw by; {_CURE}", draw)
-        if draw.clause != "WHERE":
+        if draw.clause != "WHERE" and not (draw.fingerprint and draw.clause == "SELECT"):
             raise _Refused(f"stands in {draw.clause}, where a row has no unique_key to keep the draw by; {_CURE}", draw)
     outermost = [block for block in blocks if block.context == Context.OUTERMOST]
     if len(outermost) != 1 or outermost[0].set_operand:
@@ -117,6 +135,68 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[_Draw]) -> B
     return block
 
 
+def text_print(text: str) -> str:
+    """The fingerprint of a draw that is written out: white space does not matter."""
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
+
+
+def _reads(blocks: tuple[Block, ...], reads: Sequence[tuple[int, int, str]]) -> list[_Draw]:
+    """The drawn columns that WHERE and the select list of the outermost block name."""
+    found = []
+    for start, end, print_ in reads:
+        span = Span(start, end)
+        owner = _owner(blocks, span)
+        if owner is not None and blocks[owner].context == Context.OUTERMOST:
+            clause = _clause(blocks[owner], span)
+            if clause in ("WHERE", "SELECT"):
+                found.append(_Draw(span, owner, clause, print_))
+    return found
+
+
+def _check_lineage(
+    sql: str, block: Block, draws: Sequence[_Draw], key: Sequence[str], levels: Mapping[str, Level]
+) -> None:
+    """Raises _Refused unless every drawn column that is read is one draw per row of the result."""
+    parsed = parse(sql)
+    tree = parsed.tree if isinstance(parsed, Parsed) else exp.Select()
+    within = {
+        node.meta["call"].start
+        for node in tree.walk()
+        if isinstance(node.meta.get("call"), Call) and node.find_ancestor(exp.Lambda)
+    }
+    for draw in draws:
+        if draw.span.start in within:
+            raise _Refused(
+                "stands in a lambda, where it draws for each element; select the whole expression as a column of a CTE, and filter on that column",
+                draw,
+            )
+    reads = [draw for draw in draws if draw.fingerprint]
+    if not reads:
+        return
+    star = next((item for item in block.items if item.span.of(sql).rstrip().endswith("*")), None)
+    if star is not None:
+        raise _Refused(
+            f"is read by {star.span.of(sql)} as well, as another value; name the columns of the select list", reads[0]
+        )
+    nodes = {column.parts[0].meta.get("start"): column for column in tree.find_all(exp.Column)}
+    for read in reads:
+        column = nodes.get(read.span.start)
+        if column is None or not drawn_per_row(
+            tree, [column], key, lambda name: _level(name, levels) is Level.NONDETERMINISTIC
+        ):
+            raise _Refused(f"is not drawn once per row of the result, so that no unique_key can keep it; {_CURE}", read)
+
+
+def _level(name: str, levels: Mapping[str, Level]) -> Level:
+    return levels.get(name) or level_of(name) or Level.NONDETERMINISTIC
+
+
+def _owner(blocks: tuple[Block, ...], span: Span) -> int | None:
+    """The innermost block around a place."""
+    around = [i for i, b in enumerate(blocks) if b.span.start <= span.start and span.end <= b.span.end]
+    return min(around, key=lambda i: blocks[i].span.end - blocks[i].span.start) if around else None
+
+
 def _draws(sql: str, blocks: tuple[Block, ...], levels: Mapping[str, Level]) -> list[_Draw]:
     """Every outermost call that draws per row, with its block and clause."""
     tokens = tokenize(sql)
@@ -126,10 +206,9 @@ def _draws(sql: str, blocks: tuple[Block, ...], levels: Mapping[str, Level]) -> 
         if token.start < end or not _draws_per_row(tokens, index, levels):
             continue
         span = call_span_at(tokens, index)
-        around = [i for i, b in enumerate(blocks) if b.span.start <= span.start and span.end <= b.span.end]
-        if not around:
+        owner = _owner(blocks, span)
+        if owner is None:
             continue
-        owner = min(around, key=lambda i: blocks[i].span.end - blocks[i].span.start)
         clause = _clause(blocks[owner], span)
         if clause:
             found.append(_Draw(span, owner, clause))
@@ -256,7 +335,14 @@ def _filtered_sql(
     matches = " AND ".join(f"({text}) <=> {STATE}.{KEY}{i}" for i, (_, text) in enumerate(keys))
     body = block.where.of(sql)[len("WHERE") :]
     condition = block.where.end - len(body.lstrip())
+    outputs = [
+        # an output column that is the draw alone keeps its name
+        Edit(item.span.end, item.span.end, f" AS {_quoted(_expression(sql, item)[1])}")
+        for item in block.items
+        if not item.alias and any(draw.span == item.span for draw in draws)
+    ]
     edits = [
+        *outputs,
         Edit(block.from_.end, block.from_.end, state),
         Edit(condition, condition, "("),
         Edit(block.where.end, block.where.end, f") AND {matches}"),
@@ -270,3 +356,33 @@ def _filtered_sql(
         if item.span.of(sql).strip() == "*":
             edits.append(Edit(item.span.end, item.span.end, f" EXCEPT ({hidden})"))
     return apply_edits(sql, edits)
+
+
+def expand_star(sql: str, analysis: Analysis) -> str:
+    """The query with a lone `*` over one FROM item written out as its columns, where one of them is drawn and WHERE
+    reads a drawn column: the star would read another draw. As it was where the columns are not known."""
+    blocks = [block for block in select_blocks(sql) if block.context == Context.OUTERMOST]
+    if len(blocks) != 1 or not any(draw.clause == "WHERE" for draw in _reads(select_blocks(sql), analysis.drawn_reads)):
+        return sql
+    block, names = blocks[0], [column.name for column in analysis.columns]
+    lone = len(block.items) == 1 and block.items[0].span.of(sql).rstrip().endswith("*")
+    if not lone or block.joins or "*" in names or len({name.lower() for name in names}) < len(names):
+        return sql
+    qualifier = block.items[0].span.of(sql).rstrip()[:-1].rstrip()
+    columns = ", ".join(f"{qualifier}{_quoted(name)}" for name in names)
+    return apply_edits(sql, [Edit(block.items[0].span.start, block.items[0].span.end, columns)])
+
+
+def refused(rest: Analysis, written: Analysis) -> str:
+    """Why the draw that still decides rows in `rest` cannot be kept, with its place in the text as written."""
+    cause = rest.rows_draw
+    if cause is None:
+        return f"a draw decides which rows there are; {_CURE}"
+    places = [(line, column) for name, _, line, column in written.functions if name == cause.function]
+    place = (cause.line, cause.column) if (cause.line, cause.column) in places else next(iter(places), (0, 0))
+    call = cause.function if cause.function.isupper() else f"{cause.function}()"
+    through = f" through {', '.join(cause.path)}" if cause.path else ""
+    return (
+        f"line {place[0]}, column {place[1]}: {call} decides which rows there are{through}, and is not drawn once per row "
+        f"of the result, so that no unique_key can keep it; {_CURE}"
+    )

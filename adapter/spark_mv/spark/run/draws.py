@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import Column, TargetFacts
 from spark_mv.query.ai_calls.plan import plan_ai
+from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.filter_draws import split_filter_draws
+from spark_mv.query.rewrite.filter_draws import expand_star, refused, split_filter_draws
 from spark_mv.query.rewrite.pin import Pins, pin
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.look_up import query_columns
@@ -30,19 +30,31 @@ def kept_draws(
     query: Query,
     model: str,
     sql: str,
+    read: Callable[[str], Analysis],
     unique_key: Sequence[str],
     declared: Mapping[str, Level],
     state_table: str,
     state: TargetFacts,
     pins: Pins,
-) -> KeptDraws | None:
-    """The draws of the model's filters, None where it has none. Creates an empty state table where there is none,
-    because Spark cannot describe the filtered query without it. Raises RefusedError for what is not supported."""
-    split = split_filter_draws(sql, unique_key, state_table, declared)
-    if split is None:
-        return None
-    if split.draw_sql is None or split.filtered_sql is None:
+) -> KeptDraws:
+    """The draws that decide which rows the model has. `read` gives the verdict on a text. Creates an empty state table
+    where there is none, because Spark cannot describe the filtered query without it. Raises RefusedError where a draw
+    decides rows in a way that the key of a row cannot keep."""
+    analysis = read(sql)
+    expanded = expand_star(sql, analysis)
+    if expanded != sql:
+        sql, analysis = expanded, read(expanded)
+    split = split_filter_draws(sql, unique_key, state_table, declared, analysis.drawn_reads)
+    if split is not None and split.filtered_sql is None:
         raise RefusedError(f"model {model}: line {split.line}, column {split.column}: {split.reason}")
+    rest = analysis if split is None or split.filtered_sql is None else read(split.filtered_sql)
+    if (
+        rest.rows_level is Level.NONDETERMINISTIC
+        or split is None
+        or split.draw_sql is None
+        or split.filtered_sql is None
+    ):
+        raise RefusedError(f"model {model}: {refused(rest, analysis)}")
     draw_sql = pin(split.draw_sql, pins).sql
     if plan_ai(split.draw_sql, results_table="ai_results", identity={"model": "any"}).rounds:
         raise RefusedError(
@@ -52,8 +64,5 @@ def kept_draws(
     columns = query_columns(query, draw_sql)
     if not state.exists:
         query(f"create table if not exists {state_table} using delta as select * from ({draw_sql}) where false")
-    prints = {
-        column: hashlib.sha256(" ".join(draw.split()).encode()).hexdigest()[:16]
-        for column, draw in zip(split.columns, split.draws, strict=True)
-    }
+    prints = dict(zip(split.columns, split.fingerprints, strict=True))
     return KeptDraws(split.filtered_sql, draw_sql, columns, prints)

@@ -201,12 +201,17 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
         )
     pins = run_pins(as_of, session, schemas)
     draws = None
-    if _draws_in_filter(analysis):
+    if analysis.rows_level is Level.NONDETERMINISTIC:
         from spark_mv.spark.run.draws import kept_draws
 
         declared = {name.lower(): Level(words["determinism"]) for name, words in functions.items()}
-        draws = kept_draws(query, invocation.name, sql, config.unique_key, declared, state_table, state, pins)
-        state = state if state.exists or not draws else replace(state, exists=True, columns=draws.columns)
+        views = {name: source.view_text for name, source in sources.items() if source.view_text}
+
+        def verdict(text: str) -> Analysis:
+            return analyze(text, schemas=schemas, functions=functions, views=views, model=invocation.name)
+
+        draws = kept_draws(query, invocation.name, sql, verdict, config.unique_key, declared, state_table, state, pins)
+        state = state if state.exists else replace(state, exists=True, columns=draws.columns)
     result = rewrite(
         draws.filtered_sql if draws else sql,
         analysis,
@@ -258,10 +263,6 @@ def _asked_at_versions(plan: AiPlan, sources: tuple[SourceFacts, ...]) -> AiPlan
 def _declared_ai_functions(*blocks: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The project's own AI functions (profile and model), as the analysis wants them declared."""
     return {name: {"determinism": "ai"} for block in blocks for name in (block.get("functions") or {})}
-
-
-def _draws_in_filter(analysis: Analysis) -> bool:
-    return any(predicate.level is Level.NONDETERMINISTIC for predicate in analysis.predicates)
 
 
 def _views(sources: Mapping[str, SourceFacts]) -> dict[str, View]:
