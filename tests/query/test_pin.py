@@ -40,7 +40,7 @@ NOW = "TIMESTAMP'2026-01-30 22:00:00.123456-05:00'"
         ("select DATE'today' as a, date 'Tomorrow' as b", "select DATE'2026-01-30' as a, DATE'2026-01-31' as b"),
         ("select cast('now' as timestamp) as a", f"select {NOW} as a"),
         ("select 'yesterday'::date as a", "select DATE'2026-01-29' as a"),
-        ("select to_date('today') as a", "select DATE'2026-01-30' as a"),
+        ("select to_date('today') as a", "select to_date(DATE'2026-01-30') as a"),
     ],
 )
 def test_functions_become_literals_of_the_same_type(sql: str, pinned: str) -> None:

@@ -6,7 +6,6 @@ items, lateral column aliases, keyword functions (CURRENT_DATE, USER), then the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -14,18 +13,23 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.analysis import orders
-from spark_mv.query.analysis.field_types import expression_type
+from spark_mv.query.analysis.clock_words import (
+    BESIDE_TIMES,
+    words_as_time,
+    words_beside_times,
+    words_in_call,
+    written_arguments,
+)
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
 from spark_mv.query.analysis.scopes import Scope, ambiguous, find_plain, find_qualified
 from spark_mv.query.analysis.taint import CLEAN, Field, Taint, Value, digest, union
 from spark_mv.query.analysis.walk import Env, Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
-from spark_mv.query.functions.clock_words import CASTING_CALLS, is_clock_word
 from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.clock_words import time_type
 from spark_mv.query.syntax.parse import Call, sql_text
 
 _BUILT_IN = frozenset({"builtin.", "system.builtin."})
-_TIME_ONLY = re.compile(r"\s*T?\d{1,2}:\d")
 
 
 def value(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -210,7 +214,7 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Valu
     if level == Level.ORDER_DEPENDENT and orders.is_ordered_aggregate(walk, node, call.name, scope, value):
         level = Level.DETERMINISTIC
     shown = call.name if qualifier in _BUILT_IN else name
-    own = walk.origin(shown, level, walk.at(call.start))
+    own = union([walk.origin(shown, level, walk.at(call.start)), words_in_call(walk, node, call.name, scope)])
     aggregate = parts.aggregate or is_kind(call.name, Kind.AGGREGATE)
     # current_date() is current_date
     same = is_marked(call.name, Mark.KEYWORD) and call.empty and not qualifier
@@ -258,21 +262,7 @@ def _call_level(walk: Walk, node: exp.Expr, name: str, qualifier: str) -> Level:
         mode = arguments[2] if len(arguments) > 2 else None
         ecb = isinstance(mode, exp.Literal) and mode.name.upper() == "ECB"
         return Level.DETERMINISTIC if ecb or len(arguments) > 4 else level
-    first = arguments[0] if arguments and name in CASTING_CALLS else None
-    if isinstance(first, exp.Literal) and _is_clock_text(first, name):
-        return Level.COMMAND
     return level
-
-
-def written_arguments(node: exp.Expr) -> list[exp.Expr]:
-    """The arguments of a call, as far as sqlglot keeps their order (this, expression, …, expressions)."""
-    found: list[exp.Expr] = []
-    for key in node.arg_types:
-        item = node.args.get(key)
-        for part in item if isinstance(item, list) else [item]:
-            if isinstance(part, exp.Expr):
-                found.append(part)
-    return found
 
 
 def _structural(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -289,38 +279,24 @@ def _structural(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     return Value(union([own, parts.taint]), "", parts.aggregate)
 
 
-def _comparison(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
-    """A comparison of a date or timestamp with the string 'today' (now, yesterday, tomorrow) is one with the clock: Spark
-    casts the string, and the cast knows these words."""
-    parts = _parts(walk, node, scope)
-    sides = [side for side in node.iter_expressions() if isinstance(side, exp.Expr)]
-    words = [s for s in sides if isinstance(s, exp.Literal) and s.is_string and is_clock_word(s.name)]
-    kinds = [expression_type(side, scope) for side in sides if side not in words] if words else []
-    if not any(kind and kind.lower().startswith(("date", "timestamp")) for kind in kinds):
-        return parts
-    own = [walk.origin(f"'{word.name.strip()}'", Level.COMMAND, walk.place(word)) for word in words]
-    return Value(union([*own, parts.taint]), "", parts.aggregate)
+def _beside_times(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+    """Strings beside a date or timestamp are cast to it, and the cast knows words of the clock."""
+    return _with_clock(_parts(walk, node, scope), words_beside_times(walk, node, scope))
+
+
+def _with_clock(facts: Value, clock: Taint) -> Value:
+    return replace(facts, taint=union([clock, facts.taint])) if clock else facts
 
 
 def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
-    """CAST and typed literals. Spark turns the strings now, today, yesterday and tomorrow into the clock."""
+    """CAST and typed literals."""
     inner = value(walk, node.this, scope)
     to = node.args.get("to")
     # sqlglot writes the type TIME as TIMESTAMP
     time = isinstance(to, exp.DataType) and to.this == exp.DType.TIME
-    kind = "time" if time else sql_text(to).lower() if isinstance(to, exp.Expr) else ""
-    literal = node.this
-    if isinstance(literal, exp.Literal) and literal.is_string and _is_clock_text(literal, kind):
-        own = walk.origin(f"'{literal.name.strip()}'", Level.COMMAND, walk.place(literal))
-        return Value(union([own, inner.taint]), "", inner.aggregate)
-    return Value(inner.taint, "", inner.aggregate)
-
-
-def _is_clock_text(literal: exp.Expr, kind: str) -> bool:
-    if not kind.removeprefix("to_").startswith(("date", "timestamp")):
-        return False
-    # a time without a date gets today's date
-    return is_clock_word(literal.name) or (not kind.endswith("date") and bool(_TIME_ONLY.match(literal.name)))
+    kind = "" if time or not isinstance(to, exp.Expr) else time_type(sql_text(to))
+    clock = words_as_time(walk, node.this, kind, scope) if kind else CLEAN
+    return Value(union([clock, inner.taint]), "", inner.aggregate)
 
 
 def _dot(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
@@ -415,7 +391,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Walk, exp.Expr, Scope], Value]] = {
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Dot: _dot,
-    **dict.fromkeys((exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between), _comparison),
+    **dict.fromkeys(BESIDE_TIMES, _beside_times),
     exp.Placeholder: _placeholder,
     exp.Parameter: _placeholder,
     exp.Select: _subquery,

@@ -13,17 +13,11 @@ from datetime import datetime, timedelta, timezone
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.functions.catalogue import Mark, is_marked
-from spark_mv.query.functions.clock_words import (
-    CASTING_CALLS,
-    CASTING_TYPES,
-    CLOCK_WORDS,
-    is_clock_word,
-    pin_level,
-    word_pin,
-)
+from spark_mv.query.functions.clock_words import CASTING_TYPES, CLOCK_WORDS, pin_level, word_pin
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin_names import output_names
 from spark_mv.query.solver.zone import zone_of
+from spark_mv.query.syntax.clock_words import ClockText, argument_types, clock_text
 from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, closing, tokenize
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -240,38 +234,78 @@ def _may_be_column(name: str, tokens: tuple[Token, ...], columns: Collection[str
 
 
 def _special(tokens: tuple[Token, ...], index: int, pins: Pins) -> _Found | None:
-    """DATE'today', CAST('now' AS TIMESTAMP), 'now'::timestamp, to_date('tomorrow') and their like."""
+    """DATE'today', CAST('now' AS TIMESTAMP), 'now'::timestamp, datediff('today', d) and their like."""
     token = tokens[index]
     word = token.word.lower()
-    typed = word in CASTING_TYPES and _kind(tokens, index - 1) != TokenType.DOT and index + 1 < len(tokens)
-    if typed and (special := _clock_word(tokens[index + 1])):
-        return _special_value(special, CASTING_TYPES[word], index + 2, pins)
-    if _kind(tokens, index + 1) == TokenType.L_PAREN and index + 3 < len(tokens):
-        special, close, kind = _clock_word(tokens[index + 2]), closing(tokens, index + 1), CASTING_CALLS.get(word)
-        if special and kind and close == index + 3:
-            return _special_value(special, kind, close + 1, pins)
-        if special and word in ("cast", "try_cast") and close == index + 5 and tokens[index + 3].word == "AS":
-            kind = CASTING_TYPES.get(tokens[index + 4].word.lower())
-            return _special_value(special, kind, close + 1, pins) if kind else None
-    special = _clock_word(token)
-    if special and index + 2 < len(tokens) and tokens[index + 1].kind == TokenType.DCOLON:
+    if word in CASTING_TYPES and _kind(tokens, index - 1) != TokenType.DOT and index + 1 < len(tokens):
+        return _special_value(tokens[index + 1], CASTING_TYPES[word], index + 2, pins)
+    if word in ("cast", "try_cast") and _kind(tokens, index + 1) == TokenType.L_PAREN and index + 5 < len(tokens):
+        kind = CASTING_TYPES.get(tokens[index + 4].word.lower())
+        if kind and tokens[index + 3].word == "AS" and closing(tokens, index + 1) == index + 5:
+            return _special_value(tokens[index + 2], kind, index + 6, pins)
+        return None
+    if token.kind not in _STRINGS:
+        return None
+    if _kind(tokens, index + 1) == TokenType.DCOLON and index + 2 < len(tokens):
         kind = CASTING_TYPES.get(tokens[index + 2].word.lower())
-        return _special_value(special, kind, index + 3, pins) if kind else None
-    return None
+        return _special_value(token, kind, index + 3, pins) if kind else None
+    kind = _argument_type(tokens, index)
+    return _special_value(token, kind, index + 1, pins) if kind else None
 
 
-def _clock_word(token: Token) -> str:
-    """The word of the clock that the token is as a string, else ''."""
-    word = token.text[1:-1].strip().lower() if token.kind == TokenType.STRING else ""
-    return word if is_clock_word(word) else ""
+def _argument_type(tokens: tuple[Token, ...], index: int) -> str:
+    """What a string that is one whole argument of a call is cast to; '' if to no time."""
+    if _kind(tokens, index - 1) not in (TokenType.L_PAREN, TokenType.COMMA):
+        return ""
+    if _kind(tokens, index + 1) not in (TokenType.R_PAREN, TokenType.COMMA):
+        return ""
+    depth, position, at = 0, 0, index - 1
+    while at >= 0 and not (depth == 0 and tokens[at].kind == TokenType.L_PAREN):
+        depth += (tokens[at].kind == TokenType.R_PAREN) - (tokens[at].kind == TokenType.L_PAREN)
+        position += depth == 0 and tokens[at].kind == TokenType.COMMA
+        at -= 1
+    if at < 1 or _kind(tokens, at - 2) == TokenType.DOT:
+        return ""
+    last = closing(tokens, at)
+    depth, count = 0, 1
+    for token in tokens[at + 1 : last]:
+        depth += (token.kind == TokenType.L_PAREN) - (token.kind == TokenType.R_PAREN)
+        count += depth == 0 and token.kind == TokenType.COMMA
+    return argument_types(tokens[at - 1].text.strip("`").lower(), count).get(position, "")
 
 
-def _special_value(word: str, kind: str, following: int, pins: Pins) -> _Found:
-    name = word_pin(kind, word)
-    date = date_literal(pins.as_of, pins.time_zone, CLOCK_WORDS[word])
+_STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
+
+
+def _special_value(token: Token, kind: str, following: int, pins: Pins) -> _Found | None:
+    text = _string(token)
+    read = clock_text(text, kind) if text is not None else None
+    if read is None or text is None:
+        return None
+    name = word_pin(kind, text.strip().lower())
+    if not read.word:
+        literal = _time_of_day(read, pins)
+        return (name, following, literal) if literal else None
+    date = date_literal(pins.as_of, pins.time_zone, CLOCK_WORDS[read.word])
     if kind == "date":
         return name, following, date
-    if word == "now":
+    if read.word == "now":
         now = timestamp_literal(pins.as_of, pins.time_zone)
         return name, following, now if kind == "timestamp" else f"TIMESTAMP_NTZ'{_digits(_local(pins))}'"
     return name, following, f"CAST({date} AS {kind.upper()})"
+
+
+def _string(token: Token) -> str | None:
+    """The text of a string token, None with escapes in it or for any other token."""
+    if token.kind not in _STRINGS or ("\\" in token.text and token.kind == TokenType.STRING):
+        return None
+    return token.text.lstrip("rR")[1:-1]
+
+
+def _time_of_day(read: ClockText, pins: Pins) -> str:
+    """TIMESTAMP'…' of a time today, where "today" is that of the zone behind the time; '' for a zone that is not known."""
+    try:
+        date = pins.as_of.astimezone(zone_of(read.zone or pins.time_zone)).date()
+    except ValueError:
+        return ""
+    return f"TIMESTAMP'{date.isoformat()} {read.time}{' ' if read.zone[:1].isalpha() else ''}{read.zone}'"

@@ -20,6 +20,7 @@ from spark_mv.query.solver.scene import AT_LEAST, BELOW, Form, Scene, Unsolvable
 from spark_mv.query.solver.types import interval_steps, literal_int, type_of
 from spark_mv.query.solver.value import DAY, Value
 from spark_mv.query.solver.zone import zone_facts
+from spark_mv.query.syntax.clock_words import clock_text, constant_text
 from spark_mv.query.syntax.source_text import SourceTextError
 
 __all__ = ["Bounds", "Unsolvable", "outer_bounds", "solve", "solve_or_reason"]
@@ -67,6 +68,7 @@ def solve_or_reason(
     lowered = {name.lower().replace("`", ""): kind for name, kind in (types or {}).items()}
     try:
         _typed_words(text.tree, lowered)
+        _check_words(text.tree, lowered)
         scene = Scene(text, lowered, zone_facts(time_zone) if time_zone else None, hull)
         return _boolean(text.tree, False, scene)
     except (Unsolvable, SourceTextError, ValueError) as error:
@@ -84,6 +86,21 @@ def _typed_words(tree: exp.Expr, types: Mapping[str, str]) -> None:
             if special_word(cast) is not None:
                 cast.meta.update(literal.meta)
                 literal.replace(cast)
+
+
+def _check_words(tree: exp.Expr, types: Mapping[str, str]) -> None:
+    """Raises Unsolvable for a string that may be the clock and is not written as a date or timestamp."""
+    for literal in tree.find_all(exp.Literal, exp.RawString):
+        text = constant_text(literal)
+        parent = literal.parent
+        if text is None or clock_text(text, "timestamp") is None or isinstance(parent, exp.Interval):
+            continue
+        if isinstance(parent, exp.Binary) and "string" in {
+            type_of(side, types) for side in (parent.left, parent.right) if side is not literal
+        }:
+            continue
+        if not isinstance(parent, exp.Expr) or special_word(parent) is None:
+            raise Unsolvable(f"'{text}' may be the clock; write current_date() or current_timestamp()")
 
 
 _FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LTE, exp.GTE: exp.LT, exp.LT: exp.GTE, exp.LTE: exp.GT}

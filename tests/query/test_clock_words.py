@@ -1,0 +1,69 @@
+"""Strings that Spark reads as the clock: pinned, refused with a cure, or left alone because they are only strings."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.pin import Pins, pin
+from spark_mv.query.solver.solve import solve
+from spark_mv.spark.run.rewrite import _unclear
+
+pytestmark = pytest.mark.unit
+
+FIXTURE = Path(__file__).parent / "fixtures" / "clock_words.txt"
+CASES = [line.split(" | ") for line in FIXTURE.read_text(encoding="utf-8").splitlines() if " | " in line]
+TABLES = {
+    "t": {"id": "int", "d": "date", "ts": "timestamp", "tn": "timestamp_ntz", "w": "string", "p": "string"},
+}
+PINS = Pins(datetime(2026, 1, 31, 23, 30, tzinfo=timezone.utc))
+
+
+def _outcome(expression: str) -> str:
+    sql = f"select id, {expression} as x from t"
+    analysis, pinned = analyze(sql, unique_key="id", schemas=TABLES), pin(sql, PINS)
+    if any(error.code == "NOT_PINNED" for error in _unclear(pinned, analysis)):
+        return "refused"
+    if Level.COMMAND in analysis.levels:
+        return "pinned" if pinned.count else "lost"
+    return "plain" if not pinned.count else "pinned without a word"
+
+
+@pytest.mark.parametrize(("expected", "expression"), CASES, ids=[expression for _, expression in CASES])
+def test_outcome(expected: str, expression: str) -> None:
+    assert _outcome(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "literal"),
+    [
+        ("datediff('today', d)", "datediff(DATE'2026-01-31', d)"),
+        ("hour('now')", "hour(TIMESTAMP'2026-01-31 23:30:00.000000+00:00')"),
+        ("date_trunc('DAY', ' Tomorrow UTC ')", "date_trunc('DAY', CAST(DATE'2026-02-01' AS TIMESTAMP))"),
+        ("timestamp'12:30'", "TIMESTAMP'2026-01-31 12:30'"),
+        ("cast('T12' as timestamp)", "TIMESTAMP'2026-01-31 12:00'"),
+        # the day is that of the zone behind the time
+        ("cast('12:30:00+01:00' as timestamp)", "TIMESTAMP'2026-02-01 12:30:00+01:00'"),
+        ("to_timestamp('12:30 America/New_York')", "to_timestamp(TIMESTAMP'2026-01-31 12:30 America/New_York')"),
+    ],
+)
+def test_value(written: str, literal: str) -> None:
+    assert pin(f"select {written} as x from t", PINS).sql == f"select {literal} as x from t"
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "datediff('today', d) < 30",
+        "d > date'today UTC'",
+        "ts > timestamp'12:30'",
+        "ts > cast('today Z' as timestamp) and d > current_date()",
+    ],
+)
+def test_no_bounds_from_a_hidden_word(predicate: str) -> None:
+    """A predicate whose clock the solver does not see must be given back as unsolved."""
+    assert solve(predicate, TABLES["t"], "UTC") is None
