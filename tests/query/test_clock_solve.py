@@ -7,12 +7,16 @@ unnoticed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 import sqlglot
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spark_mv.query.solver.bounds import both, either
+from spark_mv.query.solver.numbers import whole_threshold
 from spark_mv.query.solver.solve import Bounds, outer_bounds, solve, solve_or_reason
 from spark_mv.query.solver.zone import zone_facts, zone_of
 
@@ -107,3 +111,29 @@ def test_months_before_an_instant_have_outer_bounds_only(predicate: str, sides: 
     found = outer_bounds(predicate, TYPES, "UTC")
     assert found is not None and (found.valid_from is not None, found.valid_to is not None) == sides
     assert outer_bounds(predicate, TYPES, "America/New_York") is None
+
+
+@given(
+    number=st.one_of(
+        st.decimals(-40, 40, places=16, allow_nan=False),
+        st.fractions(-40, 40, max_denominator=30).map(lambda f: Decimal(repr(float(f)))),
+    ),
+    divisors=st.lists(st.integers(1, 90), min_size=1, max_size=2),
+    strict=st.booleans(),
+)
+def test_thresholds_are_those_of_doubles(number: Decimal, divisors: list[int], strict: bool) -> None:
+    """Spark divides whole numbers as doubles, as Python does: the threshold is where the comparison becomes true."""
+    text = "datediff(current_date(), d)" + "".join(f" / {divisor}" for divisor in divisors)
+    sign = ">" if strict else ">="
+    tree = sqlglot.parse_one(f"select 1 from t where {text} {sign} {number:f}", dialect="spark").args["where"].this
+    found = whole_threshold(tree.left, tree.right, strict)
+    assert found is not None
+    least = int(found[1].sql)
+
+    def holds(whole: int) -> bool:
+        quotient = float(whole)
+        for divisor in divisors:
+            quotient /= divisor
+        return quotient > float(number) if strict else quotient >= float(number)
+
+    assert holds(least) and not holds(least - 1)

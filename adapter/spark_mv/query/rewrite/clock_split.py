@@ -181,7 +181,8 @@ def _bound_query(
 ) -> str:
     """Stand-alone: the CTEs before the block, its FROM, its other conjuncts."""
     block = blocks[index]
-    own = [c for c in conjuncts if c.block == index]
+    end = _where_end(block)
+    own = [c for c in conjuncts if c.block == index and c.span.end <= end]  # what HAVING asks is asked of groups
     bounds = Bounds()
     for conjunct in own:
         if isinstance(conjunct.solution, Bounds):
@@ -196,7 +197,6 @@ def _bound_query(
         edits[0] = replace(edits[0], replacement=f"({edits[0].replacement} AND ({' OR '.join(differ)}))")
     clocked = [c.span for c in own]
     edits += [Edit(s.start, s.end, "true") for s in block.conjuncts if s not in clocked and calls_any(s.of(sql), asked)]
-    end = _where_end(block)
     text = apply_edits(sql[:end], edits)[block.select.end + _growth(edits, block.select.end) :]
     head = f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
     lower, upper = bounds.valid_from or NO_BOUND, bounds.valid_to or NO_BOUND

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -152,6 +153,16 @@ def _otherwise(when: exp.Expr, scene: Scene, solve: Solve) -> Bounds:
     return _holds(when, True, True, scene, solve)
 
 
+def _same_literal(one: exp.Literal, other: exp.Literal) -> bool:
+    """Whether two literals of one kind are equal: 1 and 1.0 are."""
+    if one.is_string or one.name == other.name:
+        return bool(one.name == other.name)
+    try:
+        return Fraction(one.name) == Fraction(other.name)
+    except ValueError as error:
+        raise Unsolvable("numbers that are not written plainly") from error
+
+
 def _compared(node: exp.Expr, negated: bool, scene: Scene, solve: Solve) -> Bounds | None:
     """`CASE … END = 'new'`, every result being a literal: the branches with that result are the true ones."""
     if not isinstance(node, exp.EQ | exp.NEQ):
@@ -168,7 +179,9 @@ def _compared(node: exp.Expr, negated: bool, scene: Scene, solve: Solve) -> Boun
                 return None
             if isinstance(literal, exp.Literal) and literal.is_string != wanted.is_string:
                 return None
-            same = isinstance(literal, exp.Literal) and literal.name == wanted.name
+            same = (
+                isinstance(literal, exp.Literal) and isinstance(wanted, exp.Literal) and _same_literal(literal, wanted)
+            )
             known = isinstance(literal, exp.Literal)
             taken.append(known and same != (isinstance(node, exp.NEQ) != negated))
         return _by_clock([when for when, _ in branches], taken, scene, solve)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, prod
 
 from sqlglot import exp
 
@@ -15,23 +15,47 @@ from spark_mv.query.solver.value import Value
 def whole_threshold(clock: exp.Expr, row: exp.Expr, strict: bool) -> tuple[exp.Expr, Value] | None:
     """(whole number, least value) for `clock / 60 >= 1.5` and the like; None where there is no fraction in it.
 
-    `strict`: the comparison is with the next greater number. Exact because a quotient of doubles below 2^53 and a whole
-    divisor never rounds across a whole multiple of it.
+    `strict`: the comparison is with the next greater number. Spark divides whole numbers as doubles and compares doubles, so
+    that 1 / 3 is not greater than 0.3333333333333333: the threshold is found by the same arithmetic.
     """
     number = _number(row)
     if number is None:
         return None
-    divided = False
+    divisors: list[int] = []
     while True:
         if isinstance(clock, exp.Paren):
             clock = clock.this
         elif isinstance(clock, exp.Div) and (divisor := literal_int(clock.right) or 0) > 0:
-            clock, number, divided = clock.left, number * divisor, True
+            clock = clock.left
+            divisors.insert(0, divisor)
         else:
             break
-    if not divided and number.denominator == 1:
+    if not divisors:
+        if number.denominator == 1:
+            return None
+        return clock, Value(str(floor(number) + 1 if strict else ceil(number)), "int")
+    least = _least(number, divisors, strict)
+    return None if least is None else (clock, Value(str(least), "int"))
+
+
+def _least(number: Fraction, divisors: list[int], strict: bool) -> int | None:
+    """The least whole number that, divided as doubles, is at least (`strict`: greater than) the number; None beyond the
+    whole numbers that doubles hold."""
+    product = prod(divisors)
+    if abs(number * product) > 2**50 or product > 2**50:
         return None
-    return clock, Value(str(floor(number) + 1 if strict else ceil(number)), "int")
+    wanted = float(number)
+
+    def reaches(whole: int) -> bool:
+        quotient = float(whole)
+        for divisor in divisors:
+            quotient /= divisor
+        return quotient > wanted if strict else quotient >= wanted
+
+    start = floor(number * product) - 2
+    if reaches(start):
+        return None
+    return next((whole for whole in range(start, start + 6) if reaches(whole)), None)
 
 
 def _number(node: exp.Expr) -> Fraction | None:

@@ -234,6 +234,8 @@ def _clock_default(node: exp.Expr, scene: Scene) -> tuple[exp.Expr, exp.Expr] | 
 def _defaulted(operator: type[exp.Expr], pair: tuple[exp.Expr, exp.Expr], other: exp.Expr, scene: Scene) -> Bounds:
     """`coalesce(x, clock) >= y`: one comparison where x is NULL, another where it is not."""
     row, clock = pair
+    if type_of(row, scene.types) != chain_kind(clock, scene):
+        raise Unsolvable("coalesce makes one type of two, in which the comparison is another")
     there = _comparison(operator, row, other, scene)
     if scene.clocked(other) and scene.text.of(other).lower() == scene.text.of(clock).lower():
         missing = Bounds(guard="true" if operator in (exp.GTE, exp.LTE) else "false")
