@@ -26,6 +26,7 @@ from spark_mv.query.solver.dates import (
     unit_of,
 )
 from spark_mv.query.solver.differences import date_difference, unit_difference
+from spark_mv.query.solver.periods import counted_back
 from spark_mv.query.solver.predicate import call_name, clock_leaf, special_word
 from spark_mv.query.solver.scene import (
     LEAF_KINDS,
@@ -39,7 +40,7 @@ from spark_mv.query.solver.scene import (
     tried,
     year_of,
 )
-from spark_mv.query.solver.types import TIME_UNITS, normal_type
+from spark_mv.query.solver.types import TIME_UNITS, literal_int, normal_type
 from spark_mv.query.solver.value import Value
 
 
@@ -89,14 +90,18 @@ def _step(form: Form, scene: Scene) -> Form:
     node = form.node
     if isinstance(node, exp.Cast):
         return _cast(form, node.this, normal_type(node.to.sql("spark")), scene)
+    if (period := counted_back(node, scene.clocked)) is not None:
+        return _since_start(form, *period, scene)
+    if isinstance(node, exp.Mul):
+        return _multiplied(form, node, scene)
     if isinstance(node, (exp.Add, exp.Sub)):
         return add(form, node, scene)
     if (clock := year_of(node)) is not None:
         return _year(form, clock, scene)
     if (sum_ := tried(node)) is not None:
         return add(form, sum_, scene)
-    if (period := period_start(node)) is not None:
-        return on_date(form, period[0], ceil_date(form.value, period[1]), scene)
+    if (made := period_start(node)) is not None:
+        return on_date(form, made[0], ceil_date(form.value, made[1]), scene)
     name, args = call_name(node), node.expressions
     if name in ("date", "to_date") and len(args) == 1:
         return _cast(form, args[0], "date", scene)
@@ -134,6 +139,27 @@ def _step(form: Form, scene: Scene) -> Form:
     if name == "unix_date" and len(args) == 1:
         return on_date(form, args[0], Value(f"date_from_unix_date(CAST({form.value.render()} AS INT))", "date"), scene)
     raise Unsolvable(f"{name or type(node).__name__.lower()} cannot be turned around")
+
+
+def _since_start(form: Form, clock: exp.Expr, period: str, days: int, scene: Scene) -> Form:
+    """The start of a period plus some days."""
+    value = form.value.shifted(-days)
+    if period == "SUNDAY":
+        following = f"next_day({value.shifted(-1).render()}, 'SUN')"  # the least Sunday that is not before the value
+        return on_date(form, clock, Value(following, "date"), scene)
+    return on_date(form, clock, ceil_date(value, period), scene)
+
+
+def _multiplied(form: Form, node: exp.Mul, scene: Scene) -> Form:
+    """clock * n, in whole numbers: at least v from ceil(v / n) on."""
+    clock, factor = (node.left, node.right) if scene.clocked(node.left) else (node.right, node.left)
+    times = literal_int(factor)
+    if times is None or times < 1 or chain_kind(clock, scene) != "int":
+        raise Unsolvable("a product of the clock that cannot be turned around")
+    v = f"CAST({form.value.render()} AS BIGINT)"
+    return moved_to(
+        form, clock, Value(f"({v} - pmod({v}, {times})) DIV {times} + IF(pmod({v}, {times}) > 0, 1, 0)", "int")
+    )
 
 
 def _cast(form: Form, inner: exp.Expr, kind: str | None, scene: Scene) -> Form:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from spark_mv.query.solver.intervals import is_row_interval
+from spark_mv.query.solver.periods import counted_back
 from spark_mv.query.solver.predicate import PredicateText, call_name, clock_leaf, has_clock, is_stable, special_word
 from spark_mv.query.solver.types import interval_steps, literal_int, normal_type, type_of
 from spark_mv.query.solver.value import Value
@@ -92,8 +93,12 @@ def chain_kind(node: exp.Expr, scene: Scene) -> str:
         if kind == "int" and node.to.this == exp.DType.BIGINT and chain_kind(node.this, scene) in ("timestamp", "int"):
             return kind
         raise Unsolvable("a cast of the clock to another type")
+    if (period := counted_back(node, scene.clocked)) is not None and chain_kind(period[0], scene) == "date":
+        return "date"
     if isinstance(node, (exp.Add, exp.Sub)):
         return _arithmetic_kind(node, scene)
+    if isinstance(node, exp.Mul):
+        return "int"
     name = call_name(node)
     if (sum_ := tried(node)) is not None:
         return _arithmetic_kind(sum_, scene)

@@ -193,6 +193,8 @@ def _comparison(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr, scene
             return _defaulted(seen, pair, other, scene)
     if not scene.clocked(left):
         left, right, operator = right, left, _SWAPPED[operator]
+    if call_name(left) == "abs" and len(left.expressions) == 1 and scene.clocked(left):
+        return _within(operator, left.expressions[0], right, scene)
     if not scene.clocked(left):
         if not (is_stable(left) and is_stable(right)):
             raise Unsolvable("a condition beside the clock may differ between evaluations")
@@ -219,6 +221,14 @@ def _comparison(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr, scene
 
 def _bounds(sense: str, bound: str, guard: str) -> Bounds:
     return Bounds(valid_from=bound, guard=guard) if sense == AT_LEAST else Bounds(valid_to=bound, guard=guard)
+
+
+def _within(operator: type[exp.Expr], inner: exp.Expr, limit: exp.Expr, scene: Scene) -> Bounds:
+    """abs(x) <= n is x between -n and n."""
+    if operator not in (exp.LT, exp.LTE) or literal_int(limit) is None:
+        raise Unsolvable("abs() of the clock does not give one interval")
+    low = exp.Neg(this=limit.copy())
+    return both(_comparison(operator, inner, limit, scene), _comparison(_SWAPPED[operator], inner, low, scene))
 
 
 def _clock_default(node: exp.Expr, scene: Scene) -> tuple[exp.Expr, exp.Expr] | None:
@@ -273,6 +283,9 @@ def _value(clock: exp.Expr, row: exp.Expr, strict: bool, scene: Scene) -> Value:
     step = int(strict)
     if kind in ("days", "duration"):
         return _interval_value(kind, row, step)
+    literal = literal_int(row) if kind == "int" else None
+    if literal is not None:
+        return Value(str(literal), "int", step)
     text = scene.row(row)
     if kind == "timestamp":
         cast = text if other == "timestamp" else f"CAST({text} AS TIMESTAMP)"
@@ -293,9 +306,6 @@ def _value(clock: exp.Expr, row: exp.Expr, strict: bool, scene: Scene) -> Value:
             scene.need_fixed()
             return Value(f"CAST({text} AS TIMESTAMP_NTZ)", kind, step)
         raise Unsolvable("the type of what is compared with a local timestamp is not known")
-    literal = literal_int(row)
-    if literal is not None:
-        return Value(str(literal), "int", step)
     if other == "int":
         return Value(text, "int", step)
     if other == "double":
