@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from spark_mv.maintenance.columns import _verdicts
+from spark_mv.maintenance.columns import _name_problems, _verdicts
+from spark_mv.maintenance.config import read_config
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
 from spark_mv.maintenance.notes import order_notes
 from spark_mv.maintenance.record import RunRecord
@@ -57,3 +58,9 @@ def test_a_star_over_using_has_an_order_of_its_own() -> None:
     found = _verdicts(analysis, given)
     assert [name for name, verdict in found.items() if verdict.kept] == ["r"]
     assert {c.name for c in given} <= set(found)
+
+
+def test_names_of_the_run_are_not_the_users() -> None:
+    config = read_config("m", {"unique_key": "id"})
+    (problem,) = _name_problems([Column("id", "int"), Column("__mv_n", "int")], config)
+    assert "__mv_n" in problem

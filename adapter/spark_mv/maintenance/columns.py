@@ -191,6 +191,11 @@ def _name_problems(query: Sequence[Column], config: ModelConfig) -> list[str]:
         for name in dict.fromkeys(names)
         if names.count(name) > 1
     ]
+    problems += [
+        f"column {c.name} has a name that is used for the work of a run; give it an alias without __mv_ at its beginning"
+        for c in query
+        if c.name.lower().startswith("__mv_")
+    ]
     for word, columns in (("unique_key", config.unique_key), ("freeze", config.freeze)):
         problems += [
             f"{word}: the query has no column {column!r}; its columns are {', '.join(c.name for c in query)}"
