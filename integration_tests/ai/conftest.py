@@ -49,7 +49,7 @@ class Bench:
         return plan
 
     def run(self, sql: str, settings: AiSettings, **more: Any) -> tuple[AiOutcome, list[tuple[Any, ...]]]:
-        """All rounds, then the rows of the rewritten query."""
+        """All rounds (of one run), then the rows of the rewritten query."""
         plan = self.plan(sql, settings)
         total = AiOutcome()
         for calls in plan.rounds:

@@ -22,6 +22,7 @@ class Behaviour:
     malformed: float = 0.0
     truncated: float = 0.0
     refused: float = 0.0
+    missing: float = 0.0
     failures: int = 1
     seconds: float = 0.0
     slow: float = 0.0
@@ -102,6 +103,8 @@ class Endpoint:
             return None
         if again and _hit(text, "malformed", b.malformed):
             return 200, {"Content-Type": "application/json"}, b'{"choices": [{"mess'
+        if _hit(text, "missing", b.missing):
+            return _json(404, {"error": {"message": "no such model"}})
         if _hit(text, "refused", b.refused):
             return _json(400, {"error": {"message": f"bad input with {headers.get('authorization')}"}})
         if "embeddings" in path:

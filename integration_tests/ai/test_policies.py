@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from integration_tests.ai.conftest import Bench
+from integration_tests.ai.endpoint import Behaviour, Endpoint
 
 from spark_mv.ai.driver_job import run_ai_round_on_driver
 from spark_mv.ai.job import count_ai_round
@@ -126,6 +128,86 @@ def test_errors_wait_and_can_be_asked_again(bench: Bench) -> None:
     bench.spark.sql(costs_view_sql(f"{bench.schema}.ai_costs", bench.results))
     (calls,) = bench.rows("SELECT sum(calls) FROM {s}.ai_costs")
     assert calls == (12 + first.errors + 3,)
+
+
+def test_a_refusal_is_final_and_an_error_of_the_moment_waits_longer_each_time(bench: Bench) -> None:
+    twelve(bench)
+    with Endpoint(Behaviour(refused=0.4, server_error=0.5, failures=100)) as endpoint:
+        settings = bench.openai(endpoint.url, max_attempts=1, retry_errors_times=3)
+        first, _ = bench.run(SQL, settings)
+        refused, failing = first.gave_up, first.errors - first.gave_up
+        assert refused > 0 and failing > 0
+        assert bench.rows("SELECT status, count(*), count(next_retry_at) FROM {results} WHERE value IS NULL GROUP BY 1 ORDER BY 1") == [
+            ("error", failing, failing), ("refused", refused, 0)
+        ]  # fmt: skip
+        asked = [dict(endpoint.seen.asked)]
+        for waits_hours in (1, 2, None):
+            # the first repetition is up to the next run; each further one waits twice as long
+            again, _ = bench.run(SQL, settings)
+            assert (again.calls, again.errors, again.blocked, again.refused) == (failing, failing, refused, refused)
+            assert again.gave_up == (failing if waits_hours is None else 0)
+            asked.append(dict(endpoint.seen.asked))
+            waiting, _ = bench.run(SQL, settings)
+            assert (waiting.calls, waiting.blocked) == (0, refused + failing)
+            assert dict(endpoint.seen.asked) == asked[-1]  # nothing is asked before its time
+            if waits_hours is not None:
+                assert again.retry_at is not None and waiting.retry_at == again.retry_at
+                assert abs(again.retry_at - time.time() - waits_hours * 3600) < 600
+                assert waiting.pending == failing
+                bench.spark.sql(f"UPDATE {bench.results} SET next_retry_at = called_at WHERE status = 'error'")
+        assert waiting.pending == 0 and waiting.retry_at is None
+        assert sorted(endpoint.seen.asked.values())[-1] == 4  # once, and three times again
+        refused_texts = [text for text, number in endpoint.seen.asked.items() if number == 1]
+        assert len(refused_texts) == 12 - failing
+
+        # only recompute_ai asks again, and counts from the start; rows of earlier releases are as final
+        bench.spark.sql(
+            f"UPDATE {bench.results} SET status = 'error', next_retry_at = called_at WHERE status = 'refused'"
+        )
+        assert bench.run(SQL, settings)[0].calls == 0
+        bench.spark.sql(recompute_sql(bench.results, "op", errors_only=True))
+        last, _ = bench.run(SQL, settings)
+        assert (last.calls, last.gave_up) == (refused + failing, refused)
+
+
+def test_a_wrong_address_is_no_refusal_of_the_input(bench: Bench) -> None:
+    bench.table("src", "id INT, t STRING", "(1, 'a')")
+    with Endpoint(Behaviour(missing=1.0)) as endpoint:
+        settings = bench.openai(endpoint.url, max_attempts=1)
+        assert bench.run(SQL, settings)[0].error_classes == {"unsupported": 1}
+        endpoint.behaviour.missing = 0.0
+        assert bench.run(SQL, settings)[0].ok == 1
+
+
+def test_pruning_leaves_what_another_project_uses(bench: Bench) -> None:
+    twelve(bench)
+    settings = bench.settings()
+    assert bench.run(SQL, settings, project="shop")[0].calls == 12
+    bench.spark.sql(f"CREATE TABLE {bench.schema}.other USING delta AS SELECT * FROM {bench.schema}.src WHERE id < 6")
+    other = SQL.replace("src", "other")
+    for _ in range(2):
+        assert bench.run(other, settings, project="club")[0].calls == 0
+    claimed = "SELECT project, status, count(*) FROM {results} GROUP BY ALL ORDER BY 1"
+    assert bench.rows(claimed) == [("club", "used", 6), ("shop", "ok", 12)]  # said once
+
+    # shop needs only 0 to 3 now: 4 and 5 are club's from now on, the rest goes
+    bench.spark.sql(f"DELETE FROM {bench.schema}.src WHERE id > 3")
+    bench.spark.sql(prune_sql(bench.results, bench.plan(SQL, settings).calls, "2100-01-01", "shop"))
+    assert bench.rows(claimed) == [("club", "ok", 2), ("club", "used", 6), ("shop", "ok", 4)]
+    assert bench.run(other, settings, project="club")[0].calls == 0
+    # club needs none: what shop uses stays with shop
+    bench.spark.sql(f"DELETE FROM {bench.schema}.other")
+    bench.spark.sql(prune_sql(bench.results, bench.plan(other, settings).calls, "2100-01-01", "club"))
+    assert bench.rows(claimed) == [("shop", "ok", 4)]
+    assert bench.run(SQL, settings, project="shop")[0].calls == 0
+
+    # answers without a project are left alone, unless they are said to be this project's
+    bench.spark.sql(f"UPDATE {bench.results} SET project = NULL")
+    bench.spark.sql(f"DELETE FROM {bench.schema}.src")
+    bench.spark.sql(prune_sql(bench.results, bench.plan(SQL, settings).calls, "2100-01-01", "shop"))
+    assert bench.rows("SELECT count(*) FROM {results}") == [(4,)]
+    bench.spark.sql(prune_sql(bench.results, bench.plan(SQL, settings).calls, "2100-01-01", "shop", unowned=True))
+    assert bench.rows("SELECT count(*) FROM {results}") == [(0,)]
 
 
 def test_pruning_takes_what_nobody_refers_to(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,4 +56,58 @@ class TestBudget:
         sql("create table {schema}.src using delta as select id, concat('text ', id) as body from range(8)")
         calls = [mv.run()["ai_calls"] for _ in range(5)]
         assert calls == [5, 5, 5, 1, 0]
+        assert mv.rows("count(*)", "answer is null") == {(0,): 1}
+
+
+PENDING = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', ai=var('ai', {})) }}
+select id, ai_gen(body) as answer from {{ target.schema }}.texts
+"""
+
+
+class TestWhatIsStillToCome:
+    """A failed input takes neither NO_OP nor an incremental strategy from its model, and is not asked for without need."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"mv.sql": PENDING}
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "ai": {"provider": "scripted", "max_attempts": 1}}
+
+    def test_refused_and_failing_inputs(self, project: Any, mv: Any, sql: Any, operation: Any, tmp_path: Path) -> None:
+        counted = tmp_path / "asked"
+
+        def run(**more: Any) -> tuple[str, int]:
+            """Strategy of a run, and how often the provider was asked."""
+            counted.write_text("")
+            options = {"count_file": str(counted), "fail": {"refused": 0.2, "server": 0.3}, "fail_attempts": 1000}
+            done = mv.run(ai={"options": {**options, **more}})
+            self.message = done["_message"]
+            return done["strategy"], len(counted.read_text().splitlines())
+
+        sql("create table {schema}.texts using delta tblproperties (delta.enableChangeDataFeed = true) "
+            "as select id, concat('text ', id) as body from range(30)")  # fmt: skip
+        assert run() == ("COMPLETE_RECOMPUTE", 30)
+        (statuses,) = sql("select count_if(status = 'error'), count_if(status = 'refused') from {schema}.ai_results")
+        failing, refused = statuses
+        assert failing > 0 and refused > 0
+        assert run() == (
+            "COMPLETE_RECOMPUTE",
+            failing,
+        )  # what may have passed is asked for by the next run, then it waits
+        assert run() == ("NO_OP", 0)
+        assert f"{failing} AI answers that failed are asked for again from 20" in self.message
+        sql("insert into {schema}.texts values (100, 'new one')")
+        strategy, asked = run(fail={})
+        assert (strategy, asked) == ("APPEND_ONLY", 1)
+        assert run() == ("NO_OP", 0)
+        assert f"{failing} AI answers" in self.message
+
+        # asked for: one complete recompute, and what is answered by then is no more to come
+        operation("recompute_ai", {"model": "mv", "errors_only": True})
+        assert run(fail={}) == ("COMPLETE_RECOMPUTE", failing + refused)
+        assert run() == ("NO_OP", 0)
+        assert "asked for again" not in self.message
         assert mv.rows("count(*)", "answer is null") == {(0,): 1}

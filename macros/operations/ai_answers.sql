@@ -9,13 +9,14 @@
   {%- do log(adapter.mv_ai_upkeep('recompute', asking, errors_only=errors_only, where=where), info=true) -%}
 {%- endmacro %}
 
-{#- Remove answers that no row of the project's models refers to and that are older than so many days. Never automatic.
-    Give each project that shares an ai_results a result_schema of its own first: answers of other projects are not known.
+{#- Remove answers of this project that no row of its models refers to and that are older than so many days. Never automatic.
+    Answers that another project paid or uses stay; so do those of earlier releases, which say no project, without
+    include_unowned.
 
     dbt run-operation prune_ai_results --args '{older_than_days: 90, dry_run: true}' -#}
-{% macro prune_ai_results(older_than_days=30, dry_run=false) -%}
+{% macro prune_ai_results(older_than_days=30, dry_run=false, include_unowned=false) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {%- do log(adapter.mv_ai_upkeep('prune', mv.mv_asking(none), older_than_days=older_than_days, dry_run=dry_run), info=true) -%}
+  {%- do log(adapter.mv_ai_upkeep('prune', mv.mv_asking(none), older_than_days=older_than_days, dry_run=dry_run, include_unowned=include_unowned), info=true) -%}
 {%- endmacro %}
 
 {#- Views of who answered what: ai_errors, ai_costs, and <model>__ai_answers for each model with AI functions.

@@ -33,6 +33,9 @@ select
   {%- elif args.get('ends') %},
   least(min(unix_micros({{ args['ends'] }})), unix_micros({{ args['recorded'] or 'null' }})) as next_change
   {%- endif %}
+  {%- if args.get('marks') %},
+  count_if(__mv_op = 'U' and __mv_changes) as changes
+  {%- endif %}
   {%- if args.get('sure') %},
   count_if(__mv_op = '?') as unsure
   {%- endif %}

@@ -5,7 +5,8 @@
     `__mv_n` counts the rows of the query that share a key, so that repeats are found whatever else changed. With
     `affected`, the query gives only rows of these anchors and the target is read for them alone; a row of the target
     that no changed row stood for before counts as one more of its key. `images` are columns whose old values the
-    affected rows carry: what the table need not be read for. -#}
+    affected rows carry: what the table need not be read for. With `marks`, `__mv_changes` says whether a value that the row
+    had becomes another one: a new column is none, nor is what follows the clock, the user or the session. -#}
 {% macro mv_stage_changes(args) -%}
   {%- set dispatch = adapter.dispatch -%}
   {{ return(dispatch('mv_stage_changes', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
@@ -31,6 +32,9 @@ select
   {%- for column in args['columns'] %}
   {{ mv_staged_query_value(column) }} as {{ adapter.quote(column['name']) }},
   {%- endfor %}
+  {%- if args['marks'] %}
+  false as __mv_changes,
+  {%- endif %}
   q.__mv_n
 from __mv_query q
 {%- else %}
@@ -40,6 +44,9 @@ from __mv_query q
     {% if args['affected'] %}q.__mv_n + case when t.__mv_there and not t.__mv_pre then 1 else 0 end{% else %}q.__mv_n{% endif %} as __mv_n,
     t.__mv_there as __mv_there,
     {{ mv_staged_differs(args['columns']) }} as __mv_differs,
+    {%- if args['marks'] %}
+    {{ mv_staged_differs(args['columns'] | selectattr('in_target') | rejectattr('role', 'equalto', 'pinned') | list) }} as __mv_changes,
+    {%- endif %}
     {%- set updated %}{{ mv_staged_differs(args['columns'] | selectattr('role', 'equalto', 'data') | list) }}{% endset -%}
     {%- for column in args['columns'] %}
     {{ mv_staged_value(column, updated, args['keep_missing']) }} as {{ adapter.quote(column['name']) }}{{ ',' if not loop.last }}
@@ -56,7 +63,7 @@ from __mv_query q
     join {{ args['affected'] }} a on {% for anchor in args['anchors'] %}r.{{ adapter.quote(anchor['column']) }} {{ anchor['test'] }} a.{{ anchor['affected'] }}{{ ' and ' if not loop.last }}{% endfor %}
     {%- if args['range'] %}
     where {{ args['range'] }}{% endif %}
-    {%- else %}select *, true as __mv_there{% for flag in args['forget'] %}, coalesce({{ flag['where'] }}, false) as {{ flag['name'] }}{% endfor %} from {{ args['target'] }}
+    {%- else %}select *, true as __mv_there{% for flag in args['forget'] %}, coalesce({{ flag['where'] }}, false) as {{ flag['name'] }}{% endfor %} from {% if args['once'] %}{{ mv_once(args['target'], keys) }}{% else %}{{ args['target'] }}{% endif %}
     {%- endif %}) t
     on {% for key in keys %}q.{{ adapter.quote(key['name']) }} = t.{{ adapter.quote(key['name']) }}{{ ' and ' if not loop.last }}{% endfor %}
 )
@@ -70,6 +77,9 @@ select
   {%- for column in args['columns'] %}
   {{ adapter.quote(column['name']) }},
   {%- endfor %}
+  {%- if args['marks'] %}
+  __mv_changes,
+  {%- endif %}
   __mv_n
 from __mv_both
 {%- if not args['all_rows'] %}
@@ -129,6 +139,10 @@ where __mv_there is null or __mv_n is null or __mv_n > 1 or __mv_differs
     {%- if column['fresh'] or (column['in_query'] and not column['in_target']) -%}
       {%- do tests.append('true') -%}
     {%- elif column['role'] == 'kept' or not column['in_query'] -%}
+    {%- elif column['approximate'] -%}
+      {%- set apart = 'abs(' ~ mv_staged_query_value(column) ~ ' - ' ~ mv_cast_target(column) ~ ')' -%}
+      {%- set size = 'greatest(abs(' ~ mv_staged_query_value(column) ~ '), abs(' ~ mv_cast_target(column) ~ '))' -%}
+      {%- do tests.append('not coalesce(' ~ mv_staged_query_value(column) ~ ' <=> ' ~ mv_cast_target(column) ~ ' or (' ~ apart ~ " < double('infinity') and " ~ apart ~ ' <= 1e-9 * ' ~ size ~ '), false)') -%}
     {%- elif column['as_json'] -%}
       {%- do tests.append('not (' ~ mv.mv_json(mv_staged_query_value(column)) ~ ' <=> ' ~ mv.mv_json(mv_cast_target(column)) ~ ')') -%}
     {%- else -%}
@@ -136,4 +150,14 @@ where __mv_there is null or __mv_n is null or __mv_n > 1 or __mv_differs
     {%- endif -%}
   {%- endfor -%}
   ({{ tests | join(' or ') if tests else 'false' }})
+{%- endmacro %}
+
+{#- The rows of a table, one for each key, none without a key. -#}
+{% macro mv_once(relation, keys) -%}
+(
+      select * from (
+        select *, row_number() over (partition by {% for key in keys %}{{ adapter.quote(key['name']) }}{{ ', ' if not loop.last }}{% endfor %} order by {{ adapter.quote(keys[0]['name']) }}) as __mv_copy
+        from {{ relation }}
+      ) where __mv_copy = 1{% for key in keys %} and {{ adapter.quote(key['name']) }} is not null{% endfor %}
+    )
 {%- endmacro %}

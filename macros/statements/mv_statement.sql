@@ -23,8 +23,11 @@
   {%- elif step.kind == 'replace_using' -%}{{ return(mv.mv_replace_using(step.args)) }}
   {%- elif step.kind == 'check_leaving' -%}{{ return(mv.mv_check_leaving(step.args)) }}
   {%- elif step.kind == 'delete_where' -%}{{ return(mv.mv_delete_where(step.args)) }}
+  {%- elif step.kind == 'audit_keys' -%}{{ return(mv.mv_audit_keys(step.args)) }}
+  {%- elif step.kind == 'audit_examples' -%}{{ return(mv.mv_audit_examples(step.args)) }}
+  {%- elif step.kind == 'audit_watched' -%}{{ return(mv.mv_audit_watched(step.args)) }}
   {%- elif step.kind == 'next_change' -%}{{ return(step.args['query']) }}
-  {%- elif step.kind in ('ai_round', 'confirm_sources', 'ask_ahead') -%}{{ return(none) }}
+  {%- elif step.kind in ('ai_round', 'confirm_sources', 'ask_ahead', 'check_limit') -%}{{ return(none) }}
   {%- else -%}{%- do exceptions.raise_compiler_error("nondeterministic_mv: no statement for step " ~ step.kind) -%}
   {%- endif -%}
 {%- endmacro %}

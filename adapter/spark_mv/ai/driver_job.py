@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from spark_mv.ai.job import Progress, call_limit, estimate, no_provider, timestamp
+from spark_mv.ai.job import Progress, call_limit, estimate, failed_before, no_provider, timestamp
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import counts_sql, pending_sql
-from spark_mv.ai.results import COLUMNS
+from spark_mv.ai.results import COLUMN_NAMES, COLUMNS, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, with_shares
 from spark_mv.ai.worker import PartitionJob
@@ -34,6 +35,7 @@ def run_ai_round_on_driver(
     settings: AiSettings,
     results_table: str,
     invocation_id: str,
+    project: str = "",
     max_calls: int | None = None,
     spent: AiOutcome | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -49,14 +51,19 @@ def run_ai_round_on_driver(
     spent = spent or AiOutcome()
     with endpoint_lock(settings):
         begun = time.time()
-        rows = execute(counts_sql(calls, results_table, settings, timestamp(begun)))
-        counts = {str(state): int(number) for state, number, _ in rows}
+        rows = execute(counts_sql(calls, results_table, settings, timestamp(begun), project))
+        counts = {str(row[0]): int(row[1]) for row in rows}
+        before = failed_before(counts, [row[3] for row in rows])
+        if any(row[4] for row in rows):
+            pending = pending_sql(calls, results_table, settings, timestamp(begun), project)
+            claims = ", ".join(used_columns(invocation_id, project))
+            execute(f"INSERT INTO {results_table} SELECT {claims} FROM ({pending}) AS p WHERE unclaimed")
         missing = counts.get("missing", 0)
         budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.calls)
         total = min(n for n in (missing, budget, max_calls) if n is not None)
         done = AiOutcome()
         deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
-        job = build_job(calls, settings, invocation_id)
+        job = build_job(calls, settings, invocation_id, project)
         order = "old_at NULLS FIRST, result_key"
         while done.calls < total:
             size = min(_PAGE, total - done.calls)
@@ -64,15 +71,15 @@ def run_ai_round_on_driver(
             # what this run has asked is in the table: an error of it must not come back on the next page
             asked = f"SELECT result_key FROM {results_table} WHERE invocation_id = {quote(invocation_id)} AND status <> 'stale'"
             first = (
-                f"SELECT p.result_key, p.request, p.site, p.old_at FROM ({pending}) AS p LEFT ANTI JOIN ({asked} AND "
+                f"SELECT p.result_key, p.request, p.site, p.failures, p.old_at FROM ({pending}) AS p LEFT ANTI JOIN ({asked} AND "
                 f"called_at >= timestamp '{timestamp(begun)}') AS a ON a.result_key = p.result_key "
                 f"WHERE p.state = 'missing' ORDER BY p.{order} LIMIT {size}"
             )
-            before = (
+            size_before = (
                 f"sum(octet_length(request)) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING) - octet_length(request)"
             )
             page = execute(
-                f"SELECT result_key, request, site FROM (SELECT *, {before} AS before FROM ({first}) AS f) AS b "
+                f"SELECT result_key, request, site, failures FROM (SELECT *, {size_before} AS before FROM ({first}) AS f) AS b "
                 f"WHERE before < {_PAGE_BYTES}"
             )
             if not page:
@@ -87,22 +94,9 @@ def run_ai_round_on_driver(
                 on_progress(Progress(done.calls, total, done.errors, done.cost, rate, left))
             if outcome.left_for_later:
                 break
-    return AiOutcome(
-        requested=sum(counts.values()),
-        reused=counts.get("reused", 0),
-        blocked=counts.get("blocked", 0),
-        calls=done.calls,
-        ok=done.ok,
-        null_answers=done.null_answers,
-        errors=done.errors,
-        left_for_later=missing - done.calls,
-        input_tokens=done.input_tokens,
-        output_tokens=done.output_tokens,
-        cost=done.cost,
-        error_classes=done.error_classes,
-        message=done.message or call_limit(missing, total, settings),
-        error_example=done.error_example,
-    )
+    found = AiOutcome(requested=sum(counts.values()), reused=counts.get("reused", 0), **before)
+    message = done.message or call_limit(missing, total, settings)
+    return found + replace(done, left_for_later=missing - done.calls, message=message)
 
 
 def count_ai_round_on_driver(
@@ -119,15 +113,15 @@ def _ask_page(
     execute: Execute, page: Sequence[Sequence[Any]], job: PartitionJob, results_table: str, chunk_seconds: float
 ) -> AiOutcome:
     asker = job.asker(job.shares[0])
-    pending = [(str(key), str(request), int(site)) for key, request, site in page]
+    pending = [(str(key), str(request), int(site), int(failures)) for key, request, site, failures in page]
     done, rows = AiOutcome(), _Rows(execute, results_table, chunk_seconds)
-    for key, site, request, outcome in job.answer_all(pending, asker):
+    for key, site, request, failures, outcome in job.answer_all(pending, asker):
         if not outcome.attempts:
             done += AiOutcome(left_for_later=1, message=outcome.error or "")
             continue
-        row = job.row(key, site, request, outcome)
+        row = job.row(key, site, request, failures, outcome)
         rows.add("(" + ", ".join(_sql(v, kind) for v, (_, kind, _) in zip(row, COLUMNS, strict=True)) + ")")
-        failed = outcome.error_class is not None
+        failed, retry = outcome.error_class is not None, row[COLUMN_NAMES.index("next_retry_at")]
         done += AiOutcome(
             calls=1,
             ok=int(not failed),
@@ -138,6 +132,8 @@ def _ask_page(
             cost=float(row[13]),
             error_classes={outcome.error_class: 1} if outcome.error_class else {},
             error_example=f"{outcome.error_class}: {outcome.error}" if failed else "",
+            gave_up=int(failed and retry is None),
+            retry_at=retry.timestamp() if retry is not None else None,
         )
     rows.flush()
     return done

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
@@ -11,9 +11,9 @@ from typing import Any
 from spark_mv.ai import native
 from spark_mv.ai.engine_python import WorkersCannot, refuse_repeats, why_workers_cannot
 from spark_mv.ai.outcome import AiOutcome
-from spark_mv.ai.pending import counts_sql, pending_sql
+from spark_mv.ai.pending import FIRST_RETRY, counts_sql, pending_sql
 from spark_mv.ai.protocol import ERROR_CLASSES
-from spark_mv.ai.results import DDL
+from spark_mv.ai.results import DDL, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, partitions, ship_by_value, with_shares
 from spark_mv.ai.worker import PartitionJob
@@ -47,6 +47,7 @@ def run_ai_round(
     settings: AiSettings,
     results_table: str,
     invocation_id: str,
+    project: str = "",
     as_of: datetime | None = None,
     max_calls: int | None = None,
     spent: AiOutcome | None = None,
@@ -67,30 +68,36 @@ def run_ai_round(
         return AiOutcome()
     if not settings.configured:
         raise AiConfigError(no_provider(calls))
+    from pyspark.sql import functions as f
+
     spent = spent or AiOutcome()
     with endpoint_lock(settings):
         # A checkpoint, not a cache: appending to the result table would make Spark compute a cached frame anew.
-        frame = spark.sql(pending_sql(calls, results_table, settings, timestamp(time.time()))).localCheckpoint()
-        counted = frame.groupBy("state").agg({"*": "count"}).toDF("state", "number").collect()
-        counts = {row["state"]: int(row["number"]) for row in counted}
+        frame = spark.sql(
+            pending_sql(calls, results_table, settings, timestamp(time.time()), project)
+        ).localCheckpoint()
+        counted = frame.groupBy("state").agg(f.count("*"), f.expr(FIRST_RETRY), f.count_if("unclaimed")).collect()
+        counts = {row[0]: int(row[1]) for row in counted}
+        if any(row[3] for row in counted):
+            claims = frame.where("unclaimed").selectExpr(*used_columns(invocation_id, project))
+            claims.writeTo(results_table).append()
         missing = counts.get("missing", 0)
         budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.calls)
         take = min(n for n in (missing, budget, max_calls) if n is not None)
         outcome = AiOutcome(
             requested=sum(counts.values()),
             reused=counts.get("reused", 0),
-            blocked=counts.get("blocked", 0),
             left_for_later=missing - take,
             message=call_limit(missing, take, settings),
+            **failed_before(counts, [row[2] for row in counted]),
         )
         if not take:
             return outcome
         todo = _numbered(frame.where("state = 'missing'"), missing, take, settings)
         if settings.provider == "native":
-            return outcome + native.ask(spark, todo, calls, settings, results_table, invocation_id)
-        return outcome + _ask_in_chunks(
-            spark, todo, take, calls, settings, results_table, invocation_id, spent, on_progress
-        )
+            return outcome + native.ask(spark, todo, calls, settings, results_table, invocation_id, project)
+        job = build_job(calls, settings, invocation_id, project)
+        return outcome + _ask_in_chunks(spark, todo, take, job, settings, results_table, spent, on_progress)
 
 
 def count_ai_round(
@@ -114,12 +121,22 @@ def estimate(rows: Sequence[tuple[Any, ...]], settings: AiSettings) -> AiOutcome
     return AiOutcome(
         requested=sum(counts.values()),
         reused=counts.get("reused", 0),
-        blocked=counts.get("blocked", 0),
         calls=calls,
+        **failed_before(counts, [row[3] for row in rows]),
         left_for_later=missing - calls,
         input_tokens=tokens,
         cost=settings.cost(tokens, 0),
     )
+
+
+def failed_before(counts: Mapping[str, int], retry_at: Sequence[Any]) -> dict[str, Any]:
+    """What an outcome says of inputs that are not asked because they failed before. `retry_at`: microseconds or None."""
+    refused, first = counts.get("refused", 0), min((int(at) for at in retry_at if at is not None), default=None)
+    return {
+        "blocked": counts.get("blocked", 0) + refused,
+        "refused": refused,
+        "retry_at": None if first is None else first / 1e6,
+    }
 
 
 def no_provider(calls: Sequence[AiCall]) -> str:
@@ -136,7 +153,7 @@ def _numbered(todo: Any, missing: int, take: int, settings: AiSettings) -> Any:
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    columns = ["result_key", "function", "request", "site"]
+    columns = ["result_key", "function", "request", "site", "failures"]
     if not _by_age(missing, take, settings):
         return todo.selectExpr(*columns, f"pmod(xxhash64(result_key), {_SLICES}) AS slice")
     if take < missing:
@@ -153,15 +170,13 @@ def _ask_in_chunks(
     spark: Any,
     todo: Any,
     total: int,
-    calls: Sequence[AiCall],
+    job: PartitionJob,
     settings: AiSettings,
     results_table: str,
-    invocation_id: str,
     spent: AiOutcome,
     on_progress: Callable[[Progress], None] | None,
 ) -> AiOutcome:
     ship_by_value(settings)
-    job = build_job(calls, settings, invocation_id)
     number = partitions(_cores(spark), settings, total)
     barrier = refuse_repeats(spark)
     begun = time.time()
@@ -199,11 +214,11 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool,
 
     seen = Observation()
     asked = f.col("attempts") > 0
-    bad = f.col("status") == "error"
+    bad = f.col("error_class").isNotNull()
     dealt = chunk.repartition(len(job.shares))
     answers = (
         (dealt.sortWithinPartitions("slice") if ordered else dealt)
-        .select("result_key", "request", "site")
+        .select("result_key", "request", "site", "failures")
         .mapInPandas(job, schema=DDL, barrier=barrier)
         .observe(
             seen,
@@ -214,6 +229,8 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool,
             f.max(f.when(~asked, f.col("error"))).alias("reason"),
             f.max(f.when(~asked & (f.col("error_class") == "worker"), f.col("error"))).alias("lacks"),
             f.max(f.when(asked & bad, f.concat_ws(": ", "error_class", "error"))).alias("example"),
+            f.count_if(asked & bad & f.col("next_retry_at").isNull()).alias("gave_up"),
+            f.min(f.when(asked & bad, f.unix_micros("next_retry_at"))).alias("retry_at"),
             f.sum("input_tokens").alias("input_tokens"),
             f.sum("output_tokens").alias("output_tokens"),
             f.sum("cost").alias("cost"),
@@ -240,6 +257,8 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool,
         error_classes={kind: int(found[kind]) for kind in ERROR_CLASSES if found[kind]},
         message=str(found["reason"] or "") if left else "",
         error_example=str(found["example"] or ""),
+        gave_up=int(found["gave_up"] or 0),
+        retry_at=None if found["retry_at"] is None else int(found["retry_at"]) / 1e6,
     )
     if found["lacks"]:
         raise WorkersCannot(str(found["lacks"]), replace(outcome, left_for_later=0, message=""))

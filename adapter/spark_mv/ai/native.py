@@ -14,14 +14,20 @@ from spark_mv.query.ai_calls.plan import AiCall
 
 
 def ask(
-    spark: Any, todo: Any, calls: Sequence[AiCall], settings: AiSettings, results_table: str, invocation_id: str
+    spark: Any,
+    todo: Any,
+    calls: Sequence[AiCall],
+    settings: AiSettings,
+    results_table: str,
+    invocation_id: str,
+    project: str = "",
 ) -> AiOutcome:
     """One INSERT … SELECT per call site. An engine that cannot answer a row fails the statement: nothing is kept of
     that site, and the error is raised."""
     done = AiOutcome()
     for number, call in enumerate(calls):
         mine = todo.where(f"site = {number}")
-        answered = mine.selectExpr(*insert_columns(call, invocation_id, settings.keep_requests))
+        answered = mine.selectExpr(*insert_columns(call, invocation_id, settings.keep_requests, project))
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 
@@ -34,7 +40,7 @@ def ask(
     return done
 
 
-def insert_columns(call: AiCall, invocation_id: str, keep_requests: bool) -> list[str]:
+def insert_columns(call: AiCall, invocation_id: str, keep_requests: bool, project: str = "") -> list[str]:
     """The columns of the result table over result_key and request, `value` computed by the engine's function."""
     given = {
         "result_key": "result_key",
@@ -49,6 +55,7 @@ def insert_columns(call: AiCall, invocation_id: str, keep_requests: bool) -> lis
         "called_at": "current_timestamp()",
         "invocation_id": quote(invocation_id),
         "request": "request" if keep_requests else "NULL",
+        "project": quote(project) if project else "NULL",
     }
     return [f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS]
 

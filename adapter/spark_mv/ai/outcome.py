@@ -10,9 +10,10 @@ from typing import Any
 class AiOutcome:
     """Counts of distinct inputs. `requested` = `reused` + `calls` + `blocked` + `left_for_later`; `calls` = `ok` + `errors`.
 
-    `reused` had an answer before, `blocked` failed before and may not be tried again yet, `left_for_later` found
-    the budget or the time used up (`message` says which). Cost in the profile's currency. `error_classes` counts the
-    errors, `error_example` is one of their texts.
+    `reused` had an answer before, `blocked` failed before and may not be tried again yet (or, `refused` of them, never by
+    itself), `left_for_later` found the budget or the time used up (`message` says which). `gave_up` of the errors are final.
+    `retry_at` is when the first of the others, and of those blocked, may be asked again (seconds since the epoch).
+    Cost in the profile's currency. `error_classes` counts the errors, `error_example` is one of their texts.
     """
 
     requested: int = 0
@@ -29,6 +30,19 @@ class AiOutcome:
     error_classes: dict[str, int] = field(default_factory=dict)
     message: str = ""
     error_example: str = ""
+    refused: int = 0
+    gave_up: int = 0
+    retry_at: float | None = None
+
+    @property
+    def pending(self) -> int:
+        """Inputs that a later run asks for by itself."""
+        return self.errors - self.gave_up + self.blocked - self.refused + self.left_for_later
+
+    @property
+    def due_at(self) -> float | None:
+        """When a run may ask for the first of the pending inputs; None: the next run."""
+        return None if self.left_for_later else self.retry_at
 
     def __add__(self, other: AiOutcome) -> AiOutcome:
         values: dict[str, Any] = {}
@@ -38,6 +52,8 @@ class AiOutcome:
                 values[f.name] = {k: a.get(k, 0) + b.get(k, 0) for k in {**a, **b}}
             elif f.name == "message":
                 values[f.name] = "; ".join(dict.fromkeys(m for m in (a, b) if m))
+            elif f.name == "retry_at":
+                values[f.name] = min((at for at in (a, b) if at is not None), default=None)
             elif f.name == "error_example":
                 values[f.name] = a or b
             else:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spark_mv.ai.retry import COUNTED_CLASSES, ERROR, FAILED, FINAL_CLASSES, REFUSED
 from spark_mv.ai.settings import AiSettings
 from spark_mv.query.ai_calls.keys import quote
 from spark_mv.query.ai_calls.plan import AiCall
+
+FIRST_RETRY = "min(unix_micros(retry_at)) FILTER (WHERE state = 'blocked')"
+"""Over the requests with their state: when the first that waits may be asked again (microseconds since the epoch)."""
 
 
 def requests_sql(calls: Sequence[AiCall]) -> str:
@@ -24,48 +28,69 @@ def requests_sql(calls: Sequence[AiCall]) -> str:
     )
 
 
-def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSettings, at: str) -> str:
-    """The requests with their state: `reused` (answered), `blocked` (failed, not to be tried again before `at`, a
-    timestamp literal's text) or `missing`; `old_at` is when another model last answered the same arguments.
+def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSettings, at: str, project: str = "") -> str:
+    """The requests with their state: `reused` (answered), `refused` (failed for good), `blocked` (failed, not to be tried
+    again before `retry_at`, which is later than `at`, a timestamp literal's text) or `missing`; `failures` is how often a
+    missing one has failed, `old_at` when another model last answered the same arguments; `unclaimed`, whether `project`
+    reads an answer that nothing in the table says it pays for or uses.
 
     Only rows that match a request are aggregated, never the whole result table. What stands before the newest
     `stale` mark of a key does not count.
     """
     functions = ", ".join(quote(f) for f in sorted({c.function for c in calls}))
-    known = f"SELECT result_key, status, called_at, next_retry_at FROM {results_table} WHERE function IN ({functions})"
+    known = (
+        f"SELECT result_key, status, error_class, called_at, next_retry_at, project FROM {results_table} "
+        f"WHERE function IN ({functions})"
+    )
+    failed = f"k.status IN ({_listed(FAILED)})"
+    # rows of earlier releases say `error` of a refusal, too
+    failed_as = f"if(k.error_class IN ({_listed(sorted(FINAL_CLASSES))}), '{REFUSED}', k.status)"
+    mine = f"coalesce(bool_or({{}}.project = {quote(project)}), false)"
+    counted = f"k.error_class IN ({_listed(sorted(COUNTED_CLASSES))})"
     parts = [
         f"__mv_requests AS ({requests_sql(calls)})",
         "__mv_known AS (SELECT q.result_key, q.function, q.request, q.site,"
         " max(k.called_at) FILTER (WHERE k.status = 'ok') AS ok_at,"
         " max(k.called_at) FILTER (WHERE k.status = 'stale') AS stale_at,"
-        " max(k.called_at) FILTER (WHERE k.status = 'error') AS error_at,"
-        " max_by(k.next_retry_at, k.called_at) FILTER (WHERE k.status = 'error') AS retry_at"
+        f" max(k.called_at) FILTER (WHERE {failed}) AS error_at,"
+        f" max_by({failed_as}, k.called_at) FILTER (WHERE {failed}) AS failed_as,"
+        f" collect_list(k.called_at) FILTER (WHERE {failed} AND {counted}) AS failed_at,"
+        f" max_by(k.next_retry_at, k.called_at) FILTER (WHERE {failed}) AS retry_at, {mine.format('k')} AS mine"
         f" FROM __mv_requests q LEFT JOIN ({known}) k ON k.result_key = q.result_key GROUP BY ALL)",
     ]
     since = "coalesce(stale_at, timestamp '1970-01-01')"
     state = (
         f"CASE WHEN ok_at > {since} THEN 'reused' "
+        f"WHEN error_at > {since} AND failed_as <> '{ERROR}' THEN 'refused' "
         f"WHEN error_at > {since} AND retry_at > timestamp '{at}' THEN 'blocked' ELSE 'missing' END"
     )
-    old_at, source = "cast(NULL AS timestamp)", "__mv_known"
+    failures = f"size(filter(failed_at, x -> x > {since}))"
+    old_at, claimed, source = "cast(NULL AS timestamp)", "mine", "__mv_known"
     if settings.keep_old:
-        old = f"SELECT arguments_hash, called_at FROM {results_table} WHERE function IN ({functions}) AND status = 'ok'"
+        old = f"SELECT arguments_hash, called_at, project FROM {results_table} WHERE function IN ({functions}) AND status = 'ok'"
         parts.append(
-            "__mv_aged AS (SELECT n.*, max(o.called_at) AS old_at FROM __mv_known n "
+            f"__mv_aged AS (SELECT n.*, max(o.called_at) AS old_at, {mine.format('o')} AS mine_too FROM __mv_known n "
             f"LEFT JOIN ({old}) o ON o.arguments_hash = sha2(n.request, 256) GROUP BY ALL)"
         )
-        old_at, source = "old_at", "__mv_aged"
+        old_at, claimed, source = "old_at", "(mine OR mine_too)", "__mv_aged"
         if settings.on_model_change == "keep":
             state = f"if(ok_at IS NULL AND stale_at IS NULL AND old_at IS NOT NULL, 'reused', {state})"
+    unclaimed = f"NOT {claimed} AND (({state}) = 'reused' OR {old_at} IS NOT NULL)" if project else "false"
     return (
-        f"WITH {', '.join(parts)} SELECT result_key, function, request, site, {state} AS state, {old_at} AS old_at "
-        f"FROM {source}"
+        f"WITH {', '.join(parts)} SELECT result_key, function, request, site, {state} AS state, {old_at} AS old_at, "
+        f"retry_at, {failures} AS failures, {unclaimed} AS unclaimed FROM {source}"
     )
 
 
-def counts_sql(calls: Sequence[AiCall], results_table: str, settings: AiSettings, at: str) -> str:
-    """Per state: how many requests, and how many tokens their texts are at four bytes each."""
+def counts_sql(calls: Sequence[AiCall], results_table: str, settings: AiSettings, at: str, project: str = "") -> str:
+    """Per state: how many requests, how many tokens their texts are at four bytes each, when the first of them may be
+    asked again (microseconds since the epoch), and how many are unclaimed."""
     return (
-        "SELECT state, count(*) AS number, sum(ceil(octet_length(request) / 4)) AS tokens "
-        f"FROM ({pending_sql(calls, results_table, settings, at)}) AS __mv_p GROUP BY state"
+        f"SELECT state, count(*) AS number, sum(ceil(octet_length(request) / 4)) AS tokens, {FIRST_RETRY} AS retry_at, "
+        "count_if(unclaimed) AS unclaimed "
+        f"FROM ({pending_sql(calls, results_table, settings, at, project)}) AS __mv_p GROUP BY state"
     )
+
+
+def _listed(values: Sequence[str]) -> str:
+    return ", ".join(quote(value) for value in values)

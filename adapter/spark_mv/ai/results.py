@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from spark_mv.query.ai_calls.keys import quote
+
 TABLE_NAME = "ai_results"
 
 COLUMNS: tuple[tuple[str, str, str], ...] = (
@@ -11,7 +15,11 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("model", "STRING", "the model that answered"),
     ("model_version", "STRING", "its declared version"),
     ("identity_hash", "STRING", "sha256 of model, version, prompt version, parameters, schema"),
-    ("status", "STRING", "ok or error"),
+    (
+        "status",
+        "STRING",
+        "ok, error (asked again), refused or given_up (only by recompute_ai), stale (to be asked again), used (no answer)",
+    ),
     ("value", "STRING", "the answer: text, or JSON for other types; NULL is an answer where status is ok"),
     ("error_class", "STRING", "why there is no answer: rate_limit, server, timeout, refused, invalid_answer, …"),
     ("error", "STRING", "text of the error"),
@@ -20,9 +28,10 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("output_tokens", "BIGINT", "as the provider counted"),
     ("cost", "DOUBLE", "by the prices of the profile at that time"),
     ("called_at", "TIMESTAMP", "when the answer came"),
-    ("next_retry_at", "TIMESTAMP", "an error is not asked again before"),
+    ("next_retry_at", "TIMESTAMP", "an error is not asked again before; NULL: not by itself"),
     ("invocation_id", "STRING", "the dbt run that paid"),
     ("request", "STRING", "the arguments as canonical JSON, only with keep_requests"),
+    ("project", "STRING", "the dbt project that paid, or that uses the answer of another"),
 )
 COLUMN_NAMES = tuple(name for name, _, _ in COLUMNS)
 DDL = ", ".join(f"{name} {kind}" for name, kind, _ in COLUMNS)
@@ -46,3 +55,24 @@ def create_sql(results_table: str, file_format: str = "delta", location: str | N
         f"CREATE TABLE IF NOT EXISTS {results_table} (\n  {columns}\n) USING {file_format}{where}\n"
         "COMMENT 'Answers of AI functions, shared by all models of this schema. Kept by dbt-spark-mv.'"
     )
+
+
+def add_columns_sql(results_table: str, there: Iterable[str]) -> str | None:
+    """The ALTER that a table with these columns needs, None where it has all."""
+    found = {name.lower() for name in there}
+    missing = [f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in COLUMNS if name not in found]
+    return f"ALTER TABLE {results_table} ADD COLUMNS ({', '.join(missing)})" if missing else None
+
+
+def used_columns(invocation_id: str, project: str) -> list[str]:
+    """The columns of the table over requests (see pending): rows which say that `project` reads these answers."""
+    given = {
+        "result_key": "result_key",
+        "function": "function",
+        "arguments_hash": "sha2(request, 256)",
+        "status": "'used'",
+        "called_at": "current_timestamp()",
+        "invocation_id": quote(invocation_id),
+        "project": quote(project),
+    }
+    return [f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS]

@@ -45,7 +45,8 @@ class AiSettings:
     max_attempts: int = 5
     deadline_seconds: float | None = None
     chunk_seconds: float = 20.0
-    retry_errors_after_hours: float = 24.0
+    retry_errors_after_hours: float = 1.0
+    retry_errors_times: int = 6
     price_per_1k_input_tokens: float = 0.0
     price_per_1k_output_tokens: float = 0.0
     result_schema: str | None = None
@@ -141,6 +142,7 @@ _NUMBERS = {
     "deadline_seconds": float,
     "chunk_seconds": float,
     "retry_errors_after_hours": float,
+    "retry_errors_times": int,
     "price_per_1k_input_tokens": float,
     "price_per_1k_output_tokens": float,
     "max_ai_calls": int,
@@ -151,6 +153,7 @@ _ZERO_ALLOWED = {
     "price_per_1k_input_tokens",
     "price_per_1k_output_tokens",
     "retry_errors_after_hours",
+    "retry_errors_times",
     "max_ai_calls",
     "max_ai_tokens",
     "max_ai_cost",

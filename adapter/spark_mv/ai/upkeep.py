@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import COLUMNS
+from spark_mv.ai.retry import FAILED
 from spark_mv.query.ai_calls.keys import quote
 from spark_mv.query.ai_calls.plan import AiCall
+
+_FAILED = ", ".join(quote(status) for status in FAILED)
 
 
 def recompute_sql(
@@ -26,30 +29,55 @@ def recompute_sql(
         "invocation_id": quote(invocation_id),
     }
     columns = ", ".join(f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS)
-    wanted = "max_by(status, called_at) = 'error'" if errors_only else "max_by(status, called_at) <> 'stale'"
-    condition = f"\n  WHERE {where}" if where else ""
+    newest_status = "max_by(status, called_at)"
+    wanted = f"{newest_status} IN ({_FAILED})" if errors_only else f"{newest_status} <> 'stale'"
+    condition = f"\n  WHERE status <> 'used'{f' AND ({where})' if where else ''}"
     return (
         f"INSERT INTO {results_table}\nSELECT {columns}\nFROM (\n  SELECT {newest}\n  FROM {results_table}{condition}\n"
         f"  GROUP BY {newest}\n  HAVING {wanted}\n)"
     )
 
 
-def prune_sql(results_table: str, calls: Sequence[AiCall], older_than: str) -> str:
-    """Removes rows that were written before `older_than` (a timestamp's text) and that no request of these calls
-    refers to, neither by this model nor, by its arguments, for any other model.
+def unused_sql(
+    results_table: str, calls: Sequence[AiCall], older_than: str, project: str | None, unowned: bool = False
+) -> str:
+    """The arguments (`gone`, a hash) that no request of these calls refers to any more, of answers that `project` paid or
+    claimed before `older_than` (a timestamp's text). `heir` is another project that uses them, NULL where there is none.
 
-    The calls must be those of all models of the schema, in all rounds: what is not among them is deleted. A MERGE,
-    because Delta takes no subquery in DELETE.
+    The calls must be those of all models of the project, in all rounds. What carries no project, of earlier releases, stays,
+    unless `unowned` says that it is this project's as well. Without a project, the calls are those of all projects.
     """
-    old = f"called_at < timestamp {quote(older_than)}"
+    owner, project = _owner("project", project, unowned), project or ""
+    rows = f"SELECT *, {owner} AS __mv_owner FROM {results_table}"
+    used = ""
     if calls:
-        used = f"SELECT DISTINCT sha2(request, 256) AS arguments_hash FROM ({requests_sql(calls)}) AS __mv_q"
-        rows = f"(SELECT * FROM {results_table} WHERE {old}) AS r LEFT ANTI JOIN ({used}) AS u ON u.arguments_hash = r.arguments_hash"
-    else:
-        rows = f"(SELECT * FROM {results_table} WHERE {old}) AS r"
+        hashes = f"SELECT DISTINCT sha2(request, 256) AS arguments_hash FROM ({requests_sql(calls)}) AS __mv_q"
+        used = f" LEFT ANTI JOIN ({hashes}) AS u ON u.arguments_hash = r.arguments_hash"
+    mine = f"r.__mv_owner <=> {quote(project)}"
     return (
-        f"MERGE INTO {results_table} AS t\nUSING (SELECT DISTINCT r.arguments_hash AS gone FROM {rows}) AS s\n"
-        f"ON t.arguments_hash = s.gone AND t.{old}\nWHEN MATCHED THEN DELETE"
+        f"SELECT r.arguments_hash AS gone, max(r.__mv_owner) FILTER (WHERE NOT {mine}) AS heir\n"
+        f"FROM ({rows}) AS r{used}\nGROUP BY r.arguments_hash\n"
+        f"HAVING bool_or({mine} AND r.called_at < timestamp {quote(older_than)}) AND count_if(r.__mv_owner IS NULL) = 0"
+    )
+
+
+def _owner(column: str, project: str | None, unowned: bool) -> str:
+    """SQL of the project that a row belongs to."""
+    if project is None:
+        return "''"
+    return f"coalesce({column}, {quote(project)})" if unowned else column
+
+
+def prune_sql(
+    results_table: str, calls: Sequence[AiCall], older_than: str, project: str | None = None, unowned: bool = False
+) -> str:
+    """Removes the old answers of `project` that nothing refers to, see unused_sql; those that another project uses become
+    its own. A MERGE, because Delta takes no subquery in DELETE."""
+    mine = f"{_owner('t.project', project, unowned)} = {quote(project or '')} AND t.called_at < timestamp {quote(older_than)}"
+    return (
+        f"MERGE INTO {results_table} AS t\nUSING (\n{unused_sql(results_table, calls, older_than, project, unowned)}\n) AS s\n"
+        f"ON t.arguments_hash = s.gone AND {mine}\n"
+        "WHEN MATCHED AND (s.heir IS NULL OR t.status <> 'ok') THEN DELETE\nWHEN MATCHED THEN UPDATE SET project = s.heir"
     )
 
 
@@ -61,7 +89,7 @@ def errors_view_sql(view: str, results_table: str) -> str:
         "FROM (\n  SELECT result_key, function, model, model_version, max(called_at) AS called_at,\n"
         "    max_by(status, called_at) AS status, max_by(error_class, called_at) AS error_class,\n"
         "    max_by(error, called_at) AS error, max_by(next_retry_at, called_at) AS next_retry_at\n"
-        f"  FROM {results_table}\n  GROUP BY ALL\n)\nWHERE status = 'error'\nGROUP BY ALL"
+        f"  FROM {results_table}\n  WHERE status <> 'used'\n  GROUP BY ALL\n)\nWHERE status IN ({_FAILED})\nGROUP BY ALL"
     )
 
 
@@ -69,9 +97,9 @@ def costs_view_sql(view: str, results_table: str) -> str:
     """`cost by model and run`."""
     return (
         f"CREATE OR REPLACE VIEW {view} AS\nSELECT invocation_id, function, model, model_version, count(*) AS calls,\n"
-        "  count_if(status = 'error') AS errors, sum(attempts) AS attempts, sum(input_tokens) AS input_tokens,\n"
+        "  count_if(error_class IS NOT NULL) AS errors, sum(attempts) AS attempts, sum(input_tokens) AS input_tokens,\n"
         "  sum(output_tokens) AS output_tokens, sum(cost) AS cost, min(called_at) AS first_at, max(called_at) AS last_at\n"
-        f"FROM {results_table}\nWHERE status <> 'stale'\nGROUP BY ALL"
+        f"FROM {results_table}\nWHERE status NOT IN ('stale', 'used')\nGROUP BY ALL"
     )
 
 
@@ -84,11 +112,13 @@ def provenance_sql(calls: Sequence[AiCall], results_table: str) -> str:
     parts = []
     for call in calls:
         mine = f"identity_hash = {quote(call.identity_hash)}"
-        ok = f"SELECT * FROM {results_table} WHERE function = {quote(call.function)} AND status <> 'stale'"
+        ok = (
+            f"SELECT * FROM {results_table} WHERE function = {quote(call.function)} AND status NOT IN ('stale', 'used')"
+        )
         best = f"struct(status = 'ok', {mine}, called_at)"
         parts.append(
             f"SELECT q.function, {call.line} AS line, q.request, q.result_key,\n"
-            f"  CASE WHEN max_by(status, {best}) IS NULL THEN 'missing' WHEN max_by(status, {best}) = 'error' THEN 'error'\n"
+            f"  CASE WHEN max_by(status, {best}) IS NULL THEN 'missing' WHEN max_by(status, {best}) <> 'ok' THEN 'error'\n"
             f"    WHEN max_by({mine}, {best}) THEN 'current' ELSE 'old model' END AS state,\n"
             f"  max_by(model, {best}) AS model, max_by(model_version, {best}) AS model_version,\n"
             f"  max_by(called_at, {best}) AS called_at\nFROM ({call.request_sql}) AS q\n"

@@ -11,6 +11,7 @@ from dataclasses import replace
 from spark_mv.ai.limits import Share, interval, part
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.providers.registry import provider_class
+from spark_mv.ai.retry import Retries
 from spark_mv.ai.schemas import json_schema_of
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.worker import PartitionJob, Site
@@ -32,7 +33,7 @@ def note_use(settings: AiSettings) -> None:
     _LAST_USED[settings.provider, settings.base_url] = time.time()
 
 
-def build_job(calls: Sequence[AiCall], settings: AiSettings, invocation_id: str) -> PartitionJob:
+def build_job(calls: Sequence[AiCall], settings: AiSettings, invocation_id: str, project: str = "") -> PartitionJob:
     """The job without its shares. Raises AiConfigError when the provider cannot be loaded."""
     return PartitionJob(
         provider=provider_class(settings.provider),
@@ -40,8 +41,9 @@ def build_job(calls: Sequence[AiCall], settings: AiSettings, invocation_id: str)
         sites=tuple(_site(c) for c in calls),
         shares=(),
         invocation_id=invocation_id,
+        project=project,
         max_attempts=settings.max_attempts,
-        retry_errors_after=settings.retry_errors_after_hours * 3600,
+        retries=Retries(settings.retry_errors_times, settings.retry_errors_after_hours * 3600),
         keep_requests=settings.keep_requests,
         prices=(settings.price_per_1k_input_tokens, settings.price_per_1k_output_tokens),
     )

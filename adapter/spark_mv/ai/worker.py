@@ -20,12 +20,12 @@ from spark_mv.ai.asking import Asker, Outcome
 from spark_mv.ai.limits import Limits, Share
 from spark_mv.ai.protocol import ERROR_CLASSES, ProviderSettings, Request
 from spark_mv.ai.results import COLUMN_NAMES
+from spark_mv.ai.retry import COUNTED_CLASSES, FINAL_CLASSES, OK, Retries
 
-# Failures of the input, waiting for next_retry_at. All others are of the moment or of the configuration: next run.
-OF_THE_INPUT = frozenset({"refused", "invalid_answer"})
-assert set(ERROR_CLASSES) > OF_THE_INPUT
+assert set(ERROR_CLASSES) > FINAL_CLASSES | COUNTED_CLASSES
 
-Pending = tuple[str, str, int]  # result_key, request, number of the call site
+Pending = tuple[str, str, int, int]  # result_key, request, number of the call site, failures so far
+Asked = tuple[str, int, str, int, Outcome]  # result_key, number of the call site, request, failures before, outcome
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,11 @@ class PartitionJob:
     shares: tuple[Share, ...]
     invocation_id: str
     max_attempts: int
-    retry_errors_after: float
+    retries: Retries
     keep_requests: bool
     prices: tuple[float, float]  # per 1,000 input and output tokens
     deadline: float | None = None
+    project: str = ""
 
     def __call__(self, frames: Iterator[Any]) -> Iterator[Any]:
         import pandas
@@ -84,7 +85,9 @@ class PartitionJob:
         lacks = self.missing_modules()
         asker = None if lacks else self.asker(share)
         for frame in frames:
-            pending = zip(frame["result_key"], frame["request"], (int(s) for s in frame["site"]), strict=False)
+            failures = frame["failures"] if "failures" in frame else [0] * len(frame)
+            numbers = ((int(n) for n in column) for column in (frame["site"], failures))
+            pending = zip(frame["result_key"], frame["request"], *numbers, strict=False)
             found = _unasked(pending, lacks) if asker is None else self.answer_all(pending, asker)
             rows = [self.row(*one) for one in found]
             if rows:
@@ -102,14 +105,14 @@ class PartitionJob:
         provider = self.provider(self.provider_settings)
         return Asker(provider, Limits(share), max_attempts=self.max_attempts, deadline=self.deadline)
 
-    def answer_all(self, pending: Iterable[Pending], asker: Asker) -> Iterator[tuple[str, int, str, Outcome]]:
-        """(result_key, site number, request, outcome) of every pending request, in the order of completion.
+    def answer_all(self, pending: Iterable[Pending], asker: Asker) -> Iterator[Asked]:
+        """What became of every pending request, in the order of completion.
 
         Batches hold requests of one site only; no more are under way than the share's concurrency allows.
         """
         most = asker.limits.share.concurrency
         with ThreadPoolExecutor(max_workers=most) as pool:
-            running: set[Future[list[tuple[str, int, str, Outcome]]]] = set()
+            running: set[Future[list[Asked]]] = set()
             for batch in self._batches(pending, asker):
                 running.add(pool.submit(self._ask, batch, asker))
                 while len(running) >= most:
@@ -131,17 +134,19 @@ class PartitionJob:
                 yield waiting.pop(number)
         yield from waiting.values()
 
-    def _ask(self, batch: list[Pending], asker: Asker) -> list[tuple[str, int, str, Outcome]]:
-        outcomes = asker.ask([self.sites[number].request(text) for _, text, number in batch])
-        return [(key, number, text, outcome) for (key, text, number), outcome in zip(batch, outcomes, strict=False)]
+    def _ask(self, batch: list[Pending], asker: Asker) -> list[Asked]:
+        outcomes = asker.ask([self.sites[number].request(text) for _, text, number, _ in batch])
+        return [
+            (key, number, text, failures, outcome)
+            for (key, text, number, failures), outcome in zip(batch, outcomes, strict=False)
+        ]
 
-    def row(self, key: str, number: int, request: str, outcome: Outcome) -> tuple[Any, ...]:
+    def row(self, key: str, number: int, request: str, failures: int, outcome: Outcome) -> tuple[Any, ...]:
         """A row of the result table, in the order of its columns."""
-        site = self.sites[number]
-        retry = None
+        site, status, retry = self.sites[number], OK, None
         if outcome.error_class:
-            pause = self.retry_errors_after if outcome.error_class in OF_THE_INPUT else 0.0
-            retry = datetime.fromtimestamp(outcome.called_at + pause, timezone.utc)
+            status, at = self.retries.fate(outcome.error_class, failures, outcome.called_at)
+            retry = None if at is None else datetime.fromtimestamp(at, timezone.utc)
         cost = (outcome.input_tokens * self.prices[0] + outcome.output_tokens * self.prices[1]) / 1000.0
         return (
             key,
@@ -150,7 +155,7 @@ class PartitionJob:
             site.model,
             site.model_version,
             site.identity_hash,
-            "error" if outcome.error_class else "ok",
+            status,
             outcome.value,
             outcome.error_class,
             outcome.error,
@@ -162,13 +167,14 @@ class PartitionJob:
             retry,
             self.invocation_id,
             request if self.keep_requests else None,
+            self.project or None,
         )
 
 
-def _unasked(pending: Iterable[Pending], lacks: list[str]) -> Iterator[tuple[str, int, str, Outcome]]:
+def _unasked(pending: Iterable[Pending], lacks: list[str]) -> Iterator[Asked]:
     said = f"the workers' Python ({sys.executable}, {sys.version.split()[0]}) lacks {', '.join(lacks)}"
-    for key, request, number in pending:
-        yield key, number, request, Outcome(None, "worker", said, 0, 0, 0, time.time())
+    for key, request, number, failures in pending:
+        yield key, number, request, failures, Outcome(None, "worker", said, 0, 0, 0, time.time())
 
 
 def _installed(name: str) -> bool:

@@ -36,7 +36,8 @@ class StagedColumn:
     `fresh`: a kept column whose own expression changed, so that every row draws anew. `redraw`: an update of the row
     draws anew. `in_query` / `in_target`: where a value can come from. `as_json`: Spark cannot compare this type, so
     its JSON text is compared. `forget`: markers of rows whose value was asked
-    to be forgotten. `cast` / `retyped`: the query's / the target's value must be cast to `type`.
+    to be forgotten. `cast` / `retyped`: the query's / the target's value must be cast to `type`. For an audit: `watched`
+    columns may differ without a fault, `approximate` ones are equal up to rounding.
     """
 
     name: str
@@ -50,6 +51,8 @@ class StagedColumn:
     cast: bool = False
     retyped: bool = False
     forget: tuple[str, ...] = ()
+    watched: bool = False
+    approximate: bool = False
 
 
 @dataclass(frozen=True)

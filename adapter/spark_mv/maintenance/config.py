@@ -7,12 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from spark_mv.maintenance.audit_every import audit_every
 from spark_mv.maintenance.errors import ConfigError
+from spark_mv.maintenance.row_limit import RowLimit, row_limit
 
 AI_POLICIES = ("on_ai_error", "on_model_change", "max_ai_calls", "max_ai_tokens", "max_ai_cost")
 """AI settings that may also stand beside the `ai` block of a model."""
 
-OWN_WORDS = frozenset({"unique_key", "on_row_update", "on_source_delete", "freeze", "refresh", "ai", *AI_POLICIES})
+SAFETY = ("max_rows_changed", "audit")
+"""Settings that the profile and `--vars` may say, too: the invocation's win over the model's, these over the profile's."""
+
+OWN_WORDS = frozenset(
+    {"unique_key", "on_row_update", "on_source_delete", "freeze", "refresh", "ai", *AI_POLICIES, *SAFETY}
+)
 """Config words that only this materialization knows."""
 
 DBT_WORDS = frozenset(
@@ -97,14 +104,24 @@ class ModelConfig:
     partition_by: tuple[str, ...] = ()
     cluster_by: tuple[str, ...] = ()
     ai: Mapping[str, Any] = field(default_factory=dict)
+    max_rows_changed: RowLimit | None = None
+    audit: int | None = None  # every so many runs
 
     def redraws(self, column: str) -> bool:
         """Whether an update of the row draws this column anew."""
         return self.row_update.get(column.lower(), self.row_update[""]) == "redraw"
 
 
+def layered(profile: Mapping[str, Any], config: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's settings with those that the profile or the invocation's variables say. None says nothing."""
+    said = {
+        word: block[word] for block in (profile, config, variables) for word in SAFETY if block.get(word) is not None
+    }
+    return {**config, **said}
+
+
 def read_config(model: str, config: Mapping[str, Any]) -> ModelConfig:
-    """The checked settings of `config` (the model's merged dbt config).
+    """The checked settings of `config` (the model's merged dbt config, see `layered`).
 
     Raises ConfigError with every problem found. A missing `unique_key` is one of them.
     """
@@ -132,6 +149,16 @@ def read_config(model: str, config: Mapping[str, Any]) -> ModelConfig:
     if not isinstance(ai, Mapping):
         problems.append(f"ai: expected a mapping of settings, got {ai!r}")
         ai = {}
+    limit = None
+    try:
+        limit = row_limit(config.get("max_rows_changed"))
+    except ValueError as error:
+        problems.append(f"max_rows_changed: {error}")
+    every = None
+    try:
+        every = audit_every(config.get("audit"))
+    except ValueError as error:
+        problems.append(f"audit: {error}")
     if problems:
         raise ConfigError(model, problems)
     return ModelConfig(
@@ -145,6 +172,8 @@ def read_config(model: str, config: Mapping[str, Any]) -> ModelConfig:
         partition_by=_names(config.get("partition_by")),
         cluster_by=_names(config.get("liquid_clustered_by") or config.get("cluster_by")),
         ai={**ai, **{word: config[word] for word in AI_POLICIES if word in config}},
+        max_rows_changed=limit,
+        audit=every,
     )
 
 

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 
 from spark_mv.maintenance import cost
+from spark_mv.maintenance.audit import AUDITED, audit_plan, compared, rows_in_order
 from spark_mv.maintenance.choose import choose
 from spark_mv.maintenance.columns import plan_columns
 from spark_mv.maintenance.config import ModelConfig
@@ -16,10 +17,11 @@ from spark_mv.maintenance.past import pace
 from spark_mv.maintenance.plan import Candidate, Plan
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.steps.limit import limited
 from spark_mv.maintenance.steps.our_rows import TARGET, kept_in
 from spark_mv.maintenance.strategies import complete_recompute
 from spark_mv.maintenance.strategies.no_op import no_op
-from spark_mv.maintenance.strategies.propose import Gather, propose
+from spark_mv.maintenance.strategies.propose import Gather, answers_decide, propose
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.syntax.table_name import joined
 
@@ -47,8 +49,10 @@ def decide(
     state: TargetFacts,
     ai_identity: str = "",
     gather: Gather | None = None,
+    audit: bool = False,
 ) -> Plan:
-    """The plan of this run. `gather` looks up what changed; without it, nothing is maintained incrementally.
+    """The plan of this run. `gather` looks up what changed; without it, nothing is maintained incrementally. With `audit`,
+    the plan that compares what the last run has left, at the same facts, with a complete recompute.
 
     Raises RefusedError when the target is not ours or the analysis found errors, ConfigError when settings do not fit
     the query.
@@ -85,10 +89,29 @@ def decide(
         partial=facts.partial,
         forgotten=tuple(request.id for request in target.forget),
         ask_again=target.ask_again,
+        ai_pending=record.ai_pending if record else 0,
+        ai_retry_at=record.ai_retry_at if record else None,
+        unaudited=(record.unaudited if record else 0) + 1,
         started_at=facts.started_at,
         key_bound=record.key_bound if record and target.intact else None,
         key_floor=record.key_floor if record and target.intact else None,
     )
+    if audit:
+        assert record is not None
+        candidates = [Candidate("NO_OP", False, (AUDITED,))]
+        config = replace(config, refresh="auto")
+        columns = replace(columns, columns=compared(columns.columns, analysis), replace=False)
+        # as the last run left it: an audit asks for nothing, honours no request, and is no measure of what a run takes
+        new_record = replace(
+            new_record,
+            unaudited=0,
+            ai_pending=record.ai_pending,
+            ai_retry_at=record.ai_retry_at,
+            forgotten=record.forgotten,
+            ask_again=record.ask_again,
+            target_rows=record.target_rows,
+            source_rows=record.source_rows,
+        )
     if candidates[0].applies:
         return Plan(facts.model, "NO_OP", tuple(candidates), columns=columns.columns, record=record)
     if _layout_changed(config, target):
@@ -99,11 +122,19 @@ def decide(
         for relation in (kept_in(target) if target.exists else (TARGET,))
     )
     complete = Plan(facts.model, "COMPLETE_RECOMPUTE", (), whole, columns.columns, new_record)
-    proposals, changes = propose(facts, config, rewritten, columns, candidates[0], gather)
+    if audit:
+        plan = audit_plan(
+            replace(complete, candidates=(candidates[0], Candidate("COMPLETE_RECOMPUTE", True, (AUDITED,)))),
+            repair=not rows_in_order(analysis),
+            record=(config.audit or 0) > 1,
+        )
+        return limited(plan, config.max_rows_changed)
+    proposals, changes = propose(facts, config, rewritten, columns, candidates[0], gather, answers_decide(analysis))
     known = pace(record, target.record_at, cost.complete(changes))
     complete = replace(complete, record=replace(new_record, source_rows=changes.source_rows, pace=known))
     plan = choose(complete, candidates[0], proposals, config)
-    return replace(plan, fallback=replace(plan, steps=spare[0])) if spare else plan
+    plan = replace(plan, fallback=replace(plan, steps=spare[0])) if spare else plan
+    return limited(plan, config.max_rows_changed)
 
 
 def _only_clock(no_op: Candidate, facts: RunFacts) -> bool:

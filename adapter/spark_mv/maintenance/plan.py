@@ -9,6 +9,19 @@ from typing import Any
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.record import RunRecord
 
+PUBLISHES = frozenset(
+    {
+        "merge_into",
+        "create_table",
+        "replace_table",
+        "record_only",
+        "append",
+        "replace_where",
+        "replace_using",
+        "delete_where",
+    }
+)
+"""Kinds of steps that commit to a table of the model."""
 STRATEGIES = ("NO_OP", "APPEND_ONLY", "ROW_BASED", "GROUP_AGGREGATE", "WINDOW_FUNCTION", "COMPLETE_RECOMPUTE")
 
 
@@ -56,6 +69,7 @@ class Plan:
     record: RunRecord | None = None
     notes: tuple[str, ...] = ()
     few: bool = False
+    audit: bool = False  # compares what another run has left
     fallback: Plan | None = None  # taken when a step fails, or does not follow the data, before anything is published
 
     @property

@@ -27,11 +27,13 @@ class RunRecord:
     the session's settings that decide what an expression gives, `source_columns` the sources' columns and types.
     `next_change_at` is the first instant after `as_of` at which a row enters or leaves by its window alone (None: never);
     it means nothing when `clock_solved` is false. `base_version` is the target's version that the run started from.
+    `ai_pending` answers are still to come; the first of them is asked for at `ai_retry_at` (None: by the next run).
     `ask_again` names the newest request for new AI answers that the run has seen. `source_rows` and `target_rows` are
     what later runs estimate costs from; the table's count is exact while nobody else writes to it. No key of the table
     is above `key_bound` or below `key_floor` (text of a whole number, decimal, date or string; None: not known).
     `turn` is the number of the run's turn, `run_id` is this run's alone, and `model` names the model whose run it was (dbt's
-    unique id; empty in records of older versions, as the other two). `started_at` (UTC), `cost` (estimated rows) and `pace` (seconds per million of them, by strategy) let later runs learn from this one.
+    unique id; empty in records of older versions, as the other two). `unaudited` counts the commits since the last audit,
+    this one included. `started_at` (UTC), `cost` (estimated rows) and `pace` (seconds per million of them, by strategy) let later runs learn from this one.
     """
 
     query: str
@@ -48,6 +50,7 @@ class RunRecord:
     base_version: int | None = None
     invocation_id: str = ""
     ai_pending: int = 0
+    ai_retry_at: str | None = None
     partial: bool = False
     forgotten: tuple[str, ...] = ()
     ask_again: str = ""
@@ -62,6 +65,7 @@ class RunRecord:
     model: str = ""
     run_id: str = ""
     turn: int = 0
+    unaudited: int = 0
 
     def to_json(self) -> str:
         """One line of JSON, for a commit's metadata."""

@@ -12,6 +12,8 @@ from spark_mv.ai.prompts import answer_text, messages, response_schema
 from spark_mv.ai.protocol import Answer, ProviderError, Request
 
 _EMBEDDING_BATCH = 64
+_INPUT_REFUSED = frozenset({400, 413, 414, 422})
+"""Statuses by which an endpoint refuses an input for good: invalid, too long, against its policy."""
 
 
 class OpenAIProvider:
@@ -119,7 +121,10 @@ class OpenAIProvider:
             return ProviderError("auth", text)
         if status in {408, 409} or status >= 500:
             return ProviderError("server", text, retry_after=retry_after(error.response.headers.get("retry-after")))
-        return ProviderError("refused", text)
+        if status in _INPUT_REFUSED:
+            return ProviderError("refused", text)
+        # a wrong address, a model that is not there, a bill that is not paid: no fault of this input
+        return ProviderError("unsupported", text)
 
     def _clean(self, text: str) -> str:
         """Endpoints repeat the key in their messages."""

@@ -28,6 +28,11 @@ def no_op(facts: RunFacts, query: str, config: str, clock_elsewhere: bool, refre
     return Candidate("NO_OP", False, tuple(reasons))
 
 
+def ai_due(facts: RunFacts, record: RunRecord) -> bool:
+    """Whether answers are to come that this run may ask for."""
+    return bool(record.ai_pending) and (record.ai_retry_at is None or facts.started_at >= record.ai_retry_at)
+
+
 def moved(facts: RunFacts) -> bool:
     """Whether it is certain, before the query is looked at, that the run has something to follow since the last one."""
     record = facts.target.record
@@ -48,7 +53,7 @@ def _changes(facts: RunFacts, record: RunRecord, query: str, config: str, clock_
         reasons.append(Reason("QUERY_CHANGED", "the model's SQL changed"))
     if record.config != config:
         reasons.append(Reason("CONFIG_CHANGED", "settings that change rows were edited"))
-    if record.ai_pending:
+    if ai_due(facts, record):
         reasons.append(Reason("AI_PENDING", f"{record.ai_pending:,} AI answers are still to come or to be retried"))
     if facts.target.forget:
         reasons.append(Reason("FORGET_REQUESTED", "forget_values asked for new values"))
@@ -112,6 +117,15 @@ def _pin_changes(facts: RunFacts, record: RunRecord, clock_elsewhere: bool) -> l
 
 
 def _next(record: RunRecord | None, clock_elsewhere: bool) -> str:
+    waits = (
+        f"; {record.ai_pending:,} AI answers that failed are asked for again from {record.ai_retry_at} UTC on"
+        if record and record.ai_pending
+        else ""
+    )
+    return _next_row(record, clock_elsewhere) + waits
+
+
+def _next_row(record: RunRecord | None, clock_elsewhere: bool) -> str:
     clock = sorted(name for name in record.pins if pin_level(name) == Level.COMMAND) if record is not None else []
     if record is None or not clock:
         return "no source changed"

@@ -12,6 +12,7 @@ from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, r
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.strategies import append_only, group_aggregate, row_based, window_function
+from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.restrict import NotIncremental
 from spark_mv.query.functions.clock_words import pin_level
 from spark_mv.query.functions.level import Level
@@ -31,10 +32,11 @@ def propose(
     columns: ColumnPlan,
     no_op: Candidate,
     gather: Gather | None,
+    answers_decide: bool = False,
 ) -> tuple[list[Proposal], Changes]:
     """A proposal per incremental strategy, and what changed as far as it was looked up. `gather` looks and is only called
     when it can matter; it raises NotIncremental, and so may every strategy."""
-    blocked = _blocked(facts, config, rewritten, columns, no_op)
+    blocked = _blocked(facts, config, rewritten, columns, no_op, answers_decide)
     if blocked or gather is None:
         return [rejected(name, *blocked) for name in STRATEGIES], Changes()
     try:
@@ -53,7 +55,12 @@ def propose(
 
 
 def _blocked(
-    facts: RunFacts, config: ModelConfig, rewritten: Rewritten, columns: ColumnPlan, no_op: Candidate
+    facts: RunFacts,
+    config: ModelConfig,
+    rewritten: Rewritten,
+    columns: ColumnPlan,
+    no_op: Candidate,
+    answers_decide: bool,
 ) -> tuple[Reason, ...]:
     reasons = [reason for reason in no_op.reasons if reason.code not in FOLLOWABLE]
     if columns.replace:
@@ -62,11 +69,24 @@ def _blocked(
         reasons.append(Reason("DRAWN_ANEW", "the expression of a kept column changed"))
     if facts.partial:
         reasons.append(Reason("PARTIAL_RUN", "this run sees only part of its sources (--empty or --sample)"))
+    record = facts.target.record
+    if record is not None and record.ai_pending and answers_decide and not reasons:
+        # another model can have got the answer meanwhile: which rows the last run made of a row could not be told
+        why = f"{record.ai_pending:,} AI answers are still to come, and answers decide which rows or groups there are"
+        reasons.append(Reason("AI_PENDING", why))
     if config.on_source_delete == "keep" and rewritten.clock:
         reasons.append(
             Reason("REMEMBERED_ROWS", "on_source_delete: keep with a window remembers rows that the source has lost")
         )
     return tuple(reasons)
+
+
+def answers_decide(analysis: Analysis) -> bool:
+    """Whether AI answers stand anywhere but in output columns: in a filter, a join, a group's key, a window."""
+    if Level.AI not in analysis.levels:
+        return False
+    levels = [*(p.level for p in analysis.predicates), *(c.level for c in analysis.clauses)]
+    return any(level >= Level.AI for level in levels)
 
 
 def clock_moves(facts: RunFacts) -> bool:

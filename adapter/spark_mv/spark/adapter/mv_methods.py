@@ -14,6 +14,7 @@ from dbt.adapters.base.meta import AdapterMeta
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
+from spark_mv.maintenance.config import SAFETY
 from spark_mv.maintenance.errors import ConfigError, RefusedError, RunFailed
 
 if TYPE_CHECKING:
@@ -160,6 +161,17 @@ class MvMixin(metaclass=AdapterMeta):
             raise CompilationError(str(error)) from error
 
     @available
+    def mv_recompute_args(self, invocation: Mapping[str, Any], sample: Any = None) -> dict[str, Any]:
+        """For the test matches_recompute: arguments of the macro that stages where a table differs from its recompute."""
+        from spark_mv.spark.run.prepare import Invocation
+        from spark_mv.spark.run.recompute import recompute_args
+
+        try:
+            return recompute_args(self, Invocation.from_macro(invocation), self._mv_profile(), sample)
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
+
+    @available
     def mv_forget(self, relation: str, model: str, columns: Sequence[str], where: str | None) -> str:
         """The table property that asks the next run to draw `columns` anew; earlier requests stay in it."""
         from spark_mv.maintenance.forget import new_request, to_property
@@ -191,6 +203,7 @@ class MvMixin(metaclass=AdapterMeta):
             "ai": getattr(credentials, "ai", None) or {},
             "functions": getattr(credentials, "functions", None) or {},
             "run_history": getattr(credentials, "run_history", True),
+            "safety": {word: getattr(credentials, word, None) for word in SAFETY},
         }
 
     def mv_spark(self) -> Any:

@@ -12,9 +12,8 @@ from spark_mv.ai.driver_job import count_ai_round_on_driver, run_ai_round_on_dri
 from spark_mv.ai.engine_python import WorkersCannot
 from spark_mv.ai.job import count_ai_round, run_ai_round
 from spark_mv.ai.outcome import AiOutcome
-from spark_mv.ai.results import create_sql, table_name
+from spark_mv.ai.results import add_columns_sql, create_sql, table_name
 from spark_mv.ai.settings import AiSettings
-from spark_mv.ai.worker import OF_THE_INPUT
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.spark.run.rewrite import AiContext
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from spark_mv.query.ai_calls.plan import AiPlan
 
 _CREATING = threading.Lock()
+_COMPLETE: set[str] = set()  # result tables of which this process knows that they have all columns
+_RACES = ("DELTA_PROTOCOL_CHANGED", "DELTA_CONCURRENT", "DELTA_METADATA_CHANGED", "ALREADY_EXISTS")
 
 
 @dataclass
@@ -34,6 +35,7 @@ class AiRunner:
     context: AiContext
     invocation_id: str
     as_of: datetime
+    project: str = ""
     plan: AiPlan | None = None
     spent: AiOutcome = field(default_factory=AiOutcome)  # by the rounds so far: budgets are those of a run
 
@@ -50,6 +52,7 @@ class AiRunner:
             "settings": self.settings,
             "results_table": self.context.results_table,
             "invocation_id": self.invocation_id,
+            "project": self.project,
             "spent": self.spent,
             "on_progress": lambda progress: self.adapter.note(self.model, str(progress)),
         }
@@ -66,8 +69,10 @@ class AiRunner:
                 more["spent"] = self.spent + found.done
                 rest = run_ai_round_on_driver(self._rows, calls, **more)
                 # what the executors have asked is neither a reuse of an earlier run's answer nor its error
-                failed = sum(found.done.error_classes.get(kind, 0) for kind in OF_THE_INPUT)
-                outcome = found.done + replace(rest, reused=rest.reused - found.done.ok, blocked=rest.blocked - failed)
+                done, waiting = found.done, rest.blocked - rest.refused
+                refused = rest.refused - done.gave_up
+                waiting -= min(waiting, done.errors - done.gave_up)
+                outcome = done + replace(rest, reused=rest.reused - done.ok, blocked=waiting + refused, refused=refused)
         self._tell(outcome)
         self.spent += outcome
         return outcome
@@ -101,6 +106,7 @@ def ai_runner(
     model: str,
     schema: str,
     invocation_id: str,
+    project: str,
     as_of: datetime,
     profile: Mapping[str, Any],
     own: Mapping[str, Any],
@@ -126,16 +132,25 @@ def ai_runner(
         context=AiContext(results_table=table, identity=settings.identity(), functions=settings.functions),
         invocation_id=invocation_id,
         as_of=as_of,
+        project=project,
     )
 
 
 def _create(adapter: Any, table: str) -> None:
     """The first run of several models, or of several dbt processes, creates the table more than once at a time: Delta
-    lets one of them win, and the others find the table at their second try."""
+    lets one of them win, and the others find the table at their second try. A table of an earlier release gets the columns
+    that it lacks."""
     with _CREATING:
-        try:
-            adapter.query(create_sql(table))
-        except Exception as error:
-            if not any(sign in str(error) for sign in ("DELTA_PROTOCOL_CHANGED", "DELTA_CONCURRENT", "ALREADY_EXISTS")):
-                raise
-            adapter.query(create_sql(table))
+        for last in (False, True):
+            try:
+                adapter.query(create_sql(table))
+                if table not in _COMPLETE:
+                    there = [row["col_name"] for row in adapter.query(f"DESCRIBE TABLE {table}")]
+                    alter = add_columns_sql(table, there)
+                    if alter is not None:
+                        adapter.query(alter)
+                    _COMPLETE.add(table)
+                return
+            except Exception as error:
+                if last or not any(sign in str(error) for sign in _RACES):
+                    raise

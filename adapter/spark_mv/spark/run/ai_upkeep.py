@@ -8,8 +8,9 @@ from datetime import datetime, timedelta, timezone
 
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import quoted
-from spark_mv.ai.upkeep import costs_view_sql, errors_view_sql, provenance_sql, prune_sql, recompute_sql
+from spark_mv.ai.upkeep import costs_view_sql, errors_view_sql, provenance_sql, prune_sql, recompute_sql, unused_sql
 from spark_mv.maintenance.errors import RefusedError
+from spark_mv.query.ai_calls.keys import quote
 from spark_mv.query.ai_calls.plan import AiCall
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY
@@ -34,23 +35,31 @@ def recompute(query: Query, models: Sequence[Prepared], errors_only: bool = Fals
     return "\n".join(lines)
 
 
-def prune(query: Query, models: Sequence[Prepared], older_than_days: float = 30, dry_run: bool = False) -> str:
-    """Remove answers that were written longer ago and that no row of these models refers to."""
+def prune(
+    query: Query,
+    models: Sequence[Prepared],
+    older_than_days: float = 30,
+    dry_run: bool = False,
+    include_unowned: bool = False,
+) -> str:
+    """Remove answers of this project that were written longer ago and that no row of these models, which are all of its
+    models, refers to. What another project uses as well stays."""
     asking = _asking(models)
+    project = asking[0].invocation.project
     until = (datetime.now(timezone.utc) - timedelta(days=float(older_than_days))).strftime("%Y-%m-%d %H:%M:%S UTC")
     lines = []
     for results in sorted({_results(model) for model in asking}):
         calls = [call for model in asking if _results(model) == results for call in _calls(model)]
-        statement = prune_sql(results, calls, until)
         if dry_run:
-            source = statement.split("USING ", 1)[1].split("\nON ", 1)[0]
+            owner = f"coalesce(t.project, {quote(project)})" if include_unowned else "t.project"
             row = query(
-                f"SELECT count(*) AS n FROM {results} AS t LEFT SEMI JOIN {source} ON t.arguments_hash = s.gone "
-                f"WHERE t.called_at < timestamp '{until}'"
+                f"SELECT count(*) AS n FROM {results} AS t JOIN ({unused_sql(results, calls, until, project, include_unowned)}) "
+                f"AS s ON t.arguments_hash = s.gone AND {owner} = {quote(project)} AND t.called_at < timestamp '{until}' "
+                "WHERE s.heir IS NULL OR t.status <> 'ok'"
             )[0]
             lines.append(f"{results}: {int(row['n']):,} rows would be removed")
         else:
-            rows = query(statement)
+            rows = query(prune_sql(results, calls, until, project, include_unowned))
             lines.append(f"{results}: {int(rows[0]['num_deleted_rows']):,} rows removed")
     return "\n".join(lines)
 

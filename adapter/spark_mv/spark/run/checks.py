@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.key_bound import bound_text
+from spark_mv.maintenance.row_limit import row_limit
 from spark_mv.maintenance.steps.publish import FEW_KEYS, LARGE
 from spark_mv.spark.formats.replace_using import Gone, can_replace_using
 from spark_mv.spark.run import planning
+from spark_mv.spark.run.answers import ai_round
 from spark_mv.spark.run.as_of import instant_text
+from spark_mv.spark.run.audit import AUDIT_CHECKS
 from spark_mv.spark.run.literals import between, in_list, literal
 
 if TYPE_CHECKING:
@@ -46,10 +49,14 @@ def check_stage(run: MvRun, step: StepView, sql: str | None) -> None:
             "query or its sources, or change the constraint"
         )
     if step.args.get("into") == "state":
-        run.counts["state_changed"] = int(row["inserted"] + row["updated"])
+        run.counts["state_changed"], run.counts["state_updated"] = (
+            int(row["inserted"] + row["updated"]),
+            int(row["updated"]),
+        )
         return
     for name in ("inserted", "updated", "deleted", "remaining"):
         run.counts[name] = int(row[name])
+    run.counts["changes"] = int(row.get("changes", row["updated"]))
     if row.get("of_the_table") is not None:
         table = json.loads(row["of_the_table"])
         bounds = [found for found in (row["next_change"], table.get("next_change")) if found is not None]
@@ -65,7 +72,7 @@ def check_stage(run: MvRun, step: StepView, sql: str | None) -> None:
 
 
 def check_leaving(run: MvRun, step: StepView, sql: str | None) -> None:
-    run.counts.update(inserted=0, updated=0, deleted=0)
+    run.counts.update(inserted=0, updated=0, deleted=0, changes=0)
     row = run.statement(sql or "")[0]
     _count_leaving(run, int(row["leaving"]))
     _found_next(run, row)
@@ -87,9 +94,32 @@ def _count_leaving(run: MvRun, leaving: int) -> None:
 def _count_target(run: MvRun, before: int | None, keeps: bool) -> None:
     """Rows of the table after this run, from those `before` it, and how many of them kept their values."""
     if before is not None:
+        run.counts["rows_before"] = int(before)
         run.counts["target_rows"] = int(before) + run.counts["inserted"] - run.counts["deleted"]
         if keeps and run.plan.record and run.plan.record.base_version is not None:
             run.counts["kept"] = int(before) - run.counts["deleted"]
+
+
+def check_limit(run: MvRun, step: StepView, sql: str | None) -> None:
+    """Rows that only come do not count."""
+    counts, limit = run.counts, row_limit(step.args["limit"])
+    assert limit is not None
+    if "target" in step.args:
+        before = step.args["rows_before"]
+        if before is None:
+            before = run.statement(f"select count(*) as n from {step.args['target']}")[0]["n"]
+        counts = {"changes": counts["state_updated"], "deleted": 0, "rows_before": int(before)}
+    changed, before = counts["changes"] + counts["deleted"], counts.get("rows_before", 0)
+    if changed <= limit.most(before):
+        return
+    of = f" of {before:,}" if before else ""
+    evicted = f", {counts['evicted']:,} of them by the clock" if counts.get("evicted") else ""
+    raise RunFailed(
+        f"model {run.plan.model}: this run would change {counts['changes']:,} and delete {counts['deleted']:,} rows{evicted}: "
+        f"{changed:,}{of}, and max_rows_changed is {limit.written} ({limit.most(before):,} rows). Nothing was published. Look whether "
+        "the sources arrived complete; if this is right, let it pass once with "
+        """--vars '{"max_rows_changed": "100%"}'"""
+    )
 
 
 def affected_range(run: MvRun, step: StepView, sql: str | None) -> None:
@@ -206,11 +236,13 @@ def _changes_next(run: MvRun, micros: int | None) -> None:
     run.next_change_at = None if micros is None else instant_text(micros)
 
 
-CHECKS: Mapping[str, Callable[[MvRun, StepView, str | None], None]] = {
+CHECKS: Mapping[str, Callable[[MvRun, StepView, str | None], None]] = AUDIT_CHECKS | {
     f.__name__: f
     for f in (
+        ai_round,
         check_stage,
         check_leaving,
+        check_limit,
         affected_range,
         key_range,
         gone_keys,

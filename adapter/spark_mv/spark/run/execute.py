@@ -12,18 +12,20 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
+from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
-from spark_mv.maintenance.plan import Plan, Step
+from spark_mv.maintenance.plan import PUBLISHES, Plan, Step
 from spark_mv.query.syntax.reserved import filled
 from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.history import latest_version
 from spark_mv.spark.run.amendments import Amendments
+from spark_mv.spark.run.audit import Auditor, as_json
 from spark_mv.spark.run.checks import CHECKS
 from spark_mv.spark.run.keys import Keys
 from spark_mv.spark.run.planning import planned_once
-from spark_mv.spark.run.publish import MADE_ANEW, PREDICATE, PUBLISHES, drop, publish
+from spark_mv.spark.run.publish import MADE_ANEW, PREDICATE, drop, publish
 from spark_mv.spark.run.response import MvResponse, message
 from spark_mv.spark.run.stamps import ASIDE, ended
 
@@ -75,8 +77,10 @@ class MvRun:
     statements: int = 0
     verb: str = "NO_OP"
     next_change_at: str | None = None
-    ai: dict[str, int] = field(default_factory=dict)
+    ai: AiOutcome = field(default_factory=AiOutcome)
     broken: str = ""
+    auditor: Auditor | None = None
+    found: dict[str, Any] = field(default_factory=dict)  # by an audit
     moved: set[str] = field(default_factory=set)  # sources written to while this run read them
     keys: Keys = field(default_factory=Keys)
     looking: Future[Any] | None = None  # statements that are sent beside those of the steps
@@ -85,7 +89,7 @@ class MvRun:
     @property
     def replaced(self) -> bool:
         """Whether the run made the table anew, so that comments, grants and constraints have to be set again."""
-        return self.verb in MADE_ANEW.values()
+        return self.verb in MADE_ANEW.values() or (self.auditor is not None and self.auditor.replaced)
 
     def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str]) -> None:
         """Take in the model's contract and descriptions."""
@@ -110,11 +114,13 @@ class MvRun:
             while self.broken and self.plan.fallback is not None:
                 self._drop_stages()
                 self._wait()
-                calls = {"calls": self.ai.get("calls", 0)}  # made and paid, whatever became of the plan
+                calls = AiOutcome(calls=self.ai.calls)  # made and paid, whatever became of the plan
                 self.plan, self.counts, self.ai, self.broken = self.plan.fallback, {}, calls, ""
                 yield from self._due()
             for relation in waiting:
                 drop(self, relation)
+            if self.auditor is not None:
+                yield from self.auditor.steps(self)
         finally:
             self._end()
 
@@ -128,6 +134,9 @@ class MvRun:
 
     def execute(self, step: StepView, sql: str | None) -> None:
         """Execute one rendered step and take in what it says."""
+        if self.auditor is not None and self.auditor.run is not None:
+            self.auditor.execute(step, sql)
+            return
         once = self.plan.few and step.kind not in PUBLISHES
         try:
             with planned_once(self.session.mv_spark()) if once else nullcontext():
@@ -172,37 +181,23 @@ class MvRun:
             rows_deleted=counts.get("deleted", 0),
             rows_evicted=counts.get("evicted", 0),
             values_kept=counts.get("kept", 0),
-            ai_calls=self.ai.get("calls", 0),
-            ai_reused=self.ai.get("reused", 0),
-            ai_errors=self.ai.get("errors", 0) + self.ai.get("blocked", 0),
-            ai_pending=self.ai.get("left_for_later", 0),
+            ai_calls=self.ai.calls,
+            ai_reused=self.ai.reused,
+            ai_errors=self.ai.errors + self.ai.blocked,
+            ai_pending=self.ai.left_for_later,
             as_of=self.as_of,
             next_change_at=self.next_change_at,
             statements=self.statements,
         )
+        findings = self.auditor.findings if self.auditor is not None else None
+        if findings is not None:
+            response.audit_differences = None if findings.failed else findings.rows
+            response.audit = as_json(findings)
         why = self.plan.reasons[0].sentence if self.plan.strategy == "NO_OP" and self.plan.reasons else ""
-        response._message = message(response, self.verb, why)
+        response._message = message(response, self.verb, why, findings.short() if findings else "")
         return response
 
     # --- what single kinds of step do beyond running their statement
-
-    def _do_ai_round(self, step: StepView, sql: str | None) -> None:
-        assert self.ai_round is not None
-        outcome = self.ai_round(int(step.args["round"]))
-        for name in ("calls", "reused", "errors", "blocked", "left_for_later"):
-            self.ai[name] = self.ai.get(name, 0) + int(getattr(outcome, name))
-        failed = outcome.errors + outcome.blocked
-        if failed and self.on_ai_error == "fail":
-            raise RunFailed(
-                f"model {self.plan.model}: {failed:,} AI calls failed and on_ai_error is fail, so nothing was "
-                "changed. Answers that came are kept and will not be paid again; see the errors in the result table, "
-                "and run again once their cause is gone"
-            )
-        if failed:
-            self.session.warn(
-                f"model {self.plan.model}: {failed:,} AI calls failed; their values are NULL until a later run "
-                "gets an answer (see status and error in the result table)"
-            )
 
     def _do_confirm_sources(self, step: StepView, sql: str | None) -> None:
         for name, version in step.args["versions"].items():

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from spark_mv.maintenance.config import ModelConfig, read_config
+from spark_mv.maintenance.audit import audit_due
+from spark_mv.maintenance.config import ModelConfig, layered, read_config
 from spark_mv.maintenance.decide import decide, refuse
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
@@ -27,6 +28,7 @@ from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.run import stamps
 from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments
 from spark_mv.spark.run.as_of import as_of_instant, utc_text
+from spark_mv.spark.run.audit import Auditor
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.gather import Gatherer, fill_ai_plan
 from spark_mv.spark.run.look_up import query_columns, session_facts, source_facts, target_facts
@@ -58,7 +60,9 @@ class Invocation:
     as_of: Any = None
     allow_future_as_of: bool = False
     functions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
     invocation_id: str = ""
+    project: str = ""
     full_refresh: bool = False
     partial: bool = False
 
@@ -86,7 +90,9 @@ class Invocation:
             as_of=values.get("as_of"),
             allow_future_as_of=str(values.get("allow_future_as_of")).lower() == "true",
             functions=values.get("functions") or {},
+            variables=values.get("variables") or {},
             invocation_id=values.get("invocation_id") or "",
+            project=values.get("project") or "",
             full_refresh=bool(values.get("full_refresh")),
             partial=bool(values.get("partial")),
         )
@@ -152,6 +158,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
         next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
         looking=prepared.looking,
+        auditor=Auditor(adapter, prepared) if audit_due(prepared.config.audit, prepared.facts) else None,
     )
 
 
@@ -159,7 +166,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood). `ahead`:
     a run will follow, and what it is sure to need is looked for meanwhile."""
     query = Ask(adapter.query, adapter.mv_spark())
-    config = read_config(invocation.name, invocation.config)
+    config = read_config(invocation.name, layered(profile.get("safety", {}), invocation.config, invocation.variables))
     functions = {
         **profile.get("functions", {}),
         **invocation.functions,
@@ -195,6 +202,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
             invocation.name,
             invocation.schema,
             invocation.invocation_id,
+            invocation.project,
             as_of,
             profile.get("ai") or {},
             config.ai,

@@ -15,22 +15,11 @@ from spark_mv.query.syntax.reserved import filled, relation
 from spark_mv.spark.formats.remains import after_remains
 from spark_mv.spark.formats.replace_using import replace_using
 from spark_mv.spark.formats.turn import Turn, take
+from spark_mv.spark.run.answers import pending
 
 if TYPE_CHECKING:
     from spark_mv.spark.run.execute import MvRun, StepView
 
-PUBLISHES = frozenset(
-    {
-        "merge_into",
-        "create_table",
-        "replace_table",
-        "record_only",
-        "append",
-        "replace_where",
-        "replace_using",
-        "delete_where",
-    }
-)
 MADE_ANEW = {"create_table": "CREATE", "replace_table": "REPLACE"}
 """What the run says of steps that make the table. Which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is
 not the reader's concern."""
@@ -111,13 +100,15 @@ def drop(run: MvRun, relation: str) -> None:
 def _completed(run: MvRun, record: RunRecord, kind: str) -> RunRecord:
     """The record with what the steps found out, and with the names that make it this run's and nobody else's."""
     bound, floor = run.keys.after(replaced=kind in MADE_ANEW)
+    to_come, ask_at = pending(run, record)
     return replace(
         record,
         model=run.model_id,
         run_id=uuid.uuid4().hex,
         sources={n: SourceVersion(MOVED, "") if n in run.moved else v for n, v in record.sources.items()},
         next_change_at=run.next_change_at,
-        ai_pending=sum(run.ai.get(name, 0) for name in ("errors", "blocked", "left_for_later")),
+        ai_pending=to_come,
+        ai_retry_at=ask_at,
         target_rows=run.counts.get("remaining" if kind in MADE_ANEW else "target_rows"),
         key_bound=bound,
         key_floor=floor,

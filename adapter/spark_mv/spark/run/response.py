@@ -10,7 +10,8 @@ from dbt.adapters.contracts.connection import AdapterResponse
 @dataclass
 class MvResponse(AdapterResponse):
     """Rows and values of one run. `rows_affected` counts rows written or removed; `values_kept` rows whose kept values
-    were read back instead of drawn. `next_change_at` (UTC) is when the next row enters or leaves by its window."""
+    were read back instead of drawn. `next_change_at` (UTC) is when the next row enters or leaves by its window.
+    `audit_differences` counts rows that differed from a complete recompute (None: no audit), `audit` is JSON about them."""
 
     strategy: str = ""
     rows_inserted: int = 0
@@ -25,9 +26,11 @@ class MvResponse(AdapterResponse):
     as_of: str = ""
     next_change_at: str | None = None
     statements: int = 0
+    audit_differences: int | None = None
+    audit: str = ""
 
 
-def message(response: MvResponse, verb: str, why: str = "") -> str:
+def message(response: MvResponse, verb: str, why: str = "", audit: str = "") -> str:
     """The console line, e.g. `MERGE +120 ~4 -31 (29 evicted), 118 AI calls, 4,210 kept`."""
     parts = []
     if verb == "NO_OP":
@@ -52,4 +55,6 @@ def message(response: MvResponse, verb: str, why: str = "") -> str:
         parts.append(f"{response.ai_pending:,} AI calls left for later runs")
     if response.values_kept:
         parts.append(f"{response.values_kept:,} kept")
+    if audit:
+        parts.append(audit)
     return ", ".join(parts)

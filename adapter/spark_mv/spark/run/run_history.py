@@ -38,9 +38,12 @@ COLUMNS = {
     "ai_calls": "bigint",
     "ai_errors": "bigint",
     "message": "string",
+    "audit_differences": "bigint",
+    "audit": "string",
 }
 """`status`: success or error. `candidates`: JSON, every strategy with whether it applies, reason codes and sentences, and
-estimated cost (rows). `estimated_cost`: of the chosen one; `seconds`: what the run took, from its first look to its end."""
+estimated cost (rows). `estimated_cost`: of the chosen one; `seconds`: what the run took, from its first look to its end. `audit_differences`: rows that an audit found
+to differ from a complete recompute (NULL: no audit); `audit`: JSON about them, with a few keys."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,10 @@ def _append(query: Query, table: str, rows: list[Done]) -> None:
         query(insert)
     except Exception as error:
         if "TABLE_OR_VIEW_NOT_FOUND" not in str(error):
-            raise
+            if not _add_columns(query, table):
+                raise
+            query(insert)
+            return
         columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
         query(
             f"create table if not exists {table} ({columns}) using delta "
@@ -129,6 +135,15 @@ def _append(query: Query, table: str, rows: list[Done]) -> None:
             "tblproperties ('delta.autoOptimize.autoCompact' = 'true')"
         )
         query(insert)
+
+
+def _add_columns(query: Query, table: str) -> bool:
+    """Whether the table, of an earlier release, lacked columns and has got them."""
+    there = {str(row["col_name"]).lower() for row in query(f"describe table {table}")}
+    missing = [f"{name} {kind}" for name, kind in COLUMNS.items() if name not in there]
+    if there and missing:
+        query(f"alter table {table} add columns ({', '.join(missing)})")
+    return bool(there and missing)
 
 
 def past_runs(query: Query, schema: str, model: str, limit: int = 5) -> list[Mapping[str, Any]]:

@@ -1,0 +1,175 @@
+"""An audit on its way: a run of its own behind the run that it audits, in the same turn of the materialization."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from spark_mv.ai.outcome import AiOutcome
+from spark_mv.maintenance.audit import Findings, unauditable
+from spark_mv.maintenance.decide import decide
+from spark_mv.maintenance.errors import NotFollowed, RunFailed
+from spark_mv.maintenance.facts import TargetFacts
+from spark_mv.maintenance.plan import Plan
+from spark_mv.spark.formats.commits import Ask
+from spark_mv.spark.run.keys import Keys
+from spark_mv.spark.run.look_up import target_facts
+
+if TYPE_CHECKING:
+    from spark_mv.spark.run.execute import MvRun, StepView
+    from spark_mv.spark.run.prepare import Prepared
+
+
+@dataclass
+class Auditor:
+    """`run` is the audit while it is under way, `findings` what it found."""
+
+    adapter: Any
+    prepared: Prepared
+    run: MvRun | None = None
+    findings: Findings | None = None
+    replaced: bool = False
+
+    def steps(self, done: MvRun) -> Iterator[StepView]:
+        """The audit's steps, once the run `done` has published."""
+        blank = Findings(done.plan.strategy, tuple(step.kind for step in done.plan.steps))
+        why = "a source was written to while the run read it" if done.moved else unauditable(self.prepared.facts)
+        plan = None
+        if not why:
+            plan, why = self._plan(done)
+        if plan is None:
+            self._report(replace(blank, failed=why))
+            return
+        self.run = audit = _beside(done, plan)
+        try:
+            yield from audit.steps()
+        finally:
+            self.run, self.replaced = None, audit.replaced
+            done.statements += audit.statements
+        if audit.broken:
+            self._report(replace(blank, failed=audit.broken))
+            return
+        counts, again = audit.counts, audit.plan.fallback is None and audit.replaced
+        self._report(
+            replace(
+                blank,
+                missing=counts.get("inserted", 0),
+                different=counts.get("updated", 0),
+                extra=counts.get("deleted", 0) + (audit.found.get("repeated", 0) if again else 0),
+                unordered=audit.found.get("unordered", 0),
+                repaired=audit.verb != "NO_OP" and bool(counts.get("changed", 0) or again),
+                examples=tuple(audit.found.get("examples", ())),
+            )
+        )
+
+    def execute(self, step: StepView, sql: str | None) -> None:
+        """One step of the audit. What breaks it does not undo the run: it is said, and the next run that is due audits."""
+        assert self.run is not None
+        try:
+            self.run.execute(step, sql)
+            if self.run.moved:
+                self.run.broken = "a source was written to while the audit read it"
+        except RunFailed as error:
+            if step.kind == "check_limit":
+                raise RunFailed(f"the run itself is done; of its audit: {error}") from error
+            self._broken(error)
+        except Exception as error:
+            self._broken(error)
+
+    def _broken(self, error: Exception) -> None:
+        assert self.run is not None
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        self.run.plan = replace(self.run.plan, fallback=None)
+        self.run.broken = lines[0]
+
+    def _plan(self, done: MvRun) -> tuple[Plan | None, str]:
+        seen = self.prepared
+        query = Ask(self.adapter.query, self.adapter.mv_spark())
+        invocation, rewritten = seen.invocation, replace(seen.rewritten, ai_rounds=0)
+        target = target_facts(query, invocation.target, True)
+        mine = done.verb == "NO_OP" or (target.record is not None and target.record.invocation_id == done.invocation_id)
+        if not target.intact or not mine or (done.verb == "NO_OP" and target.version != seen.facts.target.version):
+            return None, "somebody else wrote to the table meanwhile"
+        remembers = seen.config.on_source_delete == "keep" and rewritten.clock
+        state_table = f"{invocation.schema}.`{invocation.identifier}__state`"
+        has_state = remembers or rewritten.draw_sql is not None
+        state = target_facts(query, state_table, True) if has_state else TargetFacts()
+        facts = replace(seen.facts, target=target, pins=dict(rewritten.pins), full_refresh=False)
+        identity = seen.runner.identity_text if seen.runner else ""
+        return decide(facts, seen.analysis, seen.config, rewritten, state=state, ai_identity=identity, audit=True), ""
+
+    def _report(self, found: Findings) -> None:
+        self.findings = found
+        model = self.prepared.invocation.name
+        if found.failed:
+            self.adapter.warn(f"model {model}: the run is done, its audit could not be: {found.failed}")
+        if found.rows:
+            keys = "; ".join(f"{e['key']} ({e['what']})" for e in found.examples)
+            what = (
+                "Repaired in one commit"
+                if found.repaired
+                else "Nothing was repaired: which rows there are is not determined"
+            )
+            self.adapter.warn(
+                f"model {model}: AUDIT: after {found.strategy} ({', '.join(found.steps) or 'no step'}), the table differed from "
+                f"a complete recompute in {found.rows:,} rows: {found.missing:,} missing, {found.different:,} different, "
+                f"{found.extra:,} too many, e.g. {keys}. {what}. See mv_runs.audit, and please report it"
+            )
+        if found.unordered:
+            self.adapter.warn(
+                f"model {model}: audit: {found.unordered:,} rows differ from a recompute only in columns that depend on an order "
+                "which the query leaves open, or in the last digits of sums. They are left as they are; a total order "
+                "in the query makes them one value"
+            )
+
+
+def _beside(done: MvRun, plan: Plan) -> MvRun:
+    """A run of this plan that shares nothing with the one that is done but its names."""
+    beside = {name: f"{done.relations[name].removesuffix('`')}_audit`" for name in ("stage", "state_stage")}
+    fresh: dict[str, Any] = {"counts": {}, "found": {}, "moved": set(), "keys": Keys(), "looking": None, "asked": None}
+    return replace(
+        done,
+        plan=plan,
+        relations={**done.relations, **beside},
+        leftovers=(),
+        in_the_way=None,
+        ai=AiOutcome(),
+        statements=0,
+        verb="NO_OP",
+        next_change_at=None,
+        broken="",
+        auditor=None,
+        **fresh,
+    )
+
+
+def as_json(found: Findings) -> str:
+    """For mv_runs and run_results.json."""
+    return json.dumps({**asdict(found), "rows": found.rows}, ensure_ascii=False)
+
+
+# --- its own steps
+
+
+def audit_keys(run: MvRun, step: StepView, sql: str | None) -> None:
+    """Rows of the table that no key tells from others. Raises NotFollowed where there are any."""
+    row = run.statement(sql or "")[0]
+    repeated = int(row["repeated"])
+    run.found["repeated"] = repeated
+    if repeated:
+        run.found["examples"] = [{"key": row["example"], "what": "repeated, or no key"}]
+        raise NotFollowed(f"{repeated:,} rows of the table repeat a key, or have none")
+
+
+def audit_examples(run: MvRun, step: StepView, sql: str | None) -> None:
+    found = [{"key": row["key"], "what": row["what"]} for row in run.statement(sql or "")]
+    run.found["examples"] = [*run.found.get("examples", ()), *found]
+
+
+def audit_watched(run: MvRun, step: StepView, sql: str | None) -> None:
+    run.found["unordered"] = int(run.statement(sql or "")[0]["unordered"])
+
+
+AUDIT_CHECKS = {f.__name__: f for f in (audit_keys, audit_examples, audit_watched)}
