@@ -45,12 +45,10 @@ class TestWithoutVersions:
             engine.query(f"create or replace table {{schema}}.base using delta as select {n + 30} as id")
 
         write(0)
-        engine.query(
-            "create or replace function {schema}.listed() returns table(id int) return select id from {schema}.base"
-        )
+        engine.query("create or replace function listed() returns table(id int) return select id from {schema}.base")
         engine.model(
             f"select id from parquet.`{files}` union all select cast(_c0 as bigint) from csv.`{text}` "
-            "union all select id from frame union all select id from {schema}.listed()"
+            "union all select id from frame union all select id from listed()"
         )
         engine.profile = {"embedded": True, "functions": {"listed": {"determinism": "deterministic"}}}
         engine.run()
@@ -106,7 +104,10 @@ class TestWithVersions:
 
 class TestTypesAndSettings:
     def test_a_type_that_changed_is_no_change_of_rows(self, engine: Any) -> None:
-        make = "create or replace table {schema}.src using delta as select 1 as id, "
+        make = (
+            "create or replace table {schema}.src using delta tblproperties ('delta.enableChangeDataFeed' = 'true') as "
+            "select 1 as id, "
+        )
         engine.query(make + "cast(3 as decimal(10, 1)) as x, 1 as t")
         engine.model("select id, cast(x as string) as x, typeof(t) as t from {schema}.src")
         engine.run()
@@ -219,9 +220,8 @@ class TestHiddenProperties:
         engine.query("insert into {schema}.src values (3, 'u', 't')")
         assert engine.run().verb == "MERGE"
         assert engine.rows(columns="id, r") >= before
-        # Base64 that happens to hold "url"
-        requests = (to_property([new_request(["r"], "id < 2", str(n))]) for n in range(100_000))
-        value = next(text for text in requests if "url" in text.lower())
+        value = to_property([new_request(["r"], "id < 2 and 'aDK.aDK.aDK' > ''", "now")])
+        assert "url" in value.lower()  # Base64 may well hold it
         engine.query(f"alter table {engine.table} set tblproperties ('spark_mv.forget' = '{value}')")
         engine.run()
         after = engine.rows(columns="id, r")

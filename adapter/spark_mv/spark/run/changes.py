@@ -100,6 +100,8 @@ def _since(
         for row in since
     )
     feed = source.change_feed and not made_anew and not switched
+    if not feed and set(source.columns_print.split()) - set(columns.split()):
+        return Reason("SOURCE_SCHEMA_CHANGED", f"{name} has columns that the version which the last run read has not")
     first = next((row for row in since if int(row["version"]) == before.version + 1), base) if feed else base
     if int(first["version"]) < now.version and age(commit_time(first)) > source.retention and is_enforced(query):
         return Reason(
