@@ -53,15 +53,14 @@ class TestForeignWrites:
             assert mv.version() == version + 1, names
             assert mv.run()["code"] == "NO_OP", names
 
-    def test_where_the_version_of_ours_is_gone(self, mv: Any, sql: Any) -> None:
+    def test_where_the_version_of_ours_is_gone(self, mv: Any, sql: Any, project: Any, spark: Any) -> None:
         """One row per key stays, and with it its values; what has no key goes."""
         for name in ("a row twice", "no key", "a key twice"):
             sql(WRITES[name].replace("{mv}", "{schema}.mv"))
         before = mv.rows()
-        for setting, value in (("retentionDurationCheck.enabled", "false"),):
-            sql(f"set spark.databricks.delta.{setting} = {value}")
-        sql("optimize {schema}.mv")
-        sql("vacuum {schema}.mv retain 0 hours")
+        spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        spark.sql(f"optimize {project.test_schema}.mv")
+        spark.sql(f"vacuum {project.test_schema}.mv retain 0 hours")
         mv.run()
         rows = mv.rows()
         assert sum(rows.values()) == 20

@@ -120,19 +120,19 @@ class TestTurns:
             assert mv.run()["code"] == "NO_OP"
             self.right(mv, sql)
 
-    def test_a_foreign_commit_while_a_run_works(self, mv: Any, sql: Any, hold: Any, project: Any) -> None:
+    def test_a_foreign_commit_while_a_run_works(self, mv: Any, sql: Any, hold: Any, project: Any, spark: Any) -> None:
         record = next(iter(sql("describe history {schema}.mv")))
         ours = next(v for v in record if isinstance(v, str) and "run_id" in v)
         for round_, metadata in enumerate(("job 7", '{"job": 7}', ours, ours.replace("model.test.mv", "model.test.x"))):
             sql(f"update {{schema}}.src set name = 'n{round_}' where id = 1")
             before = mv.by_id("drawn")
             late = hold()
-            sql(f"set `{USER_METADATA}` = `{metadata}`")
+            spark.conf.set(USER_METADATA, metadata)
             try:
-                sql("insert into {schema}.mv values (77, 'theirs', 0.5)")
-                sql("update {schema}.mv set name = 'theirs', drawn = -1 where id = 2")
+                spark.sql(f"insert into {project.test_schema}.mv values (77, 'theirs', 0.5)")
+                spark.sql(f"update {project.test_schema}.mv set name = 'theirs', drawn = -1 where id = 2")
             finally:
-                sql(f"reset `{USER_METADATA}`")
+                spark.conf.unset(USER_METADATA)
             assert late.publish() == "MERGE"
             assert mv.run()["code"] != "NO_OP"
             self.right(mv, sql)
