@@ -277,15 +277,14 @@ def check(name: str, before: dict[str, Bag], after: dict[str, Bag], hours: tuple
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_affected_is_a_superset_and_restricted_is_exact(name: str) -> None:
-    clocked, followed = "current_" in QUERIES[name][0], set()
+    clocked = "current_" in QUERIES[name][0]
 
     @settings(max_examples=4 if name in SHAPES else EXAMPLES, deadline=None, database=None)
     @given(history(), st.tuples(st.integers(-2, 4), st.integers(-2, 4)) if clocked else st.just((0, 0)))
     def run(states: tuple[dict[str, Bag], dict[str, Bag]], hours: tuple[int, int]) -> None:
-        followed.add(check(name, *states, hours))
+        check(name, *states, hours)
 
     run()
-    assert name in SHAPES or True in followed, "no change could be followed"
 
 
 def at_hour(hour: int) -> datetime:
@@ -311,7 +310,7 @@ def decisive() -> list[dict[str, Bag]]:
     return [{**BASE, name: rows} for name, rows in single] + [{**BASE, **changes} for changes in several]
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", QUERIES)
 def test_changes_of_one_row_are_followed(name: str) -> None:
     clocked = "current_" in QUERIES[name][0]
     moves = ((0, 0), (0, 2)) if clocked else ((0, 0),)
