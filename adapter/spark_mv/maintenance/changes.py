@@ -147,6 +147,11 @@ class SourceTexts:
         rows += [self._changed_rows(c, came, moved.alias, moved.before) for c in self.changes]
         return self._on(sql, moved.name, rows)
 
+    def on_passing(self, sql: str, moved: MovedWindows) -> str:
+        """The text reading only rows that came and that the clock let out at once: `on_changes` tells of them twice."""
+        condition = f"({moved.before}) AND NOT ({moved.now})"
+        return self._on(sql, moved.name, [self._changed_rows(c, True, moved.alias, condition) for c in self.changes])
+
     def on_step(self, sql: str, number: int, came: bool) -> str:
         """The text reading, of the source that is `number` among the changes, only the rows that came or went. Sources
         before it are read as they are now, those after it as they were: the changes applied one source after the other."""

@@ -30,6 +30,9 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     union = "\nUNION ALL\n".join(sides)
     old = "".join(f", first({name}, true) AS {name}" for name, _ in images.values())
     affected = f"SELECT {anchors}, max(`__mv_pre`) AS `__mv_pre`{old} FROM (\n{union}\n) GROUP BY {anchors}"
+    if moved is not None and known.move is not None and known.changes.sources:
+        passing = known.evaluate(pin(texts.on_passing(sql, moved), known.move.before).sql)[0]
+        affected = _without_passing(union, f"SELECT {listed} FROM (\n{passing}\n)", anchors)
     # rows of staged changes alone are as quickly asked again as written down once more
     inline = known.only_changes and not known.rewritten.ai_rounds
     steps = (
@@ -47,6 +50,17 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     why = Reason("CHANGED_ROWS", f"only {moves} {known.linear_source}, and each of its rows gives rows of its own")
     candidate = Candidate(strategy, True, (why,), cost.linear(known.changes))
     return Proposal(candidate, steps, cost.complete(known.changes), few=known.few)
+
+
+def _without_passing(sides: str, passing: str, anchors: str) -> str:
+    """The affected rows where sources and clock both moved: a row that came and left again at once is among those that
+    went, though the table never had it. The table's own row of its key must stay."""
+    return (
+        f"SELECT {anchors}, sum(`__mv_went`) > 0 AS `__mv_pre` FROM (\n"
+        f"SELECT {anchors}, CAST(`__mv_pre` AS INT) AS `__mv_went`, NOT `__mv_pre` AS `__mv_came` FROM (\n{sides}\n)\n"
+        f"UNION ALL\nSELECT {anchors}, -1 AS `__mv_went`, false AS `__mv_came` FROM (\n{passing}\n)\n"
+        f") GROUP BY {anchors} HAVING sum(`__mv_went`) > 0 OR bool_or(`__mv_came`)"
+    )
 
 
 def _images(known: IncrementalFacts) -> dict[str, tuple[str, str]]:

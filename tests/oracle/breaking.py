@@ -1,0 +1,175 @@
+"""Ways to break a rule: each gets what stands in the engine and gives what stands there instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from spark_mv.query.delta import affected, distributive, restrict
+from spark_mv.query.syntax.select_tree import SelectNode, selects
+
+
+def always(value: Any) -> Callable[[Any], Any]:
+    return lambda _: lambda *args, **kwargs: value
+
+
+def edited(*pairs: tuple[str, str]) -> Callable[[Any], Any]:
+    """The text that a function gives, with parts of it changed."""
+
+    def make(function: Any) -> Any:
+        def changed(*args: Any, **kwargs: Any) -> Any:
+            text = function(*args, **kwargs)
+            for old, new in pairs:
+                text = re.sub(old, new, text) if isinstance(text, str) else text
+            return text
+
+        return changed
+
+    return make
+
+
+def forgiving(code: str, otherwise: Any) -> Callable[[Any], Any]:
+    """Without the refusal of this code."""
+
+    def make(function: Any) -> Any:
+        def changed(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except restrict.NotIncremental as error:
+                if error.code != code:
+                    raise
+                return otherwise(*args, **kwargs) if callable(otherwise) else otherwise
+
+        return changed
+
+    return make
+
+
+def kinds(choose: Callable[[str, Any, bool], str]) -> Callable[[Any], Any]:
+    """Another kind of join: `choose` gets the kind, the source and whether the change is inside it."""
+
+    def make(function: Any) -> Any:
+        def changed(self: Any, source: Any, inside: bool, *rest: Any) -> str:
+            return choose(function(self, source, inside, *rest), source, inside)
+
+        return changed
+
+    return make
+
+
+def sum_signs(function: Any) -> Any:
+    def changed(*args: Any) -> Any:
+        value = function(*args)
+        return replace(value, summed=tuple(s.replace("ELSE -", "ELSE ") for s in value.summed))
+
+    return changed
+
+
+def value(**fields: str) -> Callable[[Any], Any]:
+    return lambda function: lambda *args: replace(function(*args), **fields)
+
+
+def extremes_stay(function: Any) -> Any:
+    def changed(number: int, name: str, type_: str, part: Any, one_step: bool) -> Any:
+        value = function(number, name, type_, part, one_step)
+        return replace(value, unsure="false") if part in (distributive.Part.MIN, distributive.Part.MAX) else value
+
+    return changed
+
+
+def first_window(function: Any) -> Any:
+    def changed(node: Any, scope: Any) -> Any:
+        return function(replace_windows(node), scope)
+
+    return changed
+
+
+def replace_windows(node: SelectNode) -> SelectNode:
+    copy = SelectNode(**{f: getattr(node, f) for f in node.__dataclass_fields__})
+    copy.windows = node.windows[:1]
+    return copy
+
+
+def reliable_all(function: Any) -> Any:
+    def changed(self: Any, *args: Any) -> Any:
+        joined = function(self, *args)
+        joined.reliable = dict(joined.present)
+        return joined
+
+    return changed
+
+
+def without_last(function: Any) -> Any:
+    def changed(self: Any, node: Any) -> Any:
+        found = list(function(self, node))
+        return iter(found[:-1] if len(found) > 1 else found)
+
+    return changed
+
+
+def no_subqueries(function: Any) -> Any:
+    def changed(self: Any, node: Any) -> Any:
+        inside = list(getattr(node, "subqueries", {}).values())
+        hidden = {id(f) for n in inside for f in function(self, n)}
+        return iter([f for f in function(self, node) if id(f) not in hidden])
+
+    return changed
+
+
+def plain_equals(function: Any) -> Any:
+    def changed(*args: Any, **kwargs: Any) -> Any:
+        return [
+            replace(s, args={**s.args, "anchors": [{**a, "test": "="} for a in s.args["anchors"]]})
+            if s.kind == "stage_changes"
+            else s
+            for s in function(*args, **kwargs)
+        ]
+
+    return changed
+
+
+def unnetted(function: Any) -> Any:
+    return lambda number, change, source: {**function(number, change, source), "append_only": True, "how": "feed"}
+
+
+def kept_windows(function: Any) -> Any:
+    def changed(self: Any, *args: Any) -> Any:
+        before, self.move, self.unstable = (self.move, self.unstable), None, frozenset()
+        try:
+            return function(self, *args)
+        finally:
+            self.move, self.unstable = before
+
+    return changed
+
+
+def one_arm(function: Any) -> Any:
+    def changed(self: Any, node: Any, focus: Any) -> Any:
+        if isinstance(node, SelectNode):
+            return function(self, node, focus)
+        short = affected.SetNode(node.arms[:1], node.all_, node.by_name)
+        if focus is not None and not affected._contains(short, focus):
+            focus = None
+        return function(self, short, focus)
+
+    return changed
+
+
+def without_deep(function: Any) -> Any:
+    def changed(*args: Any) -> Any:
+        tree = function(*args)
+        for node in selects(tree.node):
+            node.deep = ()
+        return tree
+
+    return changed
+
+
+def without_having(node: Any) -> Any:
+    if not isinstance(node, SelectNode):
+        return node
+    copy = SelectNode(**{f: getattr(node, f) for f in node.__dataclass_fields__})
+    copy.clauses = node.clauses - {"HAVING"}
+    return copy

@@ -1,0 +1,52 @@
+"""What the search has found, made small: each was a wrong table once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+from engine import Database
+from grammar import Drawn
+from histories import History, Op, Step
+from pairs import Tally, live
+from search import Seen, model_of
+
+pytestmark = pytest.mark.unit
+
+
+def at(day: int, hour: int) -> datetime:
+    return datetime(2026, 1, day, hour)
+
+
+FOUND = {
+    # its row of the same key has not moved at all
+    "a row comes and leaves its window within one run": (
+        "select k, id, x from t where ts > now() - interval 10 hours",
+        ("k",),
+        History(
+            {"t": ((1, 1, 5, "a", at(14, 3), None), (3, 5, 5, "a", at(13, 18), None))},
+            3,
+            (Step((Op("t", None, (2, 1, 9, "b", at(13, 18), None)),), 12),),
+        ),
+    ),
+    "a left join whose condition is of a column that cannot be followed": (
+        "select q.c, b.s from (select a.k as c, count(*) over (partition by z.w) as n from u as a left join u as z on a.y = z.k) "
+        "as q left join t as b on q.c = b.id",
+        ("c",),
+        History(
+            {"t": ((7, None, None, "a", None, None),), "u": ((4, None, None),)},
+            0,
+            (Step((Op("u", (4, None, None)),), 0),),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_is_right_now(name: str) -> None:
+    sql, key, history = FOUND[name]
+    model, tally = model_of(Database(), Drawn(sql, key), Seen()), Tally()
+    assert model is not None
+    wrong = live(model, history, tally)
+    assert wrong is None, f"{wrong}\n{sql}\n{history}"
+    assert tally.pairs == 1
