@@ -1,16 +1,13 @@
 {#- Forget kept values: the next run draws the named columns anew, for all rows or those where `where` holds.
 
-    dbt run-operation forget_values --args '{model: tickets, columns: [split], where: "ticket_id < 100"}' -#}
-{% macro forget_values(model, columns, where=none) -%}
+    dbt run-operation forget_values --args '{model: tickets, columns: [split], where: "ticket_id < 100"}'
+    dbt run-operation forget_values --args '{model: tickets, withdraw: true}'       takes back what no run has honoured yet -#}
+{% macro forget_values(model, columns=[], where=none, withdraw=false) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set node = mv.mv_node(model) -%}
   {%- set relation = mv.mv_existing(node) -%}
   {%- set names = [columns] if columns is string else columns -%}
-  {%- set value = adapter.mv_forget(relation | string, node.name, names, where) -%}
-  {%- call statement('forget_values') -%}
-    alter table {{ relation }} set tblproperties ('spark_mv.forget' = '{{ value }}')
-  {%- endcall -%}
-  {%- do log(node.name ~ ": the next run draws " ~ names | join(', ') ~ " anew" ~ (" where " ~ where if where else " for all rows"), info=true) -%}
+  {%- do log(adapter.mv_forget(relation | string, node.name, names, where, withdraw, var('functions', {})), info=true) -%}
 {%- endmacro %}
 
 {#- The model of that name in the project, or an error that lists what there is. -#}

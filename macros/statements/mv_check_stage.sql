@@ -18,8 +18,8 @@ select
   count_if(__mv_op <> 'D') as remaining,
   count_if(__mv_n > 1 and not {{ null_key }}) as duplicate_keys,
   min(case when __mv_n > 1 and not {{ null_key }} then {{ key_text }} end) as duplicate_example,
-  count_if({{ null_key }}) as null_keys,
-  min(case when {{ null_key }} then {{ key_text }} end) as null_example
+  count_if(__mv_op <> 'D' and {{ null_key }}) as null_keys,
+  min(case when __mv_op <> 'D' and {{ null_key }} then {{ key_text }} end) as null_example
   {%- if not args.get('into') %}{% for check in mv_checks() %},
   count_if(__mv_op <> 'D' and not coalesce({{ check['expression'] }}, false)) as {{ adapter.quote('violates ' ~ check['expression']) }}
   {%- endfor %}{% endif %}

@@ -6,7 +6,9 @@
     `affected`, the query gives only rows of these anchors and the target is read for them alone; a row of the target
     that no changed row stood for before counts as one more of its key. `images` are columns whose old values the
     affected rows carry: what the table need not be read for. With `marks`, `__mv_changes` says whether a value that the row
-    had becomes another one: a new column is none, nor is what follows the clock, the user or the session. -#}
+    had becomes another one: a new column is none, nor is what follows the clock, the user or the session. `identity` says
+    how rows are found where the unique key is not what it was: a row of the query takes one of those that it finds, preferably
+    one that has its former key too. -#}
 {% macro mv_stage_changes(args) -%}
   {%- set dispatch = adapter.dispatch -%}
   {{ return(dispatch('mv_stage_changes', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
@@ -20,8 +22,10 @@ create table {{ args['into'] }} using parquet as
 {#- The rows to stage. -#}
 {% macro mv_changed_rows(args) -%}
   {%- set keys = args['columns'] | selectattr('role', 'equalto', 'key') | list -%}
+  {%- set identity = args.get('identity') or {} -%}
 with __mv_query as (
   select *, count(*) over (partition by {% for key in keys %}{{ adapter.quote(key['name']) }}{{ ', ' if not loop.last }}{% endfor %}) as __mv_n
+    {%- if identity.get('by_former') %}, count(*) over (partition by {% for pair in identity['pairs'] %}{{ adapter.quote(pair['query']) }}{{ ', ' if not loop.last }}{% endfor %}) as __mv_sharing{% endif %}
   from (
 {{ args['query'] }}
   )
@@ -47,6 +51,10 @@ from __mv_query q
     {%- if args['marks'] %}
     {{ mv_staged_differs(args['columns'] | selectattr('in_target') | rejectattr('role', 'equalto', 'pinned') | list) }} as __mv_changes,
     {%- endif %}
+    {%- if identity %}
+    row_number() over (partition by {% for key in keys %}q.{{ adapter.quote(key['name']) }}{{ ', ' if not loop.last }}{% endfor %} order by
+      {%- for pair in identity['former'] %} cast(q.{{ adapter.quote(pair['query']) }} as string) <=> cast(t.{{ adapter.quote(pair['table']) }} as string) desc,{% endfor %} to_json(struct(t.*))) as __mv_rank,
+    {%- endif %}
     {%- set updated %}{{ mv_staged_differs(args['columns'] | selectattr('role', 'equalto', 'data') | list) }}{% endset -%}
     {%- for column in args['columns'] %}
     {{ mv_staged_value(column, updated, args['keep_missing']) }} as {{ adapter.quote(column['name']) }}{{ ',' if not loop.last }}
@@ -65,7 +73,9 @@ from __mv_query q
     where {{ args['range'] }}{% endif %}
     {%- else %}select *, true as __mv_there{% for flag in args['forget'] %}, coalesce({{ flag['where'] }}, false) as {{ flag['name'] }}{% endfor %} from {% if args['once'] %}{{ mv_once(args['target'], keys) }}{% else %}{{ args['target'] }}{% endif %}
     {%- endif %}) t
-    on {% for key in keys %}q.{{ adapter.quote(key['name']) }} = t.{{ adapter.quote(key['name']) }}{{ ' and ' if not loop.last }}{% endfor %}
+    on {% if identity %}{% for pair in identity['pairs'] %}q.{{ adapter.quote(pair['query']) }} = try_cast(t.{{ adapter.quote(pair['table']) }} as {{ pair['type'] }}){{ ' and ' if not loop.last }}{% endfor %}
+      {%- if identity['by_former'] %} and q.__mv_sharing = 1{% endif %}
+    {%- else %}{% for key in keys %}q.{{ adapter.quote(key['name']) }} = {{ mv_key_of_target(key) }}{{ ' and ' if not loop.last }}{% endfor %}{% endif %}
 )
 select
   case
@@ -80,9 +90,11 @@ select
   {%- if args['marks'] %}
   __mv_changes,
   {%- endif %}
-  __mv_n
+  {% if identity and args['keep_missing'] %}greatest(coalesce(__mv_n, 1), count(*) over (partition by {% for key in keys %}{{ adapter.quote(key['name']) }}{{ ', ' if not loop.last }}{% endfor %})) as {% endif %}__mv_n
 from __mv_both
-{%- if not args['all_rows'] %}
+{%- if identity %}
+where __mv_n is null or __mv_rank = 1
+{%- elif not args['all_rows'] %}
 where __mv_there is null or __mv_n is null or __mv_n > 1 or __mv_differs
 {%- endif %}
 {%- endif %}
@@ -112,7 +124,7 @@ where __mv_there is null or __mv_n is null or __mv_n > 1 or __mv_differs
   {%- if not column['in_target'] -%}
     {{ from_query }}
   {%- elif column['role'] == 'key' -%}
-    coalesce({{ from_query }}, t.{{ name }})
+    coalesce({{ from_query }}, {{ mv_key_of_target(column) }})
   {%- elif not column['in_query'] -%}
     t.{{ name }}
   {%- elif column['role'] == 'kept' and not column['fresh'] -%}
@@ -123,8 +135,14 @@ where __mv_there is null or __mv_n is null or __mv_n > 1 or __mv_differs
   {%- endif -%}
 {%- endmacro %}
 
+{#- A key whose type changed need not be one of the new type: then no row has it. -#}
+{% macro mv_key_of_target(column) -%}
+  {%- set name = adapter.quote(column['stands_in'] or column['name']) -%}
+  {%- if column['retyped'] -%}try_cast(t.{{ name }} as {{ column['type'] }}){%- else -%}t.{{ name }}{%- endif -%}
+{%- endmacro %}
+
 {% macro mv_cast_target(column) -%}
-  {%- set name = adapter.quote(column['name']) -%}
+  {%- set name = adapter.quote(column['stands_in'] or column['name']) -%}
   {%- if column['retyped'] -%}cast(t.{{ name }} as {{ column['type'] }}){%- else -%}t.{{ name }}{%- endif -%}
 {%- endmacro %}
 

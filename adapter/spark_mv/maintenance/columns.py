@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any
 
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column, TargetFacts
 from spark_mv.maintenance.forget import ForgetRequest
+from spark_mv.maintenance.record import KeptRecord
+from spark_mv.maintenance.row_identity import RowIdentity, row_identity
 from spark_mv.query.analysis.verdict import Analysis, ColumnVerdict
 from spark_mv.query.functions.level import Level
 
@@ -33,11 +36,12 @@ class Role(str, Enum):
 class StagedColumn:
     """One column of the staged rows, of the target's type.
 
-    `fresh`: a kept column whose own expression changed, so that every row draws anew. `redraw`: an update of the row
+    `fresh`: a kept column of whose own expression the table has no kept values, so that every row draws anew. `redraw`: an update of the row
     draws anew. `in_query` / `in_target`: where a value can come from. `as_json`: Spark cannot compare this type, so
     its JSON text is compared. `forget`: markers of rows whose value was asked
     to be forgotten. `cast` / `retyped`: the query's / the target's value must be cast to `type`. For an audit: `watched`
     columns may differ without a fault, `approximate` ones are equal up to rounding.
+    `stands_in`: the target's column that holds its values, where that has another name.
     """
 
     name: str
@@ -53,18 +57,24 @@ class StagedColumn:
     forget: tuple[str, ...] = ()
     watched: bool = False
     approximate: bool = False
+    stands_in: str = ""
 
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """`replace`: the target's columns change, so that the run replaces the table instead of merging into it."""
+    """`replace`: the target's columns or keys change, so that the run replaces the table instead of merging into it.
+    `prints` are the fingerprints of the query's columns, by name in lower case; `drawn_anew` says of columns that had a value
+    why they get another one."""
 
     columns: tuple[StagedColumn, ...]
+    identity: RowIdentity = field(default_factory=lambda: RowIdentity(()))
     replace: bool = False
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     retyped: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    prints: Mapping[str, str] = field(default_factory=dict)
+    drawn_anew: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -74,18 +84,40 @@ class ColumnPlan:
     def kept(self) -> tuple[str, ...]:
         return tuple(c.name for c in self.columns if c.role is Role.KEPT)
 
+    @property
+    def keeps(self) -> bool:
+        """Whether rows of the target keep values that were drawn for them."""
+        return any(c.role is Role.KEPT and c.in_target and not c.fresh for c in self.columns)
+
+    @property
+    def found_by(self) -> dict[str, Any] | None:
+        """How rows of the target are found that are not simply found by their key; None where they are."""
+        types = {c.name.lower(): c.type for c in self.columns}
+        if not self.identity.rekeyed or any(q.lower() not in types for q, _ in self.identity.pairs):
+            return None
+        return {
+            "by_former": self.identity.by_former,
+            "pairs": [{"query": q, "table": t, "type": types[q.lower()]} for q, t in self.identity.pairs],
+            "former": [{"query": q, "table": t} for q, t in self.identity.former],
+        }
+
+    @property
+    def kept_prints(self) -> dict[str, str]:
+        return {name.lower(): self.prints[name.lower()] for name in self.kept if name.lower() in self.prints}
+
 
 def plan_columns(
     analysis: Analysis,
     query: Sequence[Column],
     target: TargetFacts,
     config: ModelConfig,
-    kept_before: Mapping[str, str],
+    before: KeptRecord | None,
 ) -> ColumnPlan:
     """The columns that a run stages for `query` (its result as DESCRIBE gives it) into `target`.
 
-    `kept_before` are the fingerprints of the kept columns in the last record; a kept column whose fingerprint is not
-    there with the same value is drawn anew. Problems (missing or repeated columns, a change that `on_schema_change`
+    `before` is what the last record says of its columns. A kept column keeps the values of the target where its own
+    expression is that of the last run: kept then, or frozen only now. All others are drawn anew. Without a record (None), what
+    the target holds is taken for kept values: they may be the only copy. Problems (missing or repeated columns, a change that `on_schema_change`
     forbids) are returned, not raised, so that a run can report all of them at once.
     """
     problems = _name_problems(query, config)
@@ -118,20 +150,51 @@ def plan_columns(
                 + ") and on_schema_change is fail; run with --full-refresh, or set on_schema_change: sync_all_columns"
             )
     keys = {key.lower() for key in config.unique_key}
+    prints = column_prints(analysis, query)
+    identity = row_identity(
+        config.unique_key,
+        before.keys if before else (),
+        {name: c.name for name, c in wanted.items()},
+        {name: c.name for name, c in existing.items()},
+        prints,
+        before.columns if before else {},
+    )
     columns = tuple(
-        _staged(column, column.name.lower() in keys, wanted, existing, verdicts, config, kept_before, target.forget)
+        _staged(column, column.name.lower() in keys, wanted, existing, verdicts, config, before, target.forget)
         for column in names
     )
+    if target.exists and identity.rekeyed:
+        found = {q.lower(): t for q, t in identity.pairs if q.lower() != t.lower()}
+        columns = tuple(
+            replace(c, stands_in=found[c.name.lower()], in_target=True, retyped=True)
+            if c.role is Role.KEY and c.name.lower() in found
+            else c
+            for c in columns
+        )
     missing_keys = keys - {c.name.lower() for c in columns}
     if missing_keys and not problems:
-        problems.append(f"key column {', '.join(sorted(missing_keys))} is not among the columns of {config.unique_key}")
+        problems.append(
+            f"unique_key: {', '.join(sorted(missing_keys))} is not in the table, and on_schema_change: {policy} keeps new "
+            "columns out of it. Run with --full-refresh, or set on_schema_change: sync_all_columns"
+        )
     return ColumnPlan(
         columns=columns,
-        replace=bool(added and policy != "ignore") or (changed and policy == "sync_all_columns"),
+        identity=identity,
+        replace=bool(added and policy != "ignore")
+        or (changed and policy == "sync_all_columns")
+        or (target.exists and identity.rekeyed),
         added=added,
         removed=removed,
         retyped=retyped,
         problems=tuple(problems),
+        prints=prints,
+        drawn_anew={
+            c.name: "its expression changed"
+            if before is not None and c.name.lower() in before.kept
+            else "it was not kept before"
+            for c in columns
+            if c.fresh
+        },
     )
 
 
@@ -142,7 +205,7 @@ def _staged(
     existing: Mapping[str, Column],
     verdicts: Mapping[str, ColumnVerdict],
     config: ModelConfig,
-    kept_before: Mapping[str, str],
+    before: KeptRecord | None,
     forget: Sequence[ForgetRequest],
 ) -> StagedColumn:
     name = column.name.lower()
@@ -150,7 +213,11 @@ def _staged(
     role = Role.KEY if is_key else _role(verdict)
     in_query, in_target = name in wanted, name in existing
     fresh = (
-        role is Role.KEPT and verdict is not None and kept_before.get(name, verdict.fingerprint) != verdict.fingerprint
+        role is Role.KEPT
+        and in_target
+        and verdict is not None
+        and before is not None
+        and before.columns.get(name) != verdict.fingerprint
     )
     return StagedColumn(
         name=column.name,
@@ -173,6 +240,12 @@ def _role(verdict: ColumnVerdict | None) -> Role:
     if verdict.kept:
         return Role.KEPT
     return Role.PINNED if verdict.levels & _PINNED else Role.DATA
+
+
+def column_prints(analysis: Analysis, query: Sequence[Column]) -> dict[str, str]:
+    """The fingerprints of the query's columns, by name in lower case."""
+    wanted = {column.name.lower() for column in query}
+    return {name: verdict.fingerprint for name, verdict in _verdicts(analysis, query).items() if name in wanted}
 
 
 def _verdicts(analysis: Analysis, query: Sequence[Column]) -> dict[str, ColumnVerdict]:

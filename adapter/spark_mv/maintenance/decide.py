@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 from spark_mv.maintenance import cost
 from spark_mv.maintenance.audit import AUDITED, audit_plan, compared, rows_in_order
 from spark_mv.maintenance.choose import choose
-from spark_mv.maintenance.columns import plan_columns
+from spark_mv.maintenance.columns import ColumnPlan, column_prints, plan_columns
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
@@ -17,11 +18,13 @@ from spark_mv.maintenance.past import pace
 from spark_mv.maintenance.plan import Candidate, Plan
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.state import Standing, StateFacts, standing
 from spark_mv.maintenance.steps.limit import limited
 from spark_mv.maintenance.steps.our_rows import TARGET, kept_in
 from spark_mv.maintenance.strategies import complete_recompute
 from spark_mv.maintenance.strategies.no_op import no_op
 from spark_mv.maintenance.strategies.propose import Gather, answers_decide, propose
+from spark_mv.maintenance.strategies.state_steps import Known, Seed
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.syntax.table_name import joined
 
@@ -46,39 +49,62 @@ def decide(
     config: ModelConfig,
     rewritten: Rewritten,
     *,
-    state: TargetFacts,
+    state: StateFacts | None = None,
+    seed: Seed | None = None,
     ai_identity: str = "",
     gather: Gather | None = None,
+    notes: Sequence[str] = (),
     audit: bool = False,
 ) -> Plan:
-    """The plan of this run. `gather` looks up what changed; without it, nothing is maintained incrementally. With `audit`,
-    the plan that compares what the last run has left, at the same facts, with a complete recompute.
+    """The plan of this run. `gather` looks up what changed; without it, nothing is maintained incrementally. `state`: the
+    state table, None for a model that has none; `seed` what the model's table tells of a lost one. `notes`: what was noticed
+    already and has to be said. With `audit`, the plan that compares what the last run has left, at the same facts, with a
+    complete recompute.
 
     Raises RefusedError when the target is not ours or the analysis found errors, ConfigError when settings do not fit
     the query.
     """
     refuse(facts, analysis)
     target = facts.target if facts.target.ours else TargetFacts(version=facts.target.version)
+    if audit:  # it honours no request
+        target = replace(target, forget=())
     facts = replace(facts, target=target)
     record = target.record
     fingerprint = config_fingerprint(config, ai_identity)
-    columns = plan_columns(
-        analysis, rewritten.columns, target, _schema_policy(config, facts), record.kept if record else {}
-    )
+    prints = column_prints(analysis, rewritten.columns)
+    before = record.of_columns(analysis.fingerprint, prints) if record else None
+    columns = plan_columns(analysis, rewritten.columns, target, _schema_policy(config, facts), before)
     problems = [*columns.problems, *_window_problems(config, rewritten), *_layout_problems(config, target)]
     if problems:
         raise ConfigError(facts.model, problems)
-    candidates = [no_op(facts, analysis.fingerprint, fingerprint, rewritten.clock_elsewhere, config.refresh)]
+    notes = (*notes, *_forget_notes(columns, target), *_kept_notes(columns, target))
+    stands = standing(state, target) if state else Standing(True)
+    if state and state.exists and not (state.ours or state.record or stands.trusted):
+        raise RefusedError(
+            f"model {facts.model}: the table {facts.model}__state exists and nondeterministic_mv did not make it, so it is not "
+            "overwritten. The model needs a table of that name beside its own: drop it, or give the model another alias"
+        )
+    candidates = [
+        no_op(
+            facts,
+            analysis.fingerprint,
+            fingerprint,
+            rewritten.clock_elsewhere,
+            config.refresh,
+            columns.kept_prints,
+            stands.problem,
+        )
+    ]
     new_record = RunRecord(
         query=analysis.fingerprint,
         config=fingerprint,
         as_of=facts.as_of,
         time_zone=facts.time_zone,
         sources=facts.source_versions,
-        kept={
-            **{c.name.lower(): c.fingerprint for c in analysis.columns if c.kept},
-            **rewritten.draw_fingerprints,
-        },
+        kept=columns.kept_prints,
+        filter_print=rewritten.filter_print,
+        columns=columns.prints,
+        keys=tuple(name.lower() for name in config.unique_key),
         pins=dict(rewritten.pins),
         settings=dict(facts.settings),
         source_columns=facts.source_columns,
@@ -87,14 +113,13 @@ def decide(
         turn=target.turn,
         invocation_id=facts.invocation_id,
         partial=facts.partial,
-        forgotten=tuple(request.id for request in target.forget),
         ask_again=target.ask_again,
         ai_pending=record.ai_pending if record else 0,
         ai_retry_at=record.ai_retry_at if record else None,
         unaudited=(record.unaudited if record else 0) + 1,
         started_at=facts.started_at,
-        key_bound=record.key_bound if record and target.intact else None,
-        key_floor=record.key_floor if record and target.intact else None,
+        key_bound=record.key_bound if record and target.intact and not columns.identity.rekeyed else None,
+        key_floor=record.key_floor if record and target.intact and not columns.identity.rekeyed else None,
     )
     if audit:
         assert record is not None
@@ -107,21 +132,34 @@ def decide(
             unaudited=0,
             ai_pending=record.ai_pending,
             ai_retry_at=record.ai_retry_at,
-            forgotten=record.forgotten,
+            honoured=record.base_version if record.honoured is None else record.honoured,
             ask_again=record.ask_again,
             target_rows=record.target_rows,
             source_rows=record.source_rows,
         )
     if candidates[0].applies:
-        return Plan(facts.model, "NO_OP", tuple(candidates), columns=columns.columns, record=record)
+        return Plan(facts.model, "NO_OP", tuple(candidates), columns=columns.columns, record=record, notes=notes)
     if _layout_changed(config, target):
         columns = replace(columns, replace=True)
+    known = Known(facts, config, rewritten, columns, analysis, state, stands, seed or Seed()) if state else None
     only_clock = _only_clock(candidates[0], facts)
-    whole, *spare = (
-        complete_recompute.steps(facts, config, rewritten, columns, analysis, state, relation, only_clock)
+    (whole, of_state), *spare = (
+        complete_recompute.steps(facts, config, rewritten, columns, known, relation, only_clock)
         for relation in (kept_in(target) if target.exists else (TARGET,))
     )
-    complete = Plan(facts.model, "COMPLETE_RECOMPUTE", (), whole, columns.columns, new_record)
+    if of_state:
+        notes, new_record = (*notes, *of_state.notes), replace(new_record, state=of_state.record.id)
+    complete = Plan(
+        facts.model,
+        "COMPLETE_RECOMPUTE",
+        (),
+        whole,
+        columns.columns,
+        new_record,
+        notes,
+        state=of_state.record if of_state else None,
+        state_turn=of_state.turn if of_state else 0,
+    )
     if audit:
         plan = audit_plan(
             replace(complete, candidates=(candidates[0], Candidate("COMPLETE_RECOMPUTE", True, (AUDITED,)))),
@@ -130,10 +168,10 @@ def decide(
         )
         return limited(plan, config.max_rows_changed)
     proposals, changes = propose(facts, config, rewritten, columns, candidates[0], gather, answers_decide(analysis))
-    known = pace(record, target.record_at, cost.complete(changes))
-    complete = replace(complete, record=replace(new_record, source_rows=changes.source_rows, pace=known))
+    learned = pace(record, target.record_at, cost.complete(changes))
+    complete = replace(complete, record=replace(new_record, source_rows=changes.source_rows, pace=learned))
     plan = choose(complete, candidates[0], proposals, config)
-    plan = replace(plan, fallback=replace(plan, steps=spare[0])) if spare else plan
+    plan = replace(plan, fallback=replace(plan, steps=spare[0][0])) if spare else plan
     return limited(plan, config.max_rows_changed)
 
 
@@ -170,6 +208,35 @@ def _window_problems(config: ModelConfig, rewritten: Rewritten) -> list[str]:
             "window as comparisons of a column with the clock in the outermost WHERE, or use on_source_delete: delete"
         ]
     return []
+
+
+def _forget_notes(columns: ColumnPlan, target: TargetFacts) -> list[str]:
+    kept = {name.lower() for name in columns.kept}
+    return [
+        f"forget_values was asked for {', '.join(gone)}, which is not kept per key any longer; that part is dropped"
+        for request in target.forget
+        if (gone := [name for name in request.columns if name not in kept])
+    ]
+
+
+def _kept_notes(columns: ColumnPlan, target: TargetFacts) -> list[str]:
+    """What becomes of kept values that the table can not simply keep."""
+    if not target.exists:
+        return []
+    notes = [f"{name} is drawn anew in all rows: {why}" for name, why in columns.drawn_anew.items()]
+    if columns.keeps and target.record is None:
+        notes.append(
+            f"no record of an earlier run is left in the table's history; its values of {', '.join(columns.kept)} are taken "
+            "for kept values"
+        )
+    if columns.kept and columns.identity.rekeyed:
+        how = ", ".join(t for _, t in columns.identity.pairs)
+        notes.append(
+            f"unique_key changed: kept values are found by {how}, and rows that it does not find draw anew"
+            if how
+            else "unique_key changed, and neither the table has the new one nor the query the old one: all rows draw anew"
+        )
+    return notes
 
 
 def _layout_problems(config: ModelConfig, target: TargetFacts) -> list[str]:

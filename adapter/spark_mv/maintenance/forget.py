@@ -1,15 +1,19 @@
-"""Requests to forget kept values (`dbt run-operation forget_values`), carried by a table property until a run has
-honoured them. A run names in its record the requests it honoured, so none is honoured twice."""
+"""Requests to forget kept values (`dbt run-operation forget_values`).
+
+Each stands in the metadata of a commit of its own on the model's table, which changes no row. Commits have an order: a run
+that started from version v of the table has honoured the requests up to v and no other, so that its record has nothing to
+say of them. None is honoured twice, none is lost to a run that works meanwhile, and nothing grows that has to be cleaned.
+"""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from typing import Any
 
-PROPERTY = "spark_mv.forget"
+FORMAT = 1
+_KEY = "spark_mv_forget"
 
 
 @dataclass(frozen=True)
@@ -26,24 +30,40 @@ class ForgetRequest:
         return f"__mv_forget_{self.id}"
 
 
-def new_request(columns: Sequence[str], where: str | None, at: str) -> ForgetRequest:
-    """A request made at `at`; the same request made again later is another one."""
-    names = tuple(name.lower() for name in columns)
-    digest = hashlib.sha256(json.dumps([names, where, at]).encode()).hexdigest()[:12]
-    return ForgetRequest(digest, names, where)
+def request_text(request: ForgetRequest) -> str:
+    """The metadata of the commit that makes the request."""
+    return json.dumps({_KEY: FORMAT, **asdict(request)}, sort_keys=True)
 
 
-def to_property(requests: Iterable[ForgetRequest]) -> str:
-    """The value of the table property. Base64, because DESCRIBE prints properties without quoting."""
-    return base64.b64encode(json.dumps([asdict(request) for request in requests]).encode()).decode()
+def withdrawal_text() -> str:
+    """The metadata of a commit that withdraws all requests before it."""
+    return json.dumps({_KEY: FORMAT, "withdrawn": True})
 
 
-def from_property(value: str | None) -> tuple[ForgetRequest, ...]:
-    """The requests in a table property; none where there is no property or it is not ours to read."""
-    if not value:
-        return ()
+def waiting(texts: Iterable[str | None]) -> tuple[ForgetRequest, ...]:
+    """The requests that wait to be honoured, oldest first. `texts`: the metadata of the commits since the version that the
+    last run started from, oldest first.
+
+    >>> first, second = ForgetRequest("1", ("a",)), ForgetRequest("2", ("b",), "id < 5")
+    >>> waiting([request_text(first), None, "{}", withdrawal_text(), request_text(second)])
+    (ForgetRequest(id='2', columns=('b',), where='id < 5'),)
+    """
+    found: list[ForgetRequest] = []
+    for text in texts:
+        data = _read(text)
+        if data.get("withdrawn"):
+            found.clear()
+        elif data:
+            found.append(ForgetRequest(str(data["id"]), tuple(data["columns"]), data["where"]))
+    return tuple(found)
+
+
+def _read(text: str | None) -> dict[str, Any]:
+    """None of ours, or of a version that this one cannot read: nothing."""
+    if not text or _KEY not in text:
+        return {}
     try:
-        items = json.loads(base64.b64decode(value))
-        return tuple(ForgetRequest(item["id"], tuple(item["columns"]), item["where"]) for item in items)
-    except (ValueError, KeyError, TypeError):
-        return ()
+        data = json.loads(text)
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) and data.get(_KEY) == FORMAT else {}

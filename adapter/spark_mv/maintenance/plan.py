@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.record import RunRecord
+from spark_mv.maintenance.state import StateRecord
 
 PUBLISHES = frozenset(
     {
@@ -70,6 +71,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     few: bool = False
     audit: bool = False  # compares what another run has left
+    state: StateRecord | None = None  # what the commits to the state table say
+    state_turn: int = 0
     fallback: Plan | None = None  # taken when a step fails, or does not follow the data, before anything is published
 
     @property

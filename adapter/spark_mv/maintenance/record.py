@@ -19,14 +19,28 @@ class SourceVersion:
 
 
 @dataclass(frozen=True)
+class KeptRecord:
+    """What a commit says of the columns that a table then had, all in lower case: `columns` the fingerprints of their own
+    expressions, `kept` those of the kept ones among them, `keys` the unique key (empty: not known)."""
+
+    kept: Mapping[str, str]
+    columns: Mapping[str, str]
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """After the commit that carries it: table = Q(S, T, V).
 
-    `query` is the fingerprint of the SELECT, `config` that of the settings which change rows, `kept` the fingerprint
-    of each kept column's own expression, `pins` the literals that stood for the clock, the user and the session, `settings`
-    the session's settings that decide what an expression gives, `source_columns` the sources' columns and types.
+    `query` is the fingerprint of the SELECT, `config` that of the settings which change rows, `columns` the fingerprint
+    of each column's own expression, `kept` the same of the kept ones, `keys` the unique key, `filter_print` that of
+    the conditions which a random filter consists of, `state` the id of the state table that belongs to it and
+    `state_version` that table's version then (StateRecord), `pins` the literals that stood for the clock, the user and the
+    session, `settings` the session's settings that decide what an expression gives, `source_columns` the sources' columns
+    and types.
     `next_change_at` is the first instant after `as_of` at which a row enters or leaves by its window alone (None: never);
     it means nothing when `clock_solved` is false. `base_version` is the target's version that the run started from.
+    Requests to forget that were made up to version `honoured` (None: `base_version`) are done.
     `ai_pending` answers are still to come; the first of them is asked for at `ai_retry_at` (None: by the next run).
     `ask_again` names the newest request for new AI answers that the run has seen. `source_rows` and `target_rows` are
     what later runs estimate costs from; the table's count is exact while nobody else writes to it. No key of the table
@@ -42,17 +56,22 @@ class RunRecord:
     time_zone: str
     sources: Mapping[str, SourceVersion]
     kept: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    filter_print: str = ""
+    state: str = ""
+    state_version: int | None = None
     pins: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     source_columns: Mapping[str, str] = field(default_factory=dict)
     next_change_at: str | None = None
     clock_solved: bool = True
     base_version: int | None = None
+    honoured: int | None = None
     invocation_id: str = ""
     ai_pending: int = 0
     ai_retry_at: str | None = None
     partial: bool = False
-    forgotten: tuple[str, ...] = ()
     ask_again: str = ""
     strategy: str = "COMPLETE_RECOMPUTE"
     source_rows: Mapping[str, int] = field(default_factory=dict)
@@ -66,6 +85,12 @@ class RunRecord:
     run_id: str = ""
     turn: int = 0
     unaudited: int = 0
+
+    def of_columns(self, query: str, prints: Mapping[str, str]) -> KeptRecord:
+        """What it says of the columns. A record of an earlier version names kept columns only: of the others it is known
+        what they were if the query is still the same (`query` its fingerprint now, `prints` those of its columns)."""
+        same = prints if self.query == query and not self.columns else {}
+        return KeptRecord(self.kept, {**same, **self.columns, **self.kept}, self.keys)
 
     def to_json(self) -> str:
         """One line of JSON, for a commit's metadata."""
@@ -84,6 +109,7 @@ def read_record(text: str | None) -> RunRecord | None:
         return None
     try:
         sources = {name: SourceVersion(**version) for name, version in data.pop("sources").items()}
-        return RunRecord(sources=sources, forgotten=tuple(data.pop("forgotten", ())), **data)
+        data.pop("forgotten", None)  # of an earlier version
+        return RunRecord(sources=sources, keys=tuple(data.pop("keys", ())), **data)
     except (TypeError, KeyError, AttributeError):
         return None

@@ -20,7 +20,8 @@ class Rewritten:
     `unclocked_reason` says why. `next_change_sql` gives the next instant at which a row enters or leaves; `near_change_sql`
     looks among the rows that do within a day, and gives NULL if there is none.
     `as_of_literal` is the as-of instant as a TIMESTAMP literal. `draw_sql` gives the key and the draws of every
-    candidate row of a random filter (`draw_columns`: keys first); `sql` then reads the draws from the state table."""
+    candidate row of a random filter (`draw_columns`: keys first); `sql` then reads the draws from the state table;
+    `filter_print` is a fingerprint of the conditions that they stand in."""
 
     sql: str
     columns: tuple[Column, ...]
@@ -37,3 +38,4 @@ class Rewritten:
     draw_sql: str | None = None
     draw_columns: tuple[Column, ...] = ()
     draw_fingerprints: Mapping[str, str] = field(default_factory=dict)
+    filter_print: str = ""

@@ -35,7 +35,7 @@ def bounded(columns: ColumnPlan) -> bool:
 
 def counted(columns: ColumnPlan, target_rows: int | None) -> dict[str, Any]:
     """What tells the rows of the table after the run from those before it."""
-    return {"keeps": bool(columns.kept), "target_rows": target_rows}
+    return {"keeps": columns.keeps, "target_rows": target_rows}
 
 
 def publish(columns: ColumnPlan, staged: Mapping[str, Any]) -> list[Step]:

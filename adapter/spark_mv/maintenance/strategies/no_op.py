@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.record import RunRecord
@@ -9,9 +11,18 @@ from spark_mv.query.functions.clock_words import pin_level
 from spark_mv.query.functions.level import Level
 
 
-def no_op(facts: RunFacts, query: str, config: str, clock_elsewhere: bool, refresh: str = "auto") -> Candidate:
+def no_op(
+    facts: RunFacts,
+    query: str,
+    config: str,
+    clock_elsewhere: bool,
+    refresh: str = "auto",
+    kept: Collection[str] | None = None,
+    state_problem: str = "",
+) -> Candidate:
     """Whether the run may end here. `query` and `config` are fingerprints; `clock_elsewhere` says that the clock stands
-    outside solved predicates, so that the result moves whenever its literal does. `refresh`: the model's setting."""
+    outside solved predicates, so that the result moves whenever its literal does. `refresh`: the model's setting. `kept`: the kept columns, where known.
+    `state_problem`: what is wrong with the state table."""
     record = facts.target.record
     if facts.full_refresh:
         reasons = [Reason("FULL_REFRESH", "--full-refresh asks for a rebuild")]
@@ -23,6 +34,12 @@ def no_op(facts: RunFacts, query: str, config: str, clock_elsewhere: bool, refre
         reasons = _changes(facts, record, query, config, clock_elsewhere)
         if refresh == "full":
             reasons.append(Reason("REFRESH_FULL", "refresh: full asks for a complete recompute"))
+        if state_problem:
+            reasons.append(Reason("STATE_CHANGED", f"the state table: {state_problem}"))
+        if kept is not None and {*kept} != {name for name in record.kept if not name.startswith("__mv_")}:
+            reasons.append(
+                Reason("KEPT_CHANGED", "other columns are kept than before: a function has another level now")
+            )
     if not reasons:
         return Candidate("NO_OP", True, (Reason("NOTHING_CHANGED", _next(record, clock_elsewhere)),), 0.0)
     return Candidate("NO_OP", False, tuple(reasons))
@@ -56,7 +73,10 @@ def _changes(facts: RunFacts, record: RunRecord, query: str, config: str, clock_
     if ai_due(facts, record):
         reasons.append(Reason("AI_PENDING", f"{record.ai_pending:,} AI answers are still to come or to be retried"))
     if facts.target.forget:
-        reasons.append(Reason("FORGET_REQUESTED", "forget_values asked for new values"))
+        asked = "; ".join(
+            f"{', '.join(r.columns)}{f' where {r.where}' if r.where else ''}" for r in facts.target.forget
+        )
+        reasons.append(Reason("FORGET_REQUESTED", f"forget_values asked for new values of {asked}"))
     if facts.target.ask_again and facts.target.ask_again != record.ask_again:
         reasons.append(Reason("ASK_AGAIN", "recompute_ai asked for new AI answers"))
     reasons += _source_changes(facts, record)

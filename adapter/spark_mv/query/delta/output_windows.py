@@ -19,11 +19,13 @@ from spark_mv.query.syntax.source_text import Edit, apply_edits
 class OutputWindows:
     """A row that is in the result stays in it for as long as all `conditions`, which are on output `columns`, hold. `ends`:
     the instant (TIMESTAMP, NULL = never) at which the first of them ceases to; None where a row can also come by the clock,
-    or where the instant cannot be said."""
+    or where the instant cannot be said. `bounds`: the instants at which a row comes and leaves by the clock (NULL = always there,
+    never leaves); None where they cannot be said."""
 
     conditions: tuple[str, ...]
     columns: frozenset[str]
     ends: str | None = None
+    bounds: tuple[str, str] | None = None
 
 
 def compared_with(condition: str) -> tuple[tuple[str, str], ...] | None:
@@ -80,7 +82,8 @@ def output_windows(
             return None
         conditions.append(found[0])
         columns |= found[1]
-    return OutputWindows(tuple(conditions), frozenset(columns), _ends(windows.values(), scope, given))
+    bounds = _bounds(windows.values(), scope, given)
+    return OutputWindows(tuple(conditions), frozenset(columns), _ends(windows.values(), scope, given), bounds)
 
 
 def _ends(windows: Collection[Window], scope: Scope, given: Mapping[tuple[str, str], str]) -> str | None:
@@ -89,6 +92,19 @@ def _ends(windows: Collection[Window], scope: Scope, given: Mapping[tuple[str, s
     if len(texts) != len(windows):
         return None
     return texts[0] if len(texts) == 1 else f"least({', '.join(texts)})"
+
+
+def _bounds(windows: Collection[Window], scope: Scope, given: Mapping[tuple[str, str], str]) -> tuple[str, str] | None:
+    sides = []
+    for function, texts in (("greatest", [w.valid_from for w in windows]), ("least", [w.valid_to for w in windows])):
+        said = [_on_output(text, scope, given) for text in texts if text]
+        if None in said:
+            return None
+        found = [one[0] for one in said if one is not None]
+        sides.append(
+            f"{function}({', '.join(found)})" if len(found) > 1 else "".join(found) or "CAST(NULL AS TIMESTAMP)"
+        )
+    return sides[0], sides[1]
 
 
 def _passed(node: Leaf | Node, holder: SelectNode, tables: Columns) -> dict[tuple[str, str], str] | None:

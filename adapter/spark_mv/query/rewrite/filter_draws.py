@@ -22,7 +22,7 @@ from spark_mv.query.syntax.parse import Call, Parsed, parse, read_query
 from spark_mv.query.syntax.source_blocks import Block, Context, Item, select_blocks
 from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, call_span_at, line_and_column, tokenize
 
-STATE, DRAW, KEY = "__mv_state", "__mv_draw_", "__mv_key_"
+STATE, DRAW, KEY, TRIAL = "__mv_state", "__mv_draw_", "__mv_key_", "__mv_trial"
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class FilterDraws:
 
     `draw_sql` gives, for every candidate row, the unique key under its own names and each draw under its column.
     `filtered_sql` is the query with the draws read from the state table, which must hold every candidate's key once.
+    `trial_sql` and `accepted_sql` find draws again for rows that are known to have passed the filter, see Members.
     Both are None with a `reason`: what is not supported, where (`line`, `column`: 1-based) and the cure.
     """
 
@@ -42,6 +43,19 @@ class FilterDraws:
     reason: str = ""
     line: int = 0
     column: int = 0
+    trial_sql: str | None = None
+    accepted_sql: str | None = None
+
+
+@dataclass(frozen=True)
+class Members:
+    """Rows that are known to have passed the filter, by the keys in `table`, while their draws are lost. So many `trials` are
+    drawn for each of them (`trial_sql`, numbered in the column TRIAL) and written to the table `tried`; those that pass
+    (`accepted_sql`) are distributed as the lost ones were."""
+
+    table: str
+    tried: str
+    trials: int
 
 
 @dataclass(frozen=True)
@@ -66,6 +80,7 @@ def split_filter_draws(
     state_table: str,
     levels: Mapping[str, Level] | None = None,
     reads: Sequence[tuple[int, int, str]] = (),
+    members: Members | None = None,
 ) -> FilterDraws | None:
     """The draws in WHERE, JOIN ON, HAVING and QUALIFY; None when there are none (draws in the select list are not
     looked at). `levels`: declared levels of the project's own functions, in lower case; an unknown function draws.
@@ -97,6 +112,8 @@ def split_filter_draws(
         tuple(draw.fingerprint or text_print(text) for draw, text in zip(draws, texts, strict=True)),
         _draw_sql(sql, block, draws, keys, columns),
         _filtered_sql(sql, block, draws, keys, columns, state_table),
+        trial_sql=_draw_sql(sql, block, draws, keys, columns, members) if members else None,
+        accepted_sql=_accepted_sql(sql, block, draws, keys, columns, members) if members else None,
     )
 
 
@@ -305,19 +322,55 @@ def _quoted(name: str) -> str:
 
 
 def _draw_sql(
-    sql: str, block: Block, draws: Sequence[_Draw], keys: Sequence[tuple[str, str]], columns: Sequence[str]
+    sql: str,
+    block: Block,
+    draws: Sequence[_Draw],
+    keys: Sequence[tuple[str, str]],
+    columns: Sequence[str],
+    members: Members | None = None,
 ) -> str:
     edits = [
         Edit(conjunct.start, conjunct.end, "TRUE")
         for conjunct in block.conjuncts
         if any(conjunct.start <= draw.span.start and draw.span.end <= conjunct.end for draw in draws)
     ]
+    entries = [f"{text} AS {_quoted(name)}" for name, text in keys]
+    entries += [f"{draw.span.of(sql)} AS {column}" for draw, column in zip(draws, columns, strict=True)]
+    if members is not None:
+        entries.append(f"{TRIAL}s.{TRIAL}")
+        edits += _joined(sql, block, keys, (), members.table)
+        edits.append(
+            Edit(_end(block), _end(block), f", (SELECT id AS {TRIAL} FROM range({members.trials})) AS {TRIAL}s")
+        )
+    return _selected(sql, block, entries, edits)
+
+
+def _end(block: Block) -> int:
+    assert block.from_ is not None
+    return block.from_.end
+
+
+def _selected(sql: str, block: Block, entries: Sequence[str], edits: Sequence[Edit]) -> str:
+    """Another select list over FROM and WHERE of the block; what follows them is left out."""
     start, end = block.select.end, block.where.end if block.where else block.select.end
     moved = [Edit(edit.start - start, edit.end - start, edit.replacement) for edit in edits]
     head = f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
-    entries = [f"{text} AS {_quoted(name)}" for name, text in keys]
-    entries += [f"{draw.span.of(sql)} AS {column}" for draw, column in zip(draws, columns, strict=True)]
     return f"{head}SELECT {', '.join(entries)}{apply_edits(sql[start:end], moved)}"
+
+
+def _accepted_sql(
+    sql: str,
+    block: Block,
+    draws: Sequence[_Draw],
+    keys: Sequence[tuple[str, str]],
+    columns: Sequence[str],
+    members: Members,
+) -> str:
+    """The key and the draws of those trials that pass the filter."""
+    entries = [f"{STATE}.{KEY}{i} AS {_quoted(name)}" for i, (name, _) in enumerate(keys)]
+    entries += [f"{STATE}.{column}" for column in (*columns, TRIAL)]
+    edits = [*_joined(sql, block, keys, (*columns, TRIAL), members.tried), *_read_back(draws, columns)]
+    return _selected(sql, block, entries, edits)
 
 
 def _filtered_sql(
@@ -329,28 +382,13 @@ def _filtered_sql(
     state_table: str,
 ) -> str:
     """The state table joins as one more entry of FROM: that works behind every kind of join."""
-    assert block.from_ is not None and block.where is not None
-    kept = [f"{_quoted(name)} AS {KEY}{i}" for i, (name, _) in enumerate(keys)]
-    state = f", (SELECT {', '.join([*kept, *columns])} FROM {state_table}) AS {STATE}"
-    matches = " AND ".join(f"({text}) <=> {STATE}.{KEY}{i}" for i, (_, text) in enumerate(keys))
-    body = block.where.of(sql)[len("WHERE") :]
-    condition = block.where.end - len(body.lstrip())
     outputs = [
         # an output column that is the draw alone keeps its name
         Edit(item.span.end, item.span.end, f" AS {_quoted(_expression(sql, item)[1])}")
         for item in block.items
         if not item.alias and any(draw.span == item.span for draw in draws)
     ]
-    edits = [
-        *outputs,
-        Edit(block.from_.end, block.from_.end, state),
-        Edit(condition, condition, "("),
-        Edit(block.where.end, block.where.end, f") AND {matches}"),
-        *(
-            Edit(draw.span.start, draw.span.end, f"{STATE}.{column}")
-            for draw, column in zip(draws, columns, strict=True)
-        ),
-    ]
+    edits = [*outputs, *_joined(sql, block, keys, columns, state_table), *_read_back(draws, columns)]
     hidden = ", ".join([*(f"{KEY}{i}" for i in range(len(keys))), *columns])
     for item in block.items:
         if item.span.of(sql).strip() == "*":
@@ -386,3 +424,22 @@ def refused(rest: Analysis, written: Analysis) -> str:
         f"line {place[0]}, column {place[1]}: {call} decides which rows there are{through}, and is not drawn once per row "
         f"of the result, so that no unique_key can keep it; {_CURE}"
     )
+
+
+def _read_back(draws: Sequence[_Draw], columns: Sequence[str]) -> list[Edit]:
+    return [Edit(d.span.start, d.span.end, f"{STATE}.{column}") for d, column in zip(draws, columns, strict=True)]
+
+
+def _joined(sql: str, block: Block, keys: Sequence[tuple[str, str]], columns: Sequence[str], table: str) -> list[Edit]:
+    """The rows of `table` with the block's keys, and its `columns`, beside the block's own rows."""
+    assert block.from_ is not None and block.where is not None
+    kept = [f"{_quoted(name)} AS {KEY}{i}" for i, (name, _) in enumerate(keys)]
+    state = f", (SELECT {', '.join([*kept, *columns])} FROM {table}) AS {STATE}"
+    matches = " AND ".join(f"({text}) <=> {STATE}.{KEY}{i}" for i, (_, text) in enumerate(keys))
+    body = block.where.of(sql)[len("WHERE") :]
+    condition = block.where.end - len(body.lstrip())
+    return [
+        Edit(block.from_.end, block.from_.end, state),
+        Edit(condition, condition, "("),
+        Edit(block.where.end, block.where.end, f") AND {matches}"),
+    ]

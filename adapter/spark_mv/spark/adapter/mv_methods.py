@@ -172,21 +172,27 @@ class MvMixin(metaclass=AdapterMeta):
             raise CompilationError(str(error)) from error
 
     @available
-    def mv_forget(self, relation: str, model: str, columns: Sequence[str], where: str | None) -> str:
-        """The table property that asks the next run to draw `columns` anew; earlier requests stay in it."""
-        from spark_mv.maintenance.forget import new_request, to_property
-        from spark_mv.spark.run.look_up import target_facts
+    def mv_forget(
+        self,
+        relation: str,
+        model: str,
+        columns: Sequence[str],
+        where: str | None = None,
+        withdraw: bool = False,
+        functions: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Ask the next run to draw `columns` anew, or withdraw what was asked; returns what to tell the user."""
+        from spark_mv.spark.run import forget
 
-        target = target_facts(self.query, relation, True)
-        kept = target.record.kept if target.record else {}
-        strange = [column for column in columns if column.lower() not in kept]
-        if not target.ours or strange:
-            raise CompilationError(
-                f"model {model}: {', '.join(strange) or relation} is not kept per key here; kept columns are "
-                f"{', '.join(sorted(kept)) or 'none'}. (Answers of AI functions: dbt run-operation recompute_ai)"
-            )
-        at = datetime.now(timezone.utc).isoformat()
-        return to_property([*target.forget, new_request(columns, where, at)])
+        try:
+            if withdraw:
+                if columns or where:
+                    raise RefusedError("withdraw: true takes back every request that waits, without columns and where")
+                return forget.withdraw(self, relation, model)
+            declared = {**self._mv_profile()["functions"], **(functions or {})}
+            return forget.ask_to_forget(self, relation, model, columns, where, declared)
+        except (RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
 
     @available
     def mv_compile(self, unique_id: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spark_mv.maintenance.forget import ForgetRequest, waiting
 from spark_mv.maintenance.record import RunRecord, SourceVersion, read_record
 from spark_mv.spark.formats.commits import Query, Rows, commit_time, commits
 
@@ -62,6 +63,7 @@ class History:
     record_at: str = ""  # UTC
     record_version: int | None = None
     clean: tuple[int, ...] = ()
+    forget: tuple[ForgetRequest, ...] = ()  # made since the version that the last run started from
 
     @property
     def intact(self) -> bool:
@@ -82,11 +84,15 @@ def read_history(query: Query, table: str, model: str = "") -> History | None:
         if not rows:
             return None
         history = _history(rows, model)
-        base = history.record.base_version if history.record else None
+        base = _honoured(history.record) if history.record else None
         reached = base is None or int(rows[-1]["version"]) <= base + 1
         if (history.record is not None and reached) or len(rows) < few:
             return history
     return history if history.record is not None and reached else _history(query(f"describe history {table}"), model)
+
+
+def _honoured(record: RunRecord) -> int | None:
+    return record.base_version if record.honoured is None else record.honoured
 
 
 def _history(rows: Rows, model: str) -> History:
@@ -104,10 +110,12 @@ def _history(rows: Rows, model: str) -> History:
             others = [operation for operation in during if operation not in KEEPS_ROWS]
             clean = (base, version) if others else (version,)
             foreign = others[-1] if others else foreign
-            return History(newest, record, foreign, commit_time(row), version, clean)
+            done = record.honoured if record.honoured is not None else base
+            since = [r["userMetadata"] for r in reversed(rows) if int(r["version"]) > done]
+            return History(newest, record, foreign, commit_time(row), version, clean, waiting(since))
         if row["operation"] not in KEEPS_ROWS:
             foreign = str(row["operation"])
-    return History(newest, None, foreign)
+    return History(newest, None, foreign, forget=waiting(r["userMetadata"] for r in reversed(rows)))
 
 
 def _record(row: Mapping[str, Any], older: Rows, model: str) -> RunRecord | None:

@@ -11,11 +11,10 @@ from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.audit import Findings, unauditable
 from spark_mv.maintenance.decide import decide
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
-from spark_mv.maintenance.facts import TargetFacts
 from spark_mv.maintenance.plan import Plan
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.keys import Keys
-from spark_mv.spark.run.look_up import target_facts
+from spark_mv.spark.run.look_up import state_facts, target_facts
 
 if TYPE_CHECKING:
     from spark_mv.spark.run.execute import MvRun, StepView
@@ -95,7 +94,7 @@ class Auditor:
         remembers = seen.config.on_source_delete == "keep" and rewritten.clock
         state_table = f"{invocation.schema}.`{invocation.identifier}__state`"
         has_state = remembers or rewritten.draw_sql is not None
-        state = target_facts(query, state_table, True) if has_state else TargetFacts()
+        state = state_facts(query, state_table) if has_state else None
         facts = replace(seen.facts, target=target, pins=dict(rewritten.pins), full_refresh=False)
         identity = seen.runner.identity_text if seen.runner else ""
         return decide(facts, seen.analysis, seen.config, rewritten, state=state, ai_identity=identity, audit=True), ""
@@ -138,6 +137,7 @@ def _beside(done: MvRun, plan: Plan) -> MvRun:
         ai=AiOutcome(),
         statements=0,
         verb="NO_OP",
+        state_version=None,
         next_change_at=None,
         broken="",
         auditor=None,

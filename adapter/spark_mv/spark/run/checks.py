@@ -53,6 +53,7 @@ def check_stage(run: MvRun, step: StepView, sql: str | None) -> None:
             int(row["inserted"] + row["updated"]),
             int(row["updated"]),
         )
+        run.counts["state_unchanged"] = int(run.counts["state_changed"] == 0)
         return
     for name in ("inserted", "updated", "deleted", "remaining"):
         run.counts[name] = int(row[name])

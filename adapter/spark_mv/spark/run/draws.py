@@ -7,13 +7,27 @@ from dataclasses import dataclass
 
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import Column, TargetFacts
+from spark_mv.maintenance.strategies.state_steps import Seed
 from spark_mv.query.ai_calls.plan import plan_ai
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.filter_draws import expand_star, refused, split_filter_draws
+from spark_mv.query.rewrite.filter_draws import (
+    DRAW,
+    FilterDraws,
+    Members,
+    expand_star,
+    refused,
+    split_filter_draws,
+)
 from spark_mv.query.rewrite.pin import Pins, pin
+from spark_mv.query.syntax.reserved import relation
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.look_up import query_columns
+
+TRIALS = 24
+"""Draws for each row that is known to have passed, times the candidates for each of these rows: all of them fail for a few
+rows in a thousand million."""
+TRIALS_AT_MOST = 20_000
 
 
 @dataclass(frozen=True)
@@ -24,6 +38,29 @@ class KeptDraws:
     draw_sql: str
     columns: tuple[Column, ...]
     fingerprints: Mapping[str, str]
+    state_table: str
+    split: Callable[[Members], FilterDraws | None]
+    pins: Pins
+
+    def describable(self, sql: str) -> str:
+        """The text reading the draws themselves, for a look at its columns while there is no state table."""
+        return sql.replace(self.state_table, f"(SELECT * FROM ({self.draw_sql}))")
+
+    def seed(self, query: Query, target: TargetFacts, table: str, same_filter: bool) -> Seed:
+        """How to draw again for the rows of the table, which are known to have passed this very filter. Counts the rows of
+        both: the fewer pass, the more trials it takes."""
+        if not same_filter or not all(target.has(c.name) for c in self.columns if not c.name.startswith(DRAW)):
+            return Seed()
+        counts = query(
+            f"select (select count(*) from ({self.draw_sql})) as candidates, (select count(*) from {table}) as members"
+        )[0]
+        if not counts["members"]:
+            return Seed()
+        trials = min(TRIALS_AT_MOST, max(TRIALS, int(TRIALS * counts["candidates"] / counts["members"])))
+        split = self.split(Members(relation("target"), relation("trials"), trials))
+        if split is None or split.trial_sql is None or split.accepted_sql is None:
+            return Seed()
+        return Seed(pin(split.trial_sql, self.pins).sql, pin(split.accepted_sql, self.pins).sql)
 
 
 def kept_draws(
@@ -34,11 +71,9 @@ def kept_draws(
     unique_key: Sequence[str],
     declared: Mapping[str, Level],
     state_table: str,
-    state: TargetFacts,
     pins: Pins,
 ) -> KeptDraws:
-    """The draws that decide which rows the model has. `read` gives the verdict on a text. Creates an empty state table
-    where there is none, because Spark cannot describe the filtered query without it. Raises RefusedError where a draw
+    """The draws that decide which rows the model has. `read` gives the verdict on a text. Raises RefusedError where a draw
     decides rows in a way that the key of a row cannot keep."""
     analysis = read(sql)
     expanded = expand_star(sql, analysis)
@@ -62,7 +97,13 @@ def kept_draws(
             "depend on answers that are asked only for rows drawn: put one of them into a model of its own"
         )
     columns = query_columns(query, draw_sql)
-    if not state.exists:
-        query(f"create table if not exists {state_table} using delta as select * from ({draw_sql}) where false")
     prints = dict(zip(split.columns, split.fingerprints, strict=True))
-    return KeptDraws(split.filtered_sql, draw_sql, columns, prints)
+    return KeptDraws(
+        split.filtered_sql,
+        draw_sql,
+        columns,
+        prints,
+        state_table,
+        lambda members: split_filter_draws(sql, unique_key, state_table, declared, analysis.drawn_reads, members),
+        pins,
+    )

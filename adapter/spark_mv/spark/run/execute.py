@@ -26,6 +26,7 @@ from spark_mv.spark.run.checks import CHECKS
 from spark_mv.spark.run.keys import Keys
 from spark_mv.spark.run.planning import planned_once
 from spark_mv.spark.run.publish import MADE_ANEW, PREDICATE, drop, publish
+from spark_mv.spark.run.publish_state import COMMITS, publish_state
 from spark_mv.spark.run.response import MvResponse, message
 from spark_mv.spark.run.stamps import ASIDE, ended
 
@@ -77,6 +78,7 @@ class MvRun:
     statements: int = 0
     verb: str = "NO_OP"
     next_change_at: str | None = None
+    state_version: int | None = None  # of the state table, once this run has written to it
     ai: AiOutcome = field(default_factory=AiOutcome)
     broken: str = ""
     auditor: Auditor | None = None
@@ -106,6 +108,8 @@ class MvRun:
     def steps(self) -> Iterator[StepView]:
         """The steps to execute, in order. What a step finds out decides whether later ones with a `when` are due."""
         waiting = [relation for relation in self.leftovers if relation.endswith(f"_{ASIDE}`")]
+        for note in self.plan.notes:
+            self.session.warn(f"model {self.plan.model}: {note}")
         try:
             for relation in self.leftovers:
                 if relation not in waiting:
@@ -165,6 +169,8 @@ class MvRun:
             handler(step, sql)
         elif step.kind in PUBLISHES and step.args["relation"] == self.relations["target"]:
             publish(self, step, sql or "")
+        elif step.kind in COMMITS and step.args["relation"] == self.relations["state"]:
+            publish_state(self, step, sql or "")
         else:
             self.statement(sql or "")
 
@@ -188,6 +194,7 @@ class MvRun:
             as_of=self.as_of,
             next_change_at=self.next_change_at,
             statements=self.statements,
+            notes=list(self.plan.notes),
         )
         findings = self.auditor.findings if self.auditor is not None else None
         if findings is not None:
@@ -239,9 +246,9 @@ class MvRun:
         """Arguments with the names of the run's relations in their places."""
         args: dict[str, Any] = {}
         for name, value in given.items():
-            if name in RELATIONS and isinstance(value, str):
+            if name in RELATIONS and isinstance(value, str) and not (name == "target" and value not in self.relations):
                 args[name] = self.relations[value]
-            elif name in TEXTS and isinstance(value, str):
+            elif name in (*TEXTS, "target") and isinstance(value, str):
                 args[name] = filled(value, self.relations)
             elif name == "inline":
                 args[name] = self._args(value)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from spark_mv.maintenance.changes import SourceTexts
 from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts
@@ -14,8 +15,10 @@ from spark_mv.maintenance.incremental_facts import IncrementalFacts
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.strategies.propose import clock_moves, crossed
 from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.delta.output_windows import output_windows
 from spark_mv.query.delta.restrict import Move, NotIncremental, kept_spans, read_tree
 from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.clock_move import pinned_condition
 from spark_mv.query.rewrite.pin import Pins, clock_spans, pin
 from spark_mv.query.syntax.reserved import filled
 from spark_mv.spark.formats.commits import Query
@@ -75,6 +78,30 @@ class Gatherer:
             evaluate=self.evaluate,
             settled=Level.ORDER_DEPENDENT not in self.analysis.levels,
         )
+
+    def row_bounds(self) -> tuple[str, str] | None:
+        """The instants at which a row of the table comes and leaves by the clock, over the table's own columns; None where
+        they do not tell."""
+        from spark_mv.query.rewrite.clock_split import split_clock
+
+        kept = kept_spans(self.analysis.sql, self.analysis)
+        schemas, zone = self._schemas(), self.facts.time_zone
+        try:
+            split = split_clock(self.analysis.sql, schemas, zone, kept=kept)
+            tree = read_tree(self.analysis, split, (), False)
+            there = {(c.name.lower(), c.type.lower()) for c in self.facts.target.columns}
+            drawn = {c.name.lower() for c in self.analysis.columns if c.kept}
+            usable = {name for c in self.rewritten.columns if (name := c.name.lower()) not in drawn} & {
+                c.name.lower() for c in self.rewritten.columns if (c.name.lower(), c.type.lower()) in there
+            }
+            columns = SourceTexts({s.name.lower(): s for s in self.facts.sources}, (), False).columns
+            windows = output_windows(tree.node, tree.windows, columns, usable) if tree.windows else None
+        except NotIncremental:
+            return None
+        if windows is None or windows.bounds is None:
+            return None
+        start, end = (pinned_condition(text, self.pins) for text in windows.bounds)
+        return start, end
 
     def evaluate(self, sql: str) -> tuple[str, int, int]:
         if sql in self._known:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts
-from spark_mv.maintenance.forget import PROPERTY, from_property
+from spark_mv.maintenance.state import StateFacts
 from spark_mv.query.syntax.table_name import parts_of, quoted_name
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description, detailed, read_description
 from spark_mv.spark.formats.history import latest_version, read_history
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.formats.retention import LONG_RUN, age, is_enforced, retention
+from spark_mv.spark.formats.state_history import read_state
 from spark_mv.spark.formats.temp_views import temp_view_text
 
 ASK_AGAIN_PROPERTY = "spark_mv.ask_again"
@@ -158,7 +159,6 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
         history = read_history(query, table, model) if ours else None
         newest = None if ours else latest_version(query, table)
         version = history.version if history else newest.version if newest else None
-    done = history.record.forgotten if history and history.record else ()
     return TargetFacts(
         exists=True,
         is_table=not description.is_view,
@@ -178,8 +178,17 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
         partition_by=description.partition_by,
         cluster_by=description.cluster_by,
         ask_again=description.properties.get(ASK_AGAIN_PROPERTY, ""),
-        forget=tuple(r for r in from_property(description.properties.get(PROPERTY)) if r.id not in done),
+        forget=history.forget if history else (),
     )
+
+
+def state_facts(query: Query, table: str) -> StateFacts:
+    """Facts about the model's state table; it may be gone although dbt's relation cache has it."""
+    description = describe(query, table)
+    if description is None or description.is_view or description.provider != "delta":
+        return StateFacts()
+    facts = read_state(query, table, description.columns)
+    return replace(facts, ours=OWNER_PROPERTY in description.properties)
 
 
 def query_columns(query: Query, sql: str) -> tuple[Column, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -17,9 +18,11 @@ from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.notes import order_notes
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.state import StateFacts, standing
 from spark_mv.maintenance.steps.our_rows import our_rows
 from spark_mv.maintenance.steps.versions import at_versions
 from spark_mv.maintenance.strategies.no_op import moved
+from spark_mv.maintenance.strategies.state_steps import Seed
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
@@ -30,8 +33,9 @@ from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments
 from spark_mv.spark.run.as_of import as_of_instant, utc_text
 from spark_mv.spark.run.audit import Auditor
 from spark_mv.spark.run.execute import MvRun
+from spark_mv.spark.run.forget import still_possible
 from spark_mv.spark.run.gather import Gatherer, fill_ai_plan
-from spark_mv.spark.run.look_up import query_columns, session_facts, source_facts, target_facts
+from spark_mv.spark.run.look_up import query_columns, session_facts, source_facts, state_facts, target_facts
 from spark_mv.spark.run.planning import look_ahead
 from spark_mv.spark.run.rewrite import rewrite, run_pins
 from spark_mv.spark.session.catalogue import own_catalogue
@@ -134,8 +138,9 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         "state": beside("state"),
         "state_stage": beside(f"mv_stage_s_{stamp}"),
         "aside": beside(f"mv_stage_{stamp}_{stamps.ASIDE}"),
+        "trials": beside(f"mv_stage_{stamp}_trials"),
         "affected": beside(f"mv_stage_{stamp}_affected"),
-        **our_rows(prepared.facts.target, invocation.target, prepared.config.unique_key),
+        **our_rows(prepared.facts.target, invocation.target, _keys_of_table(prepared.facts.target, prepared.config)),
         **{f"changes_{k}": beside(f"mv_stage_{stamp}_changes_{k}") for k in range(sources)},
     }
     fill_ai_plan(prepared.runner, relations)
@@ -190,7 +195,9 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     refuse(facts, analysis)
     looking = look_ahead(adapter.mv_spark(), invocation.target) if ahead and moved(facts) else None
     state_table = f"{invocation.schema}.`{invocation.identifier}__state`"
-    state = target_facts(query, state_table, invocation.state_exists)
+    draws_rows = analysis.rows_level is Level.NONDETERMINISTIC
+    has_state = draws_rows or (config.on_source_delete == "keep" and Level.COMMAND in analysis.levels)
+    state = state_facts(query, state_table) if has_state and invocation.state_exists else StateFacts()
     sql = inline_views(invocation.sql, _volatile_views(sources, functions))
     schemas = {name: {c.name: c.type for c in source.columns} for name, source in sources.items()}
     runner = None
@@ -209,7 +216,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
         )
     pins = run_pins(as_of, session, schemas)
     draws = None
-    if analysis.rows_level is Level.NONDETERMINISTIC:
+    if draws_rows:
         from spark_mv.spark.run.draws import kept_draws
 
         declared = {name.lower(): Level(words["determinism"]) for name, words in functions.items()}
@@ -218,14 +225,13 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
         def verdict(text: str) -> Analysis:
             return analyze(text, schemas=schemas, functions=functions, views=views, model=invocation.name)
 
-        draws = kept_draws(query, invocation.name, sql, verdict, config.unique_key, declared, state_table, state, pins)
-        state = state if state.exists else replace(state, exists=True, columns=draws.columns)
+        draws = kept_draws(query, invocation.name, sql, verdict, config.unique_key, declared, state_table, pins)
     result = rewrite(
         draws.filtered_sql if draws else sql,
         analysis,
         pins,
         schemas,
-        lambda sql: query_columns(query, sql),
+        lambda sql: query_columns(query, draws.describable(sql) if draws and not state.exists else sql),
         runner.context if runner else None,
     )
     if result.errors:
@@ -235,26 +241,48 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     rewritten = result.rewritten
     if draws:
         rewritten = replace(
-            rewritten, draw_sql=draws.draw_sql, draw_columns=draws.columns, draw_fingerprints=draws.fingerprints
+            rewritten,
+            draw_sql=draws.draw_sql,
+            draw_columns=draws.columns,
+            draw_fingerprints=draws.fingerprints,
+            filter_print=_filter_print(analysis),
         )
     remembers = config.on_source_delete == "keep" and rewritten.clock
+    asked_of = (invocation.target, state_table) if remembers and state.exists else (invocation.target,)
+    target, dropped = still_possible(query, facts.target, asked_of)
+    facts = replace(facts, target=target, pins=dict(rewritten.pins))
+    gatherer = Gatherer(
+        query,
+        facts,
+        replace(analysis, sql=inline_views(invocation.sql, _views(sources))),
+        config,
+        rewritten,
+        pins,
+        invocation.target,
+        runner,
+    )
+    seed = Seed()
+    rekeyed = target.record is not None and {*target.record.keys} != {name.lower() for name in config.unique_key}
+    other = draws is not None and state.record is not None and {**state.record.kept} != {**draws.fingerprints}
+    lost = (draws or remembers) and (rekeyed or other or not standing(state, target).trusted)
+    if target.exists and target.ours and lost:
+        if draws:
+            record = target.record
+            known = record.filter_print if record else ""
+            same = known == rewritten.filter_print if known else bool(record and record.query == analysis.fingerprint)
+            seed = draws.seed(query, target, invocation.target, same)
+        else:
+            seed = Seed(bounds=gatherer.row_bounds())
     plan = decide(
-        replace(facts, pins=dict(rewritten.pins)),
+        facts,
         analysis,
         config,
         rewritten,
-        state=state if remembers or draws else TargetFacts(),
+        state=state if remembers or draws else None,
+        seed=seed,
         ai_identity=runner.identity_text if runner else "",
-        gather=Gatherer(
-            query,
-            replace(facts, pins=dict(rewritten.pins)),
-            replace(analysis, sql=inline_views(invocation.sql, _views(sources))),
-            config,
-            rewritten,
-            pins,
-            invocation.target,
-            runner,
-        ),
+        notes=dropped,
+        gather=gatherer,
     )
     return Prepared(invocation, analysis, config, facts, rewritten, plan, as_of, runner, result.ai, looking)
 
@@ -271,6 +299,17 @@ def _asked_at_versions(plan: AiPlan, sources: tuple[SourceFacts, ...]) -> AiPlan
 def _declared_ai_functions(*blocks: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The project's own AI functions (profile and model), as the analysis wants them declared."""
     return {name: {"determinism": "ai"} for block in blocks for name in (block.get("functions") or {})}
+
+
+def _keys_of_table(target: TargetFacts, config: ModelConfig) -> tuple[str, ...]:
+    """The unique key that the table's rows have, which need not be the model's of today."""
+    keys = (target.record.keys if target.record else ()) or config.unique_key
+    return tuple(key for key in keys if target.has(key)) or tuple(c.name for c in target.columns)
+
+
+def _filter_print(analysis: Analysis) -> str:
+    texts = sorted(" ".join(p.text.split()) for p in analysis.predicates if p.level is Level.NONDETERMINISTIC)
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 def _views(sources: Mapping[str, SourceFacts]) -> dict[str, View]:

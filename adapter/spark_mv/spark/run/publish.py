@@ -16,6 +16,7 @@ from spark_mv.spark.formats.remains import after_remains
 from spark_mv.spark.formats.replace_using import replace_using
 from spark_mv.spark.formats.turn import Turn, take
 from spark_mv.spark.run.answers import pending
+from spark_mv.spark.run.publish_state import state_version
 
 if TYPE_CHECKING:
     from spark_mv.spark.run.execute import MvRun, StepView
@@ -112,6 +113,7 @@ def _completed(run: MvRun, record: RunRecord, kind: str) -> RunRecord:
         target_rows=run.counts.get("remaining" if kind in MADE_ANEW else "target_rows"),
         key_bound=bound,
         key_floor=floor,
+        state_version=state_version(run),
     )
 
 

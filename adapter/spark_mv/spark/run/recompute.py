@@ -9,14 +9,14 @@ from typing import Any
 from spark_mv.maintenance.columns import Role, StagedColumn
 from spark_mv.maintenance.decide import decide
 from spark_mv.maintenance.errors import RefusedError
-from spark_mv.maintenance.facts import SourceFacts, TargetFacts
+from spark_mv.maintenance.facts import SourceFacts
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.row_limit import row_limit
 from spark_mv.maintenance.steps.versions import MOVED
 from spark_mv.query.syntax.select_tree import quoted
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.execute import MvRun
-from spark_mv.spark.run.look_up import target_facts
+from spark_mv.spark.run.look_up import state_facts, target_facts
 from spark_mv.spark.run.prepare import Invocation, Prepared, look
 
 _FINE = 1_000_000  # parts into which the keys are dealt for a sample
@@ -51,7 +51,7 @@ def recompute_args(adapter: Any, invocation: Invocation, profile: Mapping[str, A
     rewritten = replace(seen.rewritten, ai_rounds=0)
     has_state = rewritten.draw_sql is not None or (seen.config.on_source_delete == "keep" and rewritten.clock)
     state_table = f"{invocation.schema}.`{invocation.identifier}__state`"
-    state = target_facts(query, state_table, True) if has_state else TargetFacts()
+    state = state_facts(query, state_table) if has_state else None
     identity = seen.runner.identity_text if seen.runner else ""
     plan = decide(facts, seen.analysis, seen.config, rewritten, state=state, ai_identity=identity, audit=True)
     moved = [s.name for s, now in zip(facts.sources, seen.facts.sources, strict=True) if s.version != now.version]

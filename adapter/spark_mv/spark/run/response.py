@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
@@ -11,7 +11,8 @@ from dbt.adapters.contracts.connection import AdapterResponse
 class MvResponse(AdapterResponse):
     """Rows and values of one run. `rows_affected` counts rows written or removed; `values_kept` rows whose kept values
     were read back instead of drawn. `next_change_at` (UTC) is when the next row enters or leaves by its window.
-    `audit_differences` counts rows that differed from a complete recompute (None: no audit), `audit` is JSON about them."""
+    `audit_differences` counts rows that differed from a complete recompute (None: no audit), `audit` is JSON about them.
+    `notes` are the warnings about kept values."""
 
     strategy: str = ""
     rows_inserted: int = 0
@@ -28,6 +29,7 @@ class MvResponse(AdapterResponse):
     statements: int = 0
     audit_differences: int | None = None
     audit: str = ""
+    notes: list[str] = field(default_factory=list)
 
 
 def message(response: MvResponse, verb: str, why: str = "", audit: str = "") -> str:

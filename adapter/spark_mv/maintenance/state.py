@@ -1,0 +1,137 @@
+"""The state table of a model, and whether it and the model's table belong together.
+
+Each of its commits says whose it is, in its own metadata: what was drawn with it, and from which record of the model's table
+its run started. The record of the model's table names the state that it was made with. So a state that was lost, made by
+another generation of the table, or written to by somebody else is noticed by the next run, and so is a run that died between
+the two commits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from spark_mv.maintenance.facts import Column, TargetFacts
+from spark_mv.maintenance.record import KeptRecord
+
+FORMAT = 1
+_KEY = "spark_mv_state"
+NO_TABLE = ""
+"""What a commit is made for when the model's table does not exist yet."""
+PUBLISHED = "-"
+"""What a commit is made for that follows the publishing of the model's table."""
+
+
+@dataclass(frozen=True)
+class StateRecord:
+    """`id` names the state since it was made. `kept`, `columns` and `keys` as in KeptRecord. `forgotten`: the requests that
+    it has honoured and that still wait for the model's table. `made_for`: the record of the model's table that the run
+    started from. `base_version`: the state's version then. `run_id` is one commit's alone."""
+
+    id: str
+    made_for: str = NO_TABLE
+    kept: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
+    base_version: int | None = None
+    run_id: str = ""
+
+    @property
+    def of_columns(self) -> KeptRecord:
+        return KeptRecord(self.kept, {**self.columns, **self.kept}, self.keys)
+
+    def to_json(self) -> str:
+        """One line of JSON, for a commit's metadata."""
+        return json.dumps({_KEY: FORMAT, **asdict(self)}, sort_keys=True, separators=(",", ":"))
+
+
+def read_state_record(text: str | None) -> StateRecord | None:
+    """The record in a commit's metadata, or None where there is none that this version can read.
+
+    >>> read_state_record(StateRecord("1", keys=("id",)).to_json()) == StateRecord("1", keys=("id",))
+    True
+    """
+    if not text or _KEY not in text:
+        return None
+    try:
+        data = json.loads(text)
+        if not isinstance(data, dict) or data.pop(_KEY, None) != FORMAT:
+            return None
+        keys, forgotten = tuple(data.pop("keys", ())), tuple(data.pop("forgotten", ()))
+        return StateRecord(keys=keys, forgotten=forgotten, **data)
+    except (ValueError, TypeError):
+        return None
+
+
+@dataclass(frozen=True)
+class StateFacts:
+    """The state table as it is now. `record` is that of its newest commit of ours, made as version `record_version`;
+    `foreign`: what somebody else did to its rows since, and `readable` whether they can be read as they were before.
+    `ours`: whether this materialization made the table, as far as its properties tell."""
+
+    exists: bool = False
+    columns: tuple[Column, ...] = ()
+    version: int | None = None
+    record: StateRecord | None = None
+    record_version: int | None = None
+    foreign: str | None = None
+    readable: bool = True
+    ours: bool = True
+
+    @property
+    def turn(self) -> int:
+        """The number of the next turn, see TargetFacts."""
+        last = self.version if self.record_version is None else self.record_version
+        return 0 if last is None else last + 1
+
+    def has(self, column: str) -> bool:
+        return any(c.name.lower() == column.lower() for c in self.columns)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Whether the state may be read, and since which of its versions (None: as it is). `problem`: what is wrong with it; a
+    state that was never there has none."""
+
+    trusted: bool
+    at_version: int | None = None
+    problem: str = ""
+
+
+def standing(state: StateFacts, target: TargetFacts) -> Standing:
+    """Whether the state belongs to the table, in the state in which both are."""
+    record = target.record if target.exists else None
+    named = record.state if record else ""
+    if not state.exists:
+        return Standing(False, problem="it is gone" if named else "")
+    if state.record is None:
+        # an earlier version wrote no records into it
+        earlier = record is not None and not record.columns
+        return Standing(earlier, problem="" if earlier or not named else "its history holds no commit of this model's")
+    if not _belongs(state.record, target):
+        return Standing(False, problem="it belongs to another table" if named else "")
+    known = record.state_version if record is not None and state.record.id == named else None
+    if known is not None and (state.version is None or state.version < known):
+        return Standing(False, problem="it is an older copy of what it was")
+    if state.foreign is None:
+        return Standing(True)
+    if state.readable:
+        return Standing(True, state.record_version, f"something else wrote to it ({state.foreign})")
+    return Standing(False, problem=f"something else wrote to it ({state.foreign})")
+
+
+def _belongs(state: StateRecord, target: TargetFacts) -> bool:
+    if not target.exists:
+        return state.made_for == NO_TABLE
+    if target.record is None:  # the table's own bookkeeping is lost: it names no state
+        return state.made_for != NO_TABLE
+    return state.id == target.record.state or state.made_for == stamp(target)
+
+
+def stamp(target: TargetFacts) -> str:
+    """What tells the newest record of the model's table from all others."""
+    if not target.exists:
+        return NO_TABLE
+    return f"{target.record.started_at} {target.record.invocation_id}" if target.record else PUBLISHED

@@ -1,0 +1,269 @@
+"""The steps that bring the state table up to date before the model's own table follows: draws of a random filter, or
+remembered rows. A state that is not to be trusted is made again from what the model's table tells."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spark_mv.maintenance.columns import ColumnPlan, Role, StagedColumn, column_prints, plan_columns
+from spark_mv.maintenance.config import ModelConfig
+from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
+from spark_mv.maintenance.plan import Step
+from spark_mv.maintenance.record import KeptRecord
+from spark_mv.maintenance.rewritten import BOUNDS, VALID_FROM, VALID_TO, Rewritten
+from spark_mv.maintenance.row_identity import row_identity
+from spark_mv.maintenance.state import Standing, StateFacts, StateRecord, stamp
+from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.syntax.reserved import relation
+from spark_mv.query.syntax.select_tree import quoted
+
+TRIAL = "__mv_trial"
+
+
+@dataclass(frozen=True)
+class Seed:
+    """What the model's table tells of a lost state. `trial_sql` and `accepted_sql` draw again for rows that passed a random
+    filter (query.rewrite.filter_draws.Members). `bounds`: when a row of the table comes and leaves by the clock, over its own
+    columns. None where that is not known."""
+
+    trial_sql: str | None = None
+    accepted_sql: str | None = None
+    bounds: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class StateSteps:
+    """`record` is what the state's commits of this run say; `notes` is for the user."""
+
+    steps: tuple[Step, ...]
+    record: StateRecord
+    notes: tuple[str, ...] = ()
+    turn: int = 0
+
+
+@dataclass(frozen=True)
+class Known:
+    """All that the steps are made from."""
+
+    facts: RunFacts
+    config: ModelConfig
+    rewritten: Rewritten
+    columns: ColumnPlan
+    analysis: Analysis
+    state: StateFacts
+    standing: Standing
+    seed: Seed = field(default_factory=Seed)
+    kept_in: str = "target"  # the relation that has the table's rows as our runs left them
+
+    @property
+    def relation(self) -> str:
+        """The trusted state in a statement."""
+        at = self.standing.at_version
+        return "state" if at is None else f"(SELECT * FROM {relation('state')} VERSION AS OF {at})"
+
+    def problem(self, then: str) -> list[str]:
+        table = f"{self.facts.model}__state"
+        return [f"{table}: {self.standing.problem}; {then}"] if self.standing.problem else []
+
+    def record(self, kept: Mapping[str, str], columns: Mapping[str, str]) -> StateRecord:
+        old = self.state.record if self.standing.trusted else None
+        text = f"{self.facts.model} {self.facts.invocation_id} {self.facts.started_at}"
+        return StateRecord(
+            id=old.id if old else hashlib.sha256(text.encode()).hexdigest()[:16],
+            made_for=stamp(self.facts.target),
+            kept=dict(kept),
+            columns=dict(columns),
+            keys=tuple(name.lower() for name in self.config.unique_key),
+            forgotten=tuple(request.id for request in self.facts.target.forget),
+            base_version=self.state.version,
+        )
+
+
+def keep_draws(known: Known) -> StateSteps:
+    """Draw for the candidates of a random filter that have no draw yet. Draws of candidates that are gone are dropped
+    last, after the table is published: until then they tell what left by the clock from what the source lost."""
+    rewritten, state, seed = known.rewritten, known.state, known.seed
+    before = _draws_before(known)
+    wanted = {c.name.lower(): c.name for c in rewritten.draw_columns}
+    there = {c.name.lower(): c.name for c in state.columns} if state.exists else {}
+    former = (before.keys if before else ()) or [name for name in there if not name.startswith("__mv_")]
+    identity = row_identity(known.config.unique_key, former, wanted, there, {}, {})
+    trusted = known.standing.trusted and bool(identity.pairs)
+    # a run that drew for another filter has died before it published, and its SQL was taken back
+    ahead = trusted and seed.trial_sql is not None and any(c.fresh for c in _draw_columns(known, before, True))
+    trusted = trusted and not ahead
+    steps: list[Step] = []
+    existing: str | None = None
+    if trusted:
+        existing, then = known.relation, "its draws are read as they were before"
+    elif seed.trial_sql and seed.accepted_sql:
+        steps.append(Step("stage_query", {"into": "trials", "query": seed.trial_sql}))
+        existing, then = (
+            _picked(rewritten.draw_columns, seed.accepted_sql),
+            "rows of the table stay, all others draw anew",
+        )
+    else:
+        then = "all rows draw anew"
+    notes = known.problem(then)
+    if ahead:
+        notes.append(f"{known.facts.model}__state: its draws are those of another filter; {then}")
+    elif not trusted and known.standing.trusted:
+        notes.append(f"unique_key changed: the draws of the filter cannot be found by it; {then}")
+    staged = _draw_columns(known, before if trusted else None, existing is not None)
+    anew = [c for c in staged if c.fresh]
+    if anew and trusted:
+        notes.append("the draws of the filter changed: all rows draw anew")
+    record = known.record(rewritten.draw_fingerprints, {})
+    replaces = (
+        not trusted
+        or identity.rekeyed
+        or known.standing.at_version is not None
+        or state.record is None
+        or _names(state.columns) != _names(rewritten.draw_columns)
+        or any(c.stands_in for c in staged)
+    )
+    plan = ColumnPlan(staged, identity=identity)
+    stage = {
+        "into": "state_stage",
+        "query": rewritten.draw_sql,
+        "columns": staged,
+        "target": existing,
+        "all_rows": replaces,
+        "keep_missing": False,
+        "forget": (),
+        "identity": plan.found_by if trusted else None,
+    }
+    steps.append(Step("stage_changes", stage))
+    steps += _publish(known, staged, record, replaces, deletes=False)
+    return StateSteps(tuple(steps), record, tuple(notes), state.turn)
+
+
+def _draws_before(known: Known) -> KeptRecord | None:
+    if known.state.record is not None:
+        return known.state.record.of_columns
+    record = known.facts.target.record
+    return KeptRecord(record.kept, record.kept) if record else None
+
+
+def _draw_columns(known: Known, before: KeptRecord | None, found: bool) -> tuple[StagedColumn, ...]:
+    return tuple(_draw_column(c, known, before, found) for c in known.rewritten.draw_columns)
+
+
+def _draw_column(column: Column, known: Known, before: KeptRecord | None, found: bool) -> StagedColumn:
+    """A draw is the one that was kept if it is written as it was, wherever it stands among the others."""
+    if column.name.lower() in {key.lower() for key in known.config.unique_key}:
+        return StagedColumn(column.name, column.type, Role.KEY, in_target=found)
+    if before is None:
+        return StagedColumn(column.name, column.type, Role.KEPT, in_target=found)
+    prints = known.rewritten.draw_fingerprints
+    own, kept = prints.get(column.name), before.kept
+    if kept.get(column.name.lower(), own) == own and known.state.has(column.name):
+        return StagedColumn(column.name, column.type, Role.KEPT)
+    free = [n for n, p in kept.items() if p == own and known.state.has(n) and prints.get(n) != own]
+    if free:
+        return StagedColumn(column.name, column.type, Role.KEPT, stands_in=free[0])
+    there = known.state.has(column.name)
+    return StagedColumn(column.name, column.type, Role.KEPT, in_target=there, fresh=there)
+
+
+def _picked(columns: Sequence[Column], accepted: str) -> str:
+    """One accepted trial for each key: the first, because a choice by value would not be a draw any more."""
+    names = ", ".join(quoted(c.name) for c in columns)
+    keys = ", ".join(quoted(c.name) for c in columns if not c.name.startswith("__mv_draw_"))
+    return (
+        f"(SELECT {names} FROM (SELECT *, row_number() OVER (PARTITION BY {keys} ORDER BY {TRIAL}) AS __mv_first FROM (\n"
+        f"{accepted}\n)) WHERE __mv_first = 1)"
+    )
+
+
+def remember(known: Known) -> StateSteps:
+    """Bring the table of remembered rows up to date: rows seen now are added or updated, none leaves because the source
+    lost it. Committed before the target, so that a run that dies in between has lost nothing."""
+    rewritten, state, target = known.rewritten, known.state, known.facts.target
+    assert rewritten.unclocked_sql is not None
+    bounded = (*rewritten.columns, *BOUNDS)
+    prints = column_prints(known.analysis, rewritten.columns)
+    of_target = target.record.of_columns(known.analysis.fingerprint, prints) if target.record else None
+    trusted = known.standing.trusted
+    done = state.record.forgotten if trusted and state.record else ()
+    waiting = tuple(request for request in target.forget if request.id not in done)
+    there = state.columns if trusted else (*target.columns, *BOUNDS)
+    like = TargetFacts(exists=trusted or target.exists, columns=there, forget=waiting)
+    before = state.record.of_columns if trusted and state.record else of_target
+    config = replace(known.config, on_schema_change="sync_all_columns")
+    plan = plan_columns(known.analysis, rewritten.columns, like, config, before)
+    names = {c.name for c in plan.columns}
+    bounds = [StagedColumn(c.name, c.type, Role.DATA, in_target=like.exists) for c in BOUNDS if c.name not in names]
+    staged = (*(c for c in plan.columns if c.name not in (VALID_FROM, VALID_TO)), *bounds)
+    record = known.record(plan.kept_prints, plan.prints)
+    replaces = (
+        not trusted
+        or plan.identity.rekeyed
+        or known.standing.at_version is not None
+        or state.record is None
+        or _names(state.columns) != _names(bounded)
+    )
+    query = (
+        f"SELECT * FROM (\n{rewritten.unclocked_sql}\n) "
+        f"WHERE {VALID_TO} IS NULL OR {VALID_TO} > {rewritten.as_of_literal}"
+    )
+    existing, then = (known.relation, "its rows are read as they were before") if trusted else _from_target(known)
+    notes = known.problem(then)
+    if not notes and not trusted and target.exists and known.seed.bounds is None:
+        notes.append(then)
+    stage = {
+        "into": "state_stage",
+        "query": query,
+        "columns": staged,
+        "target": existing if plan.identity.pairs else None,
+        "all_rows": replaces,
+        "keep_missing": trusted or known.seed.bounds is not None,
+        "forget": flags(waiting),
+        "identity": plan.found_by,
+    }
+    return StateSteps(
+        (Step("stage_changes", stage), *_publish(known, staged, record, replaces)), record, tuple(notes), state.turn
+    )
+
+
+def _from_target(known: Known) -> tuple[str | None, str]:
+    """The rows of the model's table as remembered ones, and what to say of it."""
+    if not known.facts.target.exists:
+        return None, "remembered are the rows that the source has now"
+    start, end = known.seed.bounds or ("CAST(NULL AS TIMESTAMP)",) * 2
+    then = "rows of the table are remembered with the values they have"
+    if known.seed.bounds is None:
+        then += ", but not those that the source has lost: no column of the table tells when they leave their window"
+    return f"(SELECT *, {start} AS {VALID_FROM}, {end} AS {VALID_TO} FROM {relation(known.kept_in)})", then
+
+
+def flags(requests: Sequence[Any]) -> tuple[dict[str, str], ...]:
+    """Markers of the rows whose kept values are to be forgotten: name and condition over the table's columns."""
+    return tuple({"name": r.flag, "where": f"(\n{r.where}\n)" if r.where else "true"} for r in requests)
+
+
+def _publish(
+    known: Known, staged: tuple[StagedColumn, ...], record: StateRecord, replaces: bool, deletes: bool = True
+) -> list[Step]:
+    args: dict[str, Any] = {"relation": "state", "stage": "state_stage", "columns": staged}
+    if not deletes:
+        args["deletes"] = False
+    check = Step("check_stage", {"stage": "state_stage", "keys": known.columns.keys, "into": "state"})
+    if replaces:
+        return [check, Step("replace_table" if known.state.exists else "create_table", args)]
+    steps = [check, Step("merge_into", args, when="state_changed")]
+    old = known.state.record
+    if (
+        old is None
+        or (old.kept, old.columns, old.keys) != (record.kept, record.columns, record.keys)
+        or record.forgotten
+    ):
+        steps.append(Step("record_only", {"relation": "state"}, when="state_unchanged"))
+    return steps
+
+
+def _names(columns: Sequence[Column]) -> set[tuple[str, str]]:
+    return {(c.name.lower(), c.type.lower()) for c in columns}

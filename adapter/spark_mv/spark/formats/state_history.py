@@ -1,0 +1,62 @@
+"""What Delta's history tells of a model's state table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spark_mv.maintenance.facts import Column
+from spark_mv.maintenance.state import StateFacts, read_state_record
+from spark_mv.spark.formats.commits import Query, Rows, commits
+from spark_mv.spark.formats.history import KEEPS_ROWS
+
+FEW = (3, 20)
+"""Commits to look at first, as for the model's own table."""
+
+
+def read_state(query: Query, table: str, columns: tuple[Column, ...]) -> StateFacts:
+    """Facts about a state table that exists. A look at its log; one more statement where somebody else wrote to it."""
+    for few in FEW:
+        rows = commits(query, table, few)
+        facts = _facts(rows, columns)
+        if facts.record is not None or len(rows) < few:
+            break
+    else:
+        facts = _facts(query(f"describe history {table}"), columns)
+    if facts.record is None or facts.foreign is None:
+        return facts
+    return replace(facts, readable=facts.readable and _readable(query, table, facts.record_version, columns))
+
+
+def _facts(rows: Rows, columns: tuple[Column, ...]) -> StateFacts:
+    newest = int(rows[0]["version"]) if rows else None
+    foreign: str | None = None
+    for position, row in enumerate(rows):
+        record = read_state_record(row["userMetadata"])
+        copied = record is not None and any(record.run_id in (r["userMetadata"] or "") for r in rows[position + 1 :])
+        if record is not None and not copied and row["operation"] not in ("RESTORE", "CLONE"):
+            base = int(row["version"]) - 1 if record.base_version is None else record.base_version
+            during = [str(r["operation"]) for r in rows[position + 1 :] if int(r["version"]) > base]
+            others = [operation for operation in during if operation not in KEEPS_ROWS]
+            made = "TABLE AS SELECT" in row["operation"]
+            return StateFacts(
+                True,
+                columns,
+                newest,
+                record,
+                int(row["version"]),
+                foreign or (others[0] if others and not made else None),
+                readable=made or not others,
+            )
+        if row["operation"] not in KEEPS_ROWS:
+            foreign = str(row["operation"])
+    return StateFacts(True, columns, newest, foreign=foreign)
+
+
+def _readable(query: Query, table: str, version: int | None, columns: tuple[Column, ...]) -> bool:
+    """Whether the rows of a version are still there. All values are read: the files may be gone."""
+    names = ", ".join(f"to_json(struct(`{c.name.replace('`', '``')}`))" for c in columns)
+    try:
+        query(f"select max(hash({names})) as h from {table} version as of {version}")
+    except Exception:  # vacuumed, too old, another schema: whatever it is, they cannot be had
+        return False
+    return True

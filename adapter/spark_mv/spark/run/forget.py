@@ -1,0 +1,144 @@
+"""Make, withdraw and look again at requests to forget kept values."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Any
+
+from sqlglot import exp
+
+from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.facts import TargetFacts
+from spark_mv.maintenance.forget import ForgetRequest, request_text, withdrawal_text
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.pin import pin
+from spark_mv.query.syntax.condition import read_condition
+from spark_mv.spark.formats.commits import Ask, Query
+from spark_mv.spark.formats.turn import USER_METADATA, tagged
+from spark_mv.spark.run.look_up import session_facts, target_facts
+from spark_mv.spark.run.rewrite import run_pins
+
+PROPERTY = "spark_mv.forget"
+"""Table property whose change makes the commit that carries a request. Its value says nothing."""
+ONCE_PER_RUN = frozenset({Level.COMMAND, Level.USER, Level.SESSION})
+
+
+def ask_to_forget(
+    adapter: Any,
+    table: str,
+    model: str,
+    columns: Sequence[str],
+    where: str | None,
+    functions: Mapping[str, Mapping[str, Any]],
+) -> str:
+    """Ask the next run to draw `columns` anew for the rows where `where` holds; what to tell the user.
+
+    Raises RefusedError for columns that are not kept, and for a condition that a later run could not evaluate.
+    """
+    query = Ask(adapter.query, adapter.mv_spark())
+    target = target_facts(query, table, True)
+    kept = target.record.kept if target.record else {}
+    names = list(dict.fromkeys(columns))
+    strange = [column for column in names if column.lower() not in kept]
+    if not target.ours or strange or not names:
+        raise RefusedError(
+            f"model {model}: {', '.join(strange) or table} is not kept per key here; kept columns are "
+            f"{', '.join(sorted(kept)) or 'none'}. (Answers of AI functions: dbt run-operation recompute_ai)"
+        )
+    condition = checked_condition(query, table, model, where, target, functions) if where else None
+    request = ForgetRequest(uuid.uuid4().hex[:12], tuple(name.lower() for name in names), condition)
+    rows = rows_of(query, table, request)
+    _commit(adapter, table, request.id, request_text(request))
+    which = f" where {where}" if where else " for all rows"
+    return f"{model}: the next run draws {', '.join(names)} anew{which} ({rows:,} rows now)"
+
+
+def withdraw(adapter: Any, table: str, model: str) -> str:
+    """Take back the requests that no run has honoured yet; what to tell the user."""
+    waiting = target_facts(Ask(adapter.query, adapter.mv_spark()), table, True).forget
+    if waiting:
+        _commit(adapter, table, uuid.uuid4().hex[:12], withdrawal_text())
+    return f"{model}: {len(waiting)} request{'' if len(waiting) == 1 else 's'} to forget values withdrawn"
+
+
+def checked_condition(
+    query: Query,
+    table: str,
+    model: str,
+    where: str,
+    target: TargetFacts,
+    functions: Mapping[str, Mapping[str, Any]],
+) -> str:
+    """The condition as a run can evaluate it at any time: the clock and the user as they are now.
+
+    Raises RefusedError for what is no condition on the rows of the table alone, or draws.
+    """
+
+    def refused(why: str) -> RefusedError:
+        return RefusedError(
+            f"model {model}: where: {where!r} {why}. It has to be a condition on the columns of {table}: "
+            f"{', '.join(c.name for c in target.columns)}. Nothing was changed"
+        )
+
+    tree = read_condition(f"(\n{where}\n)")
+    if not isinstance(tree, exp.Paren):
+        raise refused("is not understood")
+    if tree.find(exp.Query):
+        raise refused("has a subquery, whose answer may be another one when the next run asks; list the values instead")
+    head, tail = f"SELECT 1 AS __mv_one FROM {table} WHERE (\n", "\n)"
+    verdict = analyze(head + where + tail, unique_key="__mv_one", functions=functions, model=model)
+    if verdict.errors:
+        raise refused(f"is not understood: {verdict.errors[0].message}")
+    for name, level, _, _ in verdict.functions:
+        if level not in ONCE_PER_RUN:
+            raise refused(f"depends on {name}, which is {level.value}, so that it would tell other rows at each look")
+    schemas = {table: {c.name: c.type for c in target.columns}}
+    pinned = pin(head + where + tail, run_pins(datetime.now(timezone.utc), session_facts(query), schemas))
+    if pinned.ambiguous or pinned.count < len(verdict.functions):
+        raise refused("reads the clock or the user in words that cannot be given one value; write the value itself")
+    condition = pinned.sql[len(head) : -len(tail)]
+    try:
+        rows_of(query, table, ForgetRequest("", (), condition))
+    except Exception as error:
+        raise refused(f"cannot be evaluated: {str(error).strip().splitlines()[0]}") from error
+    return condition
+
+
+def still_possible(query: Query, target: TargetFacts, tables: Sequence[str]) -> tuple[TargetFacts, tuple[str, ...]]:
+    """The target without the requests whose condition cannot be evaluated over these tables any longer, and a sentence
+    about each of those. A model is never stopped by a request."""
+    possible, dropped = [], []
+    for request in target.forget:
+        problem = request.where and next((p for table in tables if (p := _problem(query, table, request))), None)
+        if problem:
+            dropped.append(
+                f"a request to forget {', '.join(request.columns)} where {request.where} cannot be honoured any longer "
+                f"and is dropped: {problem}"
+            )
+        else:
+            possible.append(request)
+    return (replace(target, forget=tuple(possible)) if dropped else target), tuple(dropped)
+
+
+def rows_of(query: Query, table: str, request: ForgetRequest) -> int:
+    """How many rows of the table a request concerns. Raises what Spark raises for its condition."""
+    where = f" where (\n{request.where}\n)" if request.where else ""
+    return int(query(f"select count(*) as n from {table}{where}")[0]["n"])
+
+
+def _problem(query: Query, table: str, request: ForgetRequest) -> str:
+    try:
+        rows_of(query, table, request)
+    except Exception as error:
+        query(f"select 1 as n from {table} limit 1")  # raises where it is the table that cannot be read
+        return str(error).strip().splitlines()[0]
+    return ""
+
+
+def _commit(adapter: Any, table: str, id: str, text: str) -> None:
+    with tagged(adapter, {USER_METADATA: text}):
+        adapter.query(f"alter table {table} set tblproperties ('{PROPERTY}' = '{id}')")

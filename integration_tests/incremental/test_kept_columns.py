@@ -1,0 +1,114 @@
+"""What of a table's kept values survives when its columns or its unique key are not what they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_mv.maintenance.errors import RunFailed
+
+
+def values(engine: Any, columns: str) -> dict[Any, tuple[Any, ...]]:
+    found = engine.adapter.query(f"select id, {columns} from {engine.table}")
+    return {row["id"]: tuple(list(row.values())[1:]) for row in found}
+
+
+class TestColumns:
+    """A kept column keeps the values of its own expression, and no others."""
+
+    def test_roles(self, engine: Any) -> None:
+        engine.query(
+            "create or replace table {schema}.src using delta as select id, concat('n', id) as name from range(40)"
+        )
+
+        def run(columns: str, **arguments: Any) -> list[str]:
+            engine.sql = f"select id, {columns}, uuid() as u from {engine.schema}.src"
+            return engine.run(**arguments).response().notes
+
+        engine.model("select id, 1 as bucket, current_timestamp() as seen, name, uuid() as u from {schema}.src")
+        engine.run()
+        uuids = values(engine, "u")
+        # a constant becomes a draw; what was kept before stays, and a full refresh reads both back
+        said = run("floor(rand() * 1000) as bucket, current_timestamp() as seen, name")
+        drawn = values(engine, "bucket")
+        assert len(set(drawn.values())) > 20 and "bucket" in " ".join(said)
+        assert run("floor(rand() * 1000) as bucket, current_timestamp() as seen, name", full_refresh=True) == []
+        assert (values(engine, "bucket"), values(engine, "u")) == (drawn, uuids)
+        # and back to data, and to a draw again: it is a new one
+        run("7 as bucket, current_timestamp() as seen, name")
+        assert set(values(engine, "bucket").values()) == {(7,)}
+        # freeze keeps what the table shows where the expression stayed, though the SQL changed elsewhere
+        engine.config["freeze"] = ["seen"]
+        bucket = "floor(rand() * 1000) as bucket, current_timestamp() as seen"
+        run(f"{bucket}, upper(name) as name", as_of="2026-02-03 06:00:00")
+        assert len(set(values(engine, "bucket").values())) > 20
+        assert {str(v[0])[:10] for v in values(engine, "seen").values()} == {"2026-02-01"}
+        # a column that is frozen with another expression takes the new one, and keeps that
+        engine.config["freeze"] = ["seen", "name"]
+        said = run(f"{bucket}, lower(name) as name", as_of="2026-02-04 06:00:00")
+        assert values(engine, "name")[3] == ("n3",) and "name is drawn anew" in " ".join(said)
+        engine.query("update {schema}.src set name = 'changed' where id = 3")
+        engine.run("2026-02-05 06:00:00")
+        assert values(engine, "name")[3] == ("n3",)
+        # no longer frozen, it is data again
+        del engine.config["freeze"]
+        engine.run("2026-02-06 06:00:00")
+        assert values(engine, "name")[3] == ("changed",)
+        assert values(engine, "u") == uuids
+        # a draw that hides behind a view
+        engine.query("create or replace view {schema}.v as select id, 1 as bucket from {schema}.src")
+        engine.sql = f"select id, bucket from {engine.schema}.v"
+        engine.run()
+        engine.query("create or replace view {schema}.v as select id, rand() as bucket from {schema}.src")
+        engine.run()
+        assert len(set(values(engine, "bucket").values())) == 40
+
+
+class TestUniqueKey:
+    """A changed unique_key can be run; kept values follow where the new or the old key finds the row."""
+
+    def test_keys_come_and_go(self, engine: Any) -> None:
+        engine.query(
+            "create or replace table {schema}.src using delta as "
+            "select id, concat('r', id % 3) as region, id * 10 as no from range(30)"
+        )
+        said: list[str] = []
+
+        def run(columns: str, key: Any, **arguments: Any) -> dict[Any, Any]:
+            engine.sql = f"select {columns}, rand() as split, uuid() as u from {engine.schema}.src"
+            engine.config["unique_key"] = key
+            said[:] = engine.run(**arguments).response().notes
+            return {row["u"]: row["split"] for row in engine.adapter.query(f"select u, split from {engine.table}")}
+
+        engine.model("select id, no, rand() as split, uuid() as u from {schema}.src")
+        drawn = run("id, no", "id")
+        assert len(drawn) == 30 and said == []
+        # a new column in the key: the old key still finds each row
+        assert run("id, no, region", ["id", "region"]) == drawn
+        assert "unique_key changed: kept values are found by id" in " ".join(said)
+        assert run("id, no, region", ["ID", "Region"]) == drawn and engine.steps == []
+        # another one under --full-refresh, a renamed one, one of another type
+        assert run("id, no, region", ["no"], full_refresh=True) == drawn
+        assert run("id, no as number, region", ["number"]) == drawn
+        assert run("cast(id as string) as id, region", ["id"]) == drawn
+        # repeated under the new key: an error, and nothing was touched
+        version = engine.version()
+        for full in (False, True):
+            with pytest.raises(RunFailed, match=r"unique_key \(region\) does not identify"):
+                run("id, region", ["region"], full_refresh=full)
+        assert engine.version() == version
+        # several rows of the query where the old key told one: each draws its own value
+        assert run("cast(id as string) as id", "id") == drawn
+        engine.query("insert into {schema}.src values (1, 'other', 10)")
+        split = run("cast(id as string) as id, region", ["id", "region"])
+        assert len(split) == 31 and len({*split.values()}) == 31 and len({*split} & {*drawn}) == 29
+        # fewer rows again: the one that is left has its own
+        engine.query("delete from {schema}.src where region = 'r1' and id = 1")
+        fewer = run("cast(id as string) as id, region", "id")
+        assert len(fewer) == 30 and {*fewer} <= {*split}
+        row = "select u from {schema}.mv where id = '1' and region = 'other'"
+        assert engine.query(row)[0]["u"] in split
+        # neither key is in both
+        anew = run("concat('k', no) as k", "k")
+        assert len(anew) == 30 and not {*anew} & {*split} and "all rows draw anew" in " ".join(said)
