@@ -6,90 +6,15 @@ which Spark function it turns around, and what it does not touch has to come out
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import cast
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import SqlglotError
-from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokens import TokenType
 
 from spark_mv.query.functions.catalogue import Mark, is_clock, is_marked, level_of
 from spark_mv.query.functions.clock_words import CASTING_CALLS, is_clock_word
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.source_text import SourceTextError, tokenize
-
-
-def _spanned(name: str) -> Callable[..., Any]:
-    base = getattr(SparkParser, name)
-
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        first = self._index
-        node = base(self, *args, **kwargs)
-        if isinstance(node, exp.Expr) and self._index > first:
-            # the same node may come back from several levels; the widest text of it is its own
-            node.meta["span"] = (self._tokens[first].start, self._tokens[self._index - 1].end + 1)
-        return node
-
-    return method
-
-
-_LEVELS = [
-    "expression",
-    "assignment",
-    "disjunction",
-    "conjunction",
-    "equality",
-    "comparison",
-    "range",
-    "bitwise",
-    "term",
-    "factor",
-    "exponent",
-    "unary",
-    "type",
-    "at_time_zone",
-    "column",
-    "column_reference",
-    "primary",
-    "lambda",
-    "interval",
-]
-
-
-# plain calls for which sqlglot has a parser of its own
-_RENAMED = frozenset(
-    {
-        "DECODE",
-        "LISTAGG",
-        "STRING_AGG",
-        "GROUP_CONCAT",
-        "MAX_BY",
-        "MIN_BY",
-        "ARG_MAX",
-        "ARG_MIN",
-        "PERCENTILE",
-        "TRANSFORM",
-    }
-)
-
-
-class _VerbatimParser(SparkParser):
-    FUNCTIONS: ClassVar[dict[str, Any]] = {}
-    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-        name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name not in _RENAMED
-    }
-    NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
-
-
-for _level in _LEVELS:
-    setattr(_VerbatimParser, f"_parse_{_level}", _spanned(f"_parse_{_level}"))
-
-
-class _Verbatim(Spark):
-    Parser = _VerbatimParser
+from spark_mv.query.syntax.parse import verbatim
+from spark_mv.query.syntax.source_text import SourceTextError
 
 
 class PredicateText:
@@ -97,7 +22,7 @@ class PredicateText:
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
-        self.tree = _parse(sql)
+        self.tree = verbatim(sql)
 
     def of(self, node: exp.Expr) -> str:
         """The text of a node as written. Raises SourceTextError when its place is not known."""
@@ -105,19 +30,6 @@ class PredicateText:
         if span is None:
             raise SourceTextError("an expression has no known place in the text")
         return self.sql[span[0] : span[1]]
-
-
-def _parse(sql: str) -> exp.Expr | None:
-    try:
-        tokens = tokenize(sql)
-        if any(a.end == b.start and a.kind == b.kind == TokenType.STRING for a, b in pairwise(tokens)):
-            # 'it''s': one string to Spark, two to sqlglot
-            return None
-        dialect = _Verbatim()
-        parsed = dialect.parser().parse(dialect.tokenize(f"{sql}\n"), sql)
-    except (SourceTextError, SqlglotError):
-        return None
-    return parsed[0] if len(parsed) == 1 else None
 
 
 def call_name(node: exp.Expr) -> str:

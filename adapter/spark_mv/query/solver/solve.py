@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from spark_mv.query.functions.clock_words import is_clock_word
 from spark_mv.query.solver.bounds import Bounds, both, either
 from spark_mv.query.solver.chain import unwrap
 from spark_mv.query.solver.conditions import choice, condition
@@ -67,7 +68,9 @@ def solve_or_reason(
         return "the predicate could not be read"
     lowered = {name.lower().replace("`", ""): kind for name, kind in (types or {}).items()}
     try:
-        _typed_words(text.tree, lowered)
+        if any(literal.is_string and is_clock_word(literal.name) for literal in text.tree.find_all(exp.Literal)):
+            text.tree = text.tree.copy()  # the same text may be read beside other types
+            _typed_words(text.tree, lowered)
         _check_words(text.tree, lowered)
         scene = Scene(text, lowered, zone_facts(time_zone) if time_zone else None, hull)
         return _boolean(text.tree, False, scene)

@@ -1,45 +1,40 @@
-"""One SELECT parsed, with the name and place of every function call as the user wrote it.
-
-sqlglot renames functions while it parses (`now()` becomes CURRENT_TIMESTAMP, `date_add` a TsOrDsAdd), so the written
-name is stamped on the node in `meta["call"]`, and keyword forms (CURRENT_DATE) are told from calls.
-"""
+"""A text read, once: the only place that calls sqlglot's tokenizer and parser."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from itertools import pairwise
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.dialects.spark import Spark
-from sqlglot.errors import ErrorLevel, ParseError, TokenError
-from sqlglot.parser import Parser
-from sqlglot.parsers.databricks import DatabricksParser
-from sqlglot.parsers.spark import SparkParser
+from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.tokens import Token, TokenType
 
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax import pipes
+from spark_mv.query.syntax.parser import Call, Verbatim, WrittenDatabricks, WrittenSpark, first_offset
 from spark_mv.query.syntax.query_error import QueryError
-from spark_mv.query.syntax.source_text import SourceTextError
-from spark_mv.query.syntax.tokens import UNSIGNED_SHIFT, mended, with_unsigned_shift
+from spark_mv.query.syntax.source_text import SourceTextError, tokenize
+from spark_mv.query.syntax.tokens import mended, with_unsigned_shift
 
-_WRAPPERS = (exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
-
-
-@dataclass(frozen=True)
-class Call:
-    """A function as written: `name` lower case, offset of its first character, `keyword` if without parentheses."""
-
-    name: str
-    start: int
-    keyword: bool = False
-    empty: bool = False  # written with nothing between the parentheses
+__all__ = [
+    "Call",
+    "Parsed",
+    "first_offset",
+    "line_starts",
+    "parse",
+    "position",
+    "read_query",
+    "sql_text",
+    "verbatim",
+    "written_places",
+]
 
 
 @dataclass(frozen=True)
@@ -63,141 +58,6 @@ def position(line_starts: tuple[int, ...], offset: int) -> tuple[int, int]:
 
 def line_starts(sql: str) -> tuple[int, ...]:
     return (0, *(i + 1 for i, char in enumerate(sql) if char == "\n"))
-
-
-_LIKES = (TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE)
-
-
-def _stamp(node: Any, token: Token, follower: Token | None, third: Token | None, before: Token | None) -> None:
-    keyword = not follower or follower.token_type != TokenType.L_PAREN
-    empty = not keyword and third is not None and third.token_type == TokenType.R_PAREN
-    while isinstance(node, _WRAPPERS) and "call" not in node.meta:
-        node = node.this
-    if isinstance(node, exp.Any | exp.All) and before is not None and before.token_type in _LIKES:
-        return  # LIKE ANY (…), which is no call
-    if isinstance(node, exp.Expr) and "call" not in node.meta:
-        if isinstance(node, exp.Anonymous) and isinstance(node.this, str):
-            node.set("this", token.text)
-            _with_unit(node)
-        node.meta["call"] = Call(token.text.lower(), token.start, keyword, empty)
-
-
-def _with_unit(node: exp.Anonymous) -> None:
-    """timediff(SECOND, a, b): the unit is a word, no column. (sqlglot knows the other functions of that kind.)"""
-    first = node.expressions[0] if len(node.expressions) == 3 else None
-    if str(node.this).lower() == "timediff" and isinstance(first, exp.Column):
-        node.set("expressions", [exp.Var(this=first.name.upper()), *node.expressions[1:]])
-
-
-def _after(parser: Any) -> Token | None:
-    index = parser._index + 2
-    return parser._tokens[index] if index < len(parser._tokens) else None
-
-
-def _shift(this: exp.Expr, expression: exp.Expr) -> exp.Expr:
-    node = exp.Anonymous(this="shiftrightunsigned", expressions=[this, expression])
-    node.meta["call"] = Call("shiftrightunsigned", first_offset(this) or 0)
-    return node
-
-
-def _as_written(node: Any, args: list[Any] | None) -> Any:
-    """The node, or a plain call with all arguments where sqlglot knows fewer (or more) arguments than Spark has: it
-    would drop the rest."""
-    if args is not None and isinstance(node, exp.Func) and node.error_messages(args):
-        return exp.Anonymous(this=node.sql_name().lower(), expressions=list(args))
-    return node
-
-
-def _placed(parser: Any, parse_one: Callable[[], exp.Expr | None]) -> exp.Expr | None:
-    """An expression with its place in the text, in `meta["span"]`: its columns are named after what was written."""
-    first = parser._index
-    node = parse_one()
-    if isinstance(node, exp.Expr) and parser._index > first:
-        node.meta["span"] = (parser._tokens[first].start, parser._tokens[parser._index - 1].end + 1)
-    return node
-
-
-def _sampled(node: Any, sample: exp.Expr | None) -> Any:
-    """`(query) TABLESAMPLE (…) AS s`: Spark writes the sample before the alias, sqlglot looks for it behind."""
-    if node is not None and sample is not None:
-        node.set("sample", sample)
-    return node
-
-
-# functions of which sqlglot drops arguments that Spark has
-_PLAIN = frozenset({"PERCENTILE"})
-
-
-def _but_plain(table: dict[str, Any]) -> dict[str, Any]:
-    return {name: parser for name, parser in table.items() if name not in _PLAIN}
-
-
-class _Written(Parser):
-    """What both dialects' parsers do differently from sqlglot's: places in the text, pipes, samples of subqueries."""
-
-    _right_of_pipe = False  # at the FROM item of a `|> JOIN`
-
-    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
-        return super().validate_expression(_as_written(expression, args), None if args is None else [])
-
-    def _parse_expression(self) -> exp.Expr | None:
-        return _placed(self, super()._parse_expression)
-
-    def _parse_pipe_syntax_join(self, query: exp.Query) -> exp.Query | None:
-        query = pipes.settled(self, query)
-        self._right_of_pipe = True
-        try:
-            return super()._parse_pipe_syntax_join(query)
-        finally:
-            self._right_of_pipe = False
-
-    def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        if self._right_of_pipe:
-            # what follows the joined query belongs to the pipe, what is inside its parentheses does not
-            self._right_of_pipe = False
-            kwargs["consume_pipe"] = False
-        return super()._parse_select(*args, **kwargs)
-
-    def _parse_subquery(self, this: exp.Expr | None, *args: Any, **kwargs: Any) -> exp.Subquery | None:
-        sample = self._parse_table_sample() if this is not None else None
-        return _sampled(super()._parse_subquery(this, *args, **kwargs), sample)  # type: ignore[no-any-return]
-
-    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        before, token, follower, third = self._prev, self._curr, self._next, _after(self)
-        node = super()._parse_function_call(*args, **kwargs)
-        if node is not None:
-            _stamp(node, token, follower, third, before)
-        return node
-
-
-class _SparkParser(_Written, SparkParser):
-    FUNCTIONS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTIONS)
-    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTION_PARSERS)
-    BITWISE: ClassVar[dict[TokenType, Any]] = {**SparkParser.BITWISE, UNSIGNED_SHIFT: _shift}
-    PIPE_SYNTAX_TRANSFORM_PARSERS = pipes.with_spark(SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS)
-
-
-class _DatabricksParser(_Written, DatabricksParser):
-    FUNCTIONS: ClassVar[dict[str, Any]] = _but_plain(DatabricksParser.FUNCTIONS)
-    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _but_plain(DatabricksParser.FUNCTION_PARSERS)
-    BITWISE: ClassVar[dict[TokenType, Any]] = {**DatabricksParser.BITWISE, UNSIGNED_SHIFT: _shift}
-    PIPE_SYNTAX_TRANSFORM_PARSERS = pipes.with_spark(DatabricksParser.PIPE_SYNTAX_TRANSFORM_PARSERS)
-
-
-def first_offset(node: exp.Expr | None) -> int | None:
-    """The offset of the leftmost token that any node under `node` remembers."""
-    if node is None:
-        return None
-    best: int | None = None
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        call = item.meta.get("call")
-        start = call.start if isinstance(call, Call) else item.meta.get("start")
-        if start is not None and (best is None or start < best):
-            best = start
-        stack.extend(item.iter_expressions())
-    return best
 
 
 def sql_text(node: exp.Expr) -> str:
@@ -235,7 +95,7 @@ def parse(sql: str) -> Parsed | QueryError:
     """
     starts = line_starts(sql)
     failure: QueryError | None = None
-    for dialect, parser in ((Spark(), _SparkParser), (Databricks(), _DatabricksParser)):
+    for dialect, parser in ((Spark(), WrittenSpark), (Databricks(), WrittenDatabricks)):
         try:
             tokens = mended(dialect.tokenize(sql))
         except TokenError as error:
@@ -331,3 +191,17 @@ def read_query(sql: str) -> exp.Query:
     if not isinstance(found.tree, exp.Query):
         raise SourceTextError(f"{found.tree.key.upper()} where a SELECT was expected")
     return found.tree
+
+
+@lru_cache(maxsize=1024)
+def verbatim(sql: str) -> exp.Expr | None:
+    """The tree of one expression in which every function is a call of the name that the user wrote, and every node has its
+    place. None for text that cannot be read safely."""
+    try:
+        if any(a.end == b.start and a.kind == b.kind == TokenType.STRING for a, b in pairwise(tokenize(sql))):
+            return None  # 'it''s': one string to Spark, two to sqlglot
+        tokens = mended(Spark().tokenize(f"{sql}\n"))
+        trees = Verbatim(dialect=Spark(), error_level=ErrorLevel.IMMEDIATE).parse(tokens, sql)
+    except (SourceTextError, SqlglotError, RecursionError):
+        return None
+    return trees[0] if len(trees) == 1 else None
