@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from spark_mv.query.rewrite.clock_sources import Source, block_sources
+from spark_mv.query.rewrite.clock_sources import Source, Sources
 from spark_mv.query.solver.bounds import Bounds, both
 from spark_mv.query.syntax.aggregates import is_aggregate
-from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_blocks import Block, Context
 from spark_mv.query.syntax.source_text import Edit, Span, apply_edits
 
@@ -32,19 +31,19 @@ def guard_edit(span: Span, bounds: Bounds | None) -> Edit:
     return Edit(span.start, span.end, f"({bounds.guard})" if bounds and bounds.guard is not None else "TRUE")
 
 
-def unclocked(sql: str, blocks: tuple[Block, ...], solved: Mapping[int, list[tuple[Span, Bounds]]]) -> str:
+def unclocked(sql: str, sources: Sources, solved: Mapping[int, list[tuple[Span, Bounds]]]) -> str:
     """The query for all instants, with __mv_valid_from and __mv_valid_to. `solved`: block → its clock conjuncts.
 
     Raises NotPullable.
     """
-    outermost = [i for i, b in enumerate(blocks) if b.context == Context.OUTERMOST]
+    outermost = [i for i, b in enumerate(sources.blocks) if b.context == Context.OUTERMOST]
     if len(outermost) != 1:
         raise NotPullable("a set operation")
-    pull = _Pull(sql, blocks, solved)
+    pull = _Pull(sql, sources.blocks, sources, solved)
     pull.visit(outermost[0], (VALID_FROM, VALID_TO))
     missed = [i for i in solved if i not in pull.seen]
     if missed:
-        name = blocks[missed[0]].name or blocks[missed[0]].context.value
+        name = sources.blocks[missed[0]].name or sources.blocks[missed[0]].context.value
         raise NotPullable(f"the clock predicate in {name} is not on a row-by-row way to the outermost SELECT")
     return apply_edits(sql, pull.edits)
 
@@ -53,20 +52,22 @@ def unclocked(sql: str, blocks: tuple[Block, ...], solved: Mapping[int, list[tup
 class _Pull:
     sql: str
     blocks: tuple[Block, ...]
+    sources: Sources
     solved: Mapping[int, list[tuple[Span, Bounds]]]
     edits: list[Edit] = field(default_factory=list)
     seen: set[int] = field(default_factory=set)
+    known: dict[int, bool] = field(default_factory=dict)
 
     def clocked(self, index: int) -> bool:
-        return index in self.solved or any(self.clocked(c) for c in self.children(index))
-
-    def children(self, index: int) -> list[int]:
-        return [child for source in block_sources(self.sql, index, self.blocks) for child in source.blocks]
+        """Whether the clock selects rows of the block or of what it reads."""
+        if index not in self.known:
+            below = [child for source in self.sources.of(index) for child in source.blocks]
+            self.known[index] = index in self.solved or any(self.clocked(child) for child in below)
+        return self.known[index]
 
     def visit(self, index: int, names: tuple[str, str]) -> None:
         block = self.blocks[index]
-        tree = read_query(block.span.of(self.sql))
-        reason = "a set operation" if block.set_operand else not_row_wise(block, tree)
+        reason = "a set operation" if block.set_operand else not_row_wise(block)
         if reason:
             where = f" in {block.name}" if block.name else ""
             raise NotPullable(f"{reason}{where}: rows do not come one by one from the rows that the clock selects")
@@ -76,12 +77,12 @@ class _Pull:
             bounds = both(bounds, own)
             self.edits.append(guard_edit(span, own))
         inherited: dict[str, list[str]] = {}
-        for source in block_sources(self.sql, index, self.blocks):
+        for source in self.sources.of(index):
             if any(self.clocked(child) for child in source.blocks):
                 inherited[source.alias] = self._through(source)
                 start, end = inherited[source.alias]
                 bounds = both(bounds, Bounds(start, end, None, True, True))
-        self._stars(block, tree, inherited)
+        self._stars(block, inherited)
         start, end = bounds.valid_from or NO_BOUND, bounds.valid_to or NO_BOUND
         columns = f", {start} AS {names[0]}, {end} AS {names[1]}"
         self.edits.append(Edit(block.select.end, block.select.end, columns))
@@ -99,15 +100,15 @@ class _Pull:
         self.visit(child, names)
         return list(names)
 
-    def _stars(self, block: Block, tree: exp.Expr, inherited: Mapping[str, list[str]]) -> None:
+    def _stars(self, block: Block, inherited: Mapping[str, list[str]]) -> None:
         """Keep the inner windows out of `*`."""
         if not inherited:
             return
-        for key, clause in tree.args.items():
+        for key, clause in block.tree.args.items():
             parts = clause if isinstance(clause, list) else [clause]
             if key not in ("expressions", "from_", "with_") and any(_has_star(p) for p in parts):
                 raise NotPullable("a * outside the select list would see the windows")
-        for item, entry in zip(block.items, tree.expressions, strict=True):
+        for item, entry in zip(block.items, block.tree.expressions, strict=True):
             star = entry if isinstance(entry, exp.Star) else entry.this if isinstance(entry, exp.Column) else None
             if not isinstance(star, exp.Star):
                 if entry.find(exp.Star):
@@ -128,16 +129,16 @@ def _has_star(part: object) -> bool:
     )
 
 
-def not_row_wise(block: Block, tree: exp.Expr) -> str:
+def not_row_wise(block: Block) -> str:
     """What keeps a block from passing rows on one by one, or ''."""
     for clause in ("GROUP BY", "HAVING", "QUALIFY", "LIMIT", "OFFSET"):
         if clause in block.clauses:
             return clause
     if block.distinct:
         return "DISTINCT"
-    if tree.args.get("pivots") or tree.find(exp.Pivot):
+    if any(join.kind in ("PIVOT", "UNPIVOT") for join in block.joins):
         return "PIVOT"
-    for entry in tree.expressions:
+    for entry in block.tree.expressions:
         for node in entry.walk(prune=lambda n: isinstance(n, exp.Query)):
             if isinstance(node, exp.Window):
                 return "a window function"

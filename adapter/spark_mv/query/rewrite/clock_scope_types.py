@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from spark_mv.query.rewrite.clock_sources import block_sources
+from spark_mv.query.rewrite.clock_sources import Sources
 from spark_mv.query.solver.predicate import PredicateText
 from spark_mv.query.solver.types import type_of
-from spark_mv.query.syntax.source_blocks import Block, Item
-from spark_mv.query.syntax.source_text import tokenize
 
 Schemas = Mapping[str, Mapping[str, str]]
 
@@ -20,8 +18,9 @@ def schema_columns(schemas: Schemas) -> frozenset[str]:
     return frozenset(column.lower() for table in schemas.values() for column in table)
 
 
-def block_types(sql: str, blocks: tuple[Block, ...], schemas: Schemas) -> list[dict[str, str]]:
-    """Per block: `alias.column` → type and, where the name is unique, `column` → type. Unknown columns are missing."""
+def block_types(sql: str, sources: Sources, schemas: Schemas) -> Callable[[int], dict[str, str]]:
+    """For the index of a block: `alias.column` → type and, where the name is unique, `column` → type. Unknown columns are
+    missing."""
     tables = {name.lower().replace("`", ""): columns for name, columns in schemas.items()}
     done: dict[int, dict[str, str]] = {}
 
@@ -32,7 +31,7 @@ def block_types(sql: str, blocks: tuple[Block, ...], schemas: Schemas) -> list[d
         types: dict[str, str] = {}
         seen: dict[str, int] = {}
         complete = True
-        for alias, columns in _relations(sql, index, blocks, tables, outputs):
+        for alias, columns in _relations(index, sources, tables, outputs):
             complete = complete and columns is not None
             for column, kind in (columns or {}).items():
                 name = column.lower()
@@ -48,54 +47,45 @@ def block_types(sql: str, blocks: tuple[Block, ...], schemas: Schemas) -> list[d
 
     def outputs(index: int) -> dict[str, str] | None:
         """Columns of a CTE or derived table; None when they are not all known by name."""
-        block = blocks[index]
+        block = sources.blocks[index]
         types = visible(index)
         found: dict[str, str] = {}
-        for item in block.items:
-            text = item.span.of(sql)
-            if text.strip().endswith("*"):
-                relations = _relations(sql, index, blocks, tables, outputs)
-                wanted = text.strip()[:-1].rstrip(". ").strip("`").lower()
-                for alias, columns in relations:
+        for item, entry in zip(block.items, block.tree.expressions, strict=True):
+            if entry.is_star and isinstance(entry, exp.Star | exp.Column):
+                wanted = entry.table.lower() if isinstance(entry, exp.Column) else ""
+                if isinstance(entry, exp.Star) and any(entry.args.values()):
+                    return None
+                for alias, columns in _relations(index, sources, tables, outputs):
                     if columns is None:
                         return None
                     if not wanted or wanted == alias:
                         found.update({name.lower(): kind for name, kind in columns.items()})
                 continue
-            name = (item.alias or _column_name(item, sql)).lower()
+            inner = entry.this if isinstance(entry, exp.Alias) else entry
+            name = (item.alias or (inner.name if isinstance(inner, exp.Column) else "")).lower()
             if name:
-                found[name] = _item_type(item, text, types) or ""
+                found[name] = _item_type(inner, item.span.of(sql), types) or ""
         return found
 
-    return [visible(i) for i in range(len(blocks))]
+    return visible
 
 
-def _column_name(item: Item, sql: str) -> str:
-    tokens = tokenize(item.span.of(sql))
-    named = [t for t in tokens if t.word or t.text[:1] == "`"]
-    return named[-1].text.strip("`") if len(tokens) == 2 * len(named) - 1 else ""
-
-
-def _item_type(item: Item, text: str, types: Mapping[str, str]) -> str | None:
-    read = PredicateText(text)
-    if read.tree is None:
-        return None
-    tree = read.tree.this if isinstance(read.tree, exp.Alias) else read.tree
-    if isinstance(tree, exp.Column):
-        name = tree.name.lower()
-        return types.get(f"{tree.table.lower()}.{name}" if tree.table else name)
-    kind = type_of(tree, types)
-    return kind
+def _item_type(node: exp.Expr, text: str, types: Mapping[str, str]) -> str | None:
+    if isinstance(node, exp.Column):
+        name = node.name.lower()
+        return types.get(f"{node.table.lower()}.{name}" if node.table else name)
+    read = PredicateText(text).tree
+    return type_of(read.this if isinstance(read, exp.Alias) else read, types) if read is not None else None
 
 
 _Outputs = Callable[[int], "dict[str, str] | None"]
 _Relation = tuple[str, "Mapping[str, str] | None"]
 
 
-def _relations(sql: str, index: int, blocks: tuple[Block, ...], tables: Schemas, outputs: _Outputs) -> list[_Relation]:
+def _relations(index: int, sources: Sources, tables: Schemas, outputs: _Outputs) -> list[_Relation]:
     """(alias, columns) of every table of FROM; None for columns that are not known."""
     found: list[_Relation] = []
-    for source in block_sources(sql, index, blocks):
+    for source in sources.of(index):
         columns: Mapping[str, str] | None = None
         if source.blocks:
             columns = outputs(source.blocks[0])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_blocks import Block, Context
 
 
@@ -23,20 +24,59 @@ class Source:
     uses: int = 1
 
 
-def block_sources(sql: str, index: int, blocks: tuple[Block, ...]) -> tuple[Source, ...]:
-    """The entries of a block's FROM, in order. Joins in parentheses give an entry without table or blocks."""
-    tree = read_query(blocks[index].span.of(sql))
-    from_ = tree.args.get("from_")
-    joins = list(tree.args.get("joins") or [])
-    found = []
-    if from_:
-        found.append(_source(sql, from_.this, index, blocks, not any(_fills_left(join) for join in joins)))
-        found += [Source(join.this.alias_or_name.lower()) for join in from_.this.args.get("joins") or []]
-    for k, join in enumerate(joins):
-        kept = _keeps_right(join) and not any(_fills_left(later) for later in joins[k + 1 :])
-        found.append(_source(sql, join.this, index, blocks, kept))
-    found += [Source(lateral.alias_or_name.lower()) for lateral in tree.args.get("laterals") or []]
-    return tuple(found)
+class Sources:
+    """What the blocks of one query read. CTEs and their uses are looked up once."""
+
+    def __init__(self, blocks: tuple[Block, ...]) -> None:
+        self.blocks = blocks
+        self._definitions: dict[int, tuple[int, ...]] = {}
+        for index, block in enumerate(blocks):
+            if block.context == Context.CTE:
+                key = id(_definition(block.tree))
+                self._definitions[key] = (*self._definitions.get(key, ()), index)
+        self._derived: dict[tuple[int | None, str], tuple[int, ...]] = {}
+        for index, block in enumerate(blocks):
+            if block.context == Context.DERIVED:
+                named = block.parent, block.name.lower()
+                self._derived[named] = (*self._derived.get(named, ()), index)
+        tables = blocks[0].tree.root().find_all(exp.Table) if blocks else ()
+        self._uses = Counter(id(visible_cte(table)) for table in tables)
+        self._found: dict[int, tuple[Source, ...]] = {}
+
+    def of(self, index: int) -> tuple[Source, ...]:
+        """The entries of a block's FROM, in order. Joins in parentheses give an entry without table or blocks."""
+        if index not in self._found:
+            self._found[index] = tuple(self._entries(index))
+        return self._found[index]
+
+    def _entries(self, index: int) -> Iterator[Source]:
+        tree = self.blocks[index].tree
+        from_ = tree.args.get("from_")
+        joins = list(tree.args.get("joins") or [])
+        if from_:
+            yield self._source(from_.this, index, not any(_fills_left(join) for join in joins))
+            yield from (Source(join.this.alias_or_name.lower()) for join in from_.this.args.get("joins") or [])
+        for k, join in enumerate(joins):
+            kept = _keeps_right(join) and not any(_fills_left(later) for later in joins[k + 1 :])
+            yield self._source(join.this, index, kept)
+        yield from (Source(lateral.alias_or_name.lower()) for lateral in tree.args.get("laterals") or [])
+
+    def _source(self, node: exp.Expr, index: int, kept: bool) -> Source:
+        alias = node.alias_or_name.lower()
+        plain = not any(node.args.get(name) for name in ("joins", "sample", "pivots"))
+        plain = plain and not isinstance(node, exp.TableSample)
+        alias_node = node.args.get("alias")
+        renamed = isinstance(alias_node, exp.TableAlias) and bool(alias_node.columns)
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not renamed:
+            cte = visible_cte(node)
+            if cte is None:
+                return Source(alias, ".".join(part.name for part in node.parts).lower(), (), kept and plain)
+            if cte.args["alias"].columns:
+                return Source(alias)
+            return Source(alias, "", self._definitions.get(id(cte), ()), kept and plain, self._uses[id(cte)])
+        if isinstance(node, exp.Subquery) and not renamed:
+            return Source(alias, "", self._derived.get((index, alias), ()), kept and plain)
+        return Source(alias)
 
 
 def _fills_left(join: exp.Expr) -> bool:
@@ -50,51 +90,30 @@ def _keeps_right(join: exp.Expr) -> bool:
     return side == "" and kind in ("", "INNER", "CROSS")
 
 
-def _source(sql: str, node: exp.Expr, index: int, blocks: tuple[Block, ...], kept: bool) -> Source:
-    alias = node.alias_or_name.lower()
-    plain = not any(node.args.get(name) for name in ("joins", "sample", "pivots")) and not isinstance(
-        node, exp.TableSample
-    )
-    alias_node = node.args.get("alias")
-    renamed = isinstance(alias_node, exp.TableAlias) and bool(alias_node.columns)
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not renamed:
-        name = ".".join(part.name for part in node.parts).lower()
-        definition = _cte(name, index, blocks)
-        if definition:
-            if _has_column_list(sql, name):
-                return Source(alias)
-            return Source(alias, "", definition, kept and plain, _uses(sql, name))
-        return Source(alias, name, (), kept and plain)
-    if isinstance(node, exp.Subquery) and not renamed:
-        derived = [i for i, b in enumerate(blocks) if b.parent == index and b.context == Context.DERIVED]
-        return Source(alias, "", tuple(i for i in derived if blocks[i].name.lower() == alias), kept and plain)
-    return Source(alias)
+def visible_cte(table: exp.Table) -> exp.CTE | None:
+    """The CTE that a table's name means: the nearest one around the table that is written before it."""
+    if len(table.parts) > 1:
+        return None
+    name = table.name.lower()
+    inside: exp.Expr = table
+    around = table.parent
+    while around is not None:
+        with_ = around if isinstance(around, exp.With) else around.args.get("with_")
+        if with_ is not None and with_ is not inside:
+            last = None
+            for cte in with_.expressions:
+                if cte is inside:
+                    break
+                last = cte if cte.alias.lower() == name else last
+            if last is not None:
+                return last  # type: ignore[no-any-return]
+        inside, around = around, around.parent
+    return None
 
 
-def _cte(name: str, index: int, blocks: tuple[Block, ...]) -> tuple[int, ...]:
-    """The blocks of the CTE of that name written before the block; the nearest one wins."""
-    if "." in name:
-        return ()
-    visible = [
-        i
-        for i, b in enumerate(blocks)
-        if b.context == Context.CTE and b.name.lower() == name and b.span.end <= blocks[index].span.start
-    ]
-    if not visible:
-        return ()
-    nearest = [cte for cte in blocks[index].ctes if _within(blocks[visible[-1]], cte.start, cte.end)]
-    return tuple(i for i in visible if nearest and _within(blocks[i], nearest[-1].start, nearest[-1].end))
-
-
-def _within(block: Block, start: int, end: int) -> bool:
-    return start <= block.span.start and block.span.end <= end
-
-
-def _uses(sql: str, name: str) -> int:
-    tree = read_query(sql)
-    return sum(1 for table in tree.find_all(exp.Table) if table.name.lower() == name and not table.args.get("db"))
-
-
-def _has_column_list(sql: str, name: str) -> bool:
-    tree = read_query(sql)
-    return any(cte.args["alias"].columns for cte in tree.find_all(exp.CTE) if cte.alias.lower() == name)
+def _definition(select: exp.Select) -> exp.CTE | None:
+    """The CTE whose query, or an arm of it, the SELECT is."""
+    node = select.parent
+    while isinstance(node, exp.SetOperation | exp.Subquery):
+        node = node.parent
+    return node if isinstance(node, exp.CTE) else None

@@ -15,6 +15,7 @@ from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_move import Between, bound_between
 from spark_mv.query.rewrite.clock_pull import NO_BOUND, VALID_FROM, VALID_TO, NotPullable, guard_edit, unclocked
 from spark_mv.query.rewrite.clock_scope_types import Schemas, block_types, schema_columns
+from spark_mv.query.rewrite.clock_sources import Sources
 from spark_mv.query.rewrite.pin import clock_spans
 from spark_mv.query.solver.bounds import Bounds, both
 from spark_mv.query.solver.solve import solve_or_reason
@@ -72,7 +73,8 @@ def split_clock(
     if not uses:
         return ClockSplit(reason="no clock function")
     blocks = select_blocks(sql)
-    types = block_types(sql, blocks, schemas or {})
+    sources = Sources(blocks)
+    types = block_types(sql, sources, schemas or {})
     conjuncts: list[_Conjunct] = []
     covered: set[Span] = set()
     for index, block in enumerate(blocks):
@@ -80,7 +82,7 @@ def split_clock(
             own = [use for use in uses if _inside(use, span) and _owner(use, blocks) == index]
             if own:
                 conjuncts.append(
-                    _Conjunct(index, span, clause, _solution(sql, block, clause, span, types[index], time_zone, blocks))
+                    _Conjunct(index, span, clause, _solution(sql, block, clause, span, types(index), time_zone, blocks))
                 )
                 covered.update(own if isinstance(conjuncts[-1].solution, Bounds) else ())
     conjuncts.sort(key=lambda c: c.span.start)
@@ -102,7 +104,7 @@ def split_clock(
         if isinstance(conjunct.solution, Bounds):
             windows.setdefault(conjunct.block, []).append((conjunct.span, conjunct.solution))
     try:
-        return replace(split, pullable=True, unclocked_sql=unclocked(sql, blocks, windows))
+        return replace(split, pullable=True, unclocked_sql=unclocked(sql, sources, windows))
     except NotPullable as error:
         return replace(split, reason=str(error))
 

@@ -133,16 +133,15 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[_Draw]) -> B
     if len(outermost) != 1 or outermost[0].set_operand:
         raise _Refused(f"stands below a set operation, so that its row has no unique_key; {_CURE}")
     block = outermost[0]
-    tree = read_query(block.span.of(sql))
     obstacle = (
         "GROUP BY"
         if "GROUP BY" in block.clauses
         else "DISTINCT"
         if block.distinct
         else "PIVOT"
-        if tree.find(exp.Pivot)
+        if any(join.kind in ("PIVOT", "UNPIVOT") for join in block.joins)
         else "an aggregate"
-        if any(aggregates(entry) for entry in tree.expressions)
+        if any(aggregates(entry) for entry in block.tree.expressions)
         else ""
     )
     if obstacle:

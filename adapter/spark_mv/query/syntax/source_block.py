@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+from sqlglot import exp
 
 from spark_mv.query.syntax.source_text import Span
 
@@ -43,7 +45,8 @@ class Block:
     those of the clause with its keyword. `clauses` names every clause present, e.g. {'GROUP BY', 'LIMIT'}.
     `name` is the CTE or derived table's name; `parent` the index of the enclosing block (None for the outermost and
     for CTEs of the outermost WITH); `others` are the bodies of the remaining clauses; `ctes` the definitions
-    (`name AS (…)`) that the block can see; `set_operand` when it is one side of UNION, EXCEPT, INTERSECT."""
+    (`name AS (…)`) that the block can see; `set_operand` when it is one side of UNION, EXCEPT, INTERSECT. `tree` is the SELECT
+    in the tree of the whole query, not to be changed."""
 
     span: Span
     select: Span
@@ -61,6 +64,7 @@ class Block:
     lateral: bool = False
     others: tuple[tuple[str, Span], ...] = ()
     ctes: tuple[Span, ...] = ()
+    tree: exp.Select = field(default_factory=exp.Select, compare=False, repr=False)
 
     def clause_end(self) -> int:
         """Offset right after FROM (or the select list): where a WHERE would be put."""
