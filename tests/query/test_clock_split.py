@@ -10,7 +10,6 @@ import pytest
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.delta.restrict import kept_spans
 from spark_mv.query.rewrite.clock_split import calls_any, next_change_sql, split_clock
-from spark_mv.query.syntax.source_text import SourceTextError
 
 SCHEMAS = {
     "db.orders": {"id": "int", "ts": "timestamp", "d": "date", "amount": "double", "status": "string"},
@@ -84,9 +83,10 @@ def test_unknown_columns_stay_unsolved() -> None:
     assert not split.all_solved and "type" in split.reason
 
 
-def test_text_that_is_not_understood_is_refused() -> None:
-    with pytest.raises(SourceTextError):
-        split_clock("from orders select id where d > current_date()", SCHEMAS, "UTC")
+def test_of_a_structure_that_is_not_understood_nothing_is_solved() -> None:
+    split = split_clock("from orders select id where d > current_date()", SCHEMAS, "UTC")
+    assert not split.all_solved and not split.bounds_complete and not split.pullable
+    assert split.clock_elsewhere and "FROM first" in split.reason
 
 
 def test_what_a_kept_column_says_of_the_clock_is_said_once() -> None:

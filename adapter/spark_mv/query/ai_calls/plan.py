@@ -12,6 +12,7 @@ from spark_mv.query.ai_calls.places import Places
 from spark_mv.query.ai_calls.requests import Requests
 from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, ParsedCall, SignatureError, parse_call
 from spark_mv.query.ai_calls.text import Span, Text, TextError, edited
+from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.query_error import QueryError
 
 __all__ = ["AiCall", "AiFunction", "AiIdentity", "AiPlan", "plan_ai"]
@@ -52,6 +53,7 @@ class AiPlan:
         return tuple(call for round_ in self.rounds for call in round_)
 
 
+@deep
 def plan_ai(
     sql: str,
     *,

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from spark_mv.query.ai_calls.text import Call, Span, Text
+from spark_mv.query.syntax.condition import read_expression
 from spark_mv.query.syntax.source_text import SourceTextError, quotes_escaped
 
 BUILT_IN = (
@@ -134,8 +134,8 @@ _NOT_LITERAL = object()
 def literal(text: Text, span: Span) -> Any:
     """The Python value of a literal SQL expression, or the marker _NOT_LITERAL."""
     try:
-        tree = sqlglot.parse_one(quotes_escaped(text.text(span)), read="spark")
-    except (SqlglotError, SourceTextError):
+        tree = read_expression(quotes_escaped(text.text(span)))
+    except SourceTextError:
         return _NOT_LITERAL
     return _value(tree)
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token
+
+from spark_mv.query.syntax.source_text import SourceTextError, raw_tokens
 
 _SET_OPERATORS = {"UNION", "INTERSECT", "EXCEPT", "MINUS"}
 _CLAUSES = {
@@ -126,8 +126,8 @@ class Text:
     def __init__(self, sql: str) -> None:
         self.sql = sql
         try:
-            self.tokens: list[Token] = [t for t in Spark().tokenize(sql) if t.token_type.name != "SEMICOLON"]
-        except SqlglotError as error:
+            self.tokens: list[Token] = [t for t in raw_tokens(sql) if t.token_type.name != "SEMICOLON"]
+        except SourceTextError as error:
             raise TextError(f"the text cannot be split into words: {error}") from error
         self.words = [
             ""

@@ -19,12 +19,14 @@ from spark_mv.query.analysis.verdict import Analysis, ColumnVerdict, Shape, Sour
 from spark_mv.query.analysis.walk import Env, Text, Walk
 from spark_mv.query.functions.catalogue import declared_levels
 from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Call, Parsed, parse, sql_text, written_places
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.reserved import reserved_names
 from spark_mv.query.syntax.table_name import table_key
 
 
+@deep
 def analyze(
     sql: str,
     *,

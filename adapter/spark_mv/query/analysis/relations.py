@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from sqlglot import exp
@@ -49,7 +51,21 @@ def query(walk: Walk, node: exp.Expr, env: Env) -> Relation:
     if top and not (node.args.get("limit") or node.args.get("offset")):
         walk.unordered.add(id(node))
     print_ = resolved(walk, node, fingerprint(walk, node))
-    return replace(relation, fingerprint=print_, reads=tuple(frame.reads), flags=frozenset(frame.flags))
+    return replace(relation, fingerprint=print_, reads=_counted(frame.reads), flags=frozenset(frame.flags))
+
+
+_MOST_OCCURRENCES = 64
+
+
+def _counted(reads: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Each table as often as it is read, up to a number: CTEs that are read twice double it with each level."""
+    seen: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    kept = []
+    for read in reads:
+        seen[read] += 1
+        if seen[read] <= _MOST_OCCURRENCES:
+            kept.append(read)
+    return tuple(kept)
 
 
 def with_ctes(walk: Walk, node: exp.Expr, env: Env) -> Env:

@@ -15,7 +15,7 @@ joins), with affected keys recomputed instead of derivations counted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlglot import exp
@@ -45,6 +45,8 @@ from spark_mv.query.syntax.select_tree import (
 )
 
 Focus = Leaf | SelectNode
+_MOST_SELECTS = 1000
+"""What the queries about changes may have together: more costs more to plan than a recompute costs to run."""
 
 
 class Tables(Protocol):
@@ -98,25 +100,32 @@ class Affected:
     unstable: frozenset[str]
     move: Move | None = None
     solved: frozenset[int] = frozenset()
+    _static: dict[int, bool] = field(default_factory=dict)
+    _path: frozenset[int] = frozenset()
+    _made: int = 0
 
     # --- what to focus on
 
-    def focuses(self, node: Node) -> Iterator[Focus]:
-        """Every place of the query at which something changed."""
+    def focuses(self, node: Node, path: tuple[int, ...] = ()) -> Iterator[tuple[Focus, frozenset[int]]]:
+        """Every place of the query at which something changed, and the ids of all that contains it, itself included."""
+        path = (*path, id(node))
         if isinstance(node, SelectNode) and self._clocked(node):
-            yield node
+            yield node, frozenset(path)
         for child in children(node):
             if isinstance(child, Leaf):
                 if self.tables.changed(child):
-                    yield child
-            else:
-                yield from self.focuses(child)
+                    yield child, frozenset((*path, id(child)))
+            elif not self.static(child):
+                yield from self.focuses(child, path)
 
     def static(self, node: Leaf | Node) -> bool:
         """Whether nothing below has changed."""
         if isinstance(node, Leaf):
             return not self.tables.changed(node)
-        return next(self.focuses(node), None) is None
+        if id(node) not in self._static:
+            below = all(self.static(child) for child in children(node))
+            self._static[id(node)] = below and not (isinstance(node, SelectNode) and self._clocked(node))
+        return self._static[id(node)]
 
     def _clocked(self, node: SelectNode) -> bool:
         return self.move is not None and any(
@@ -127,7 +136,11 @@ class Affected:
 
     def queries(self, node: Node) -> list[Rendered]:
         """One query per place of change, each with the output columns that can serve as anchors. Raises NotIncremental."""
-        return [self._node(node, focus) for focus in self.focuses(node)]
+        found = []
+        for focus, path in self.focuses(node):
+            self._path = path
+            found.append(self._node(node, focus))
+        return found
 
     def _node(self, node: Node, focus: Focus | None) -> Rendered:
         if isinstance(node, SelectNode):
@@ -137,7 +150,7 @@ class Affected:
             raise NotIncremental("UNION_BY_NAME", "UNION BY NAME is not understood")
         if not all(ordered(arm) for arm in node.arms if isinstance(arm, SelectNode)):
             raise NotIncremental("STRUCTURE", "a star over several USING in a set operation")
-        arms = [arm for arm in node.arms if focus is not None and _contains(arm, focus)] if focus else list(node.arms)
+        arms = [arm for arm in node.arms if focus is not None and self._contains(arm)] if focus else list(node.arms)
         rendered = [self._node(arm, focus) for arm in arms or node.arms]
         kept = [all(r.columns[k] is not None for r in rendered) for k in range(len(names))]
         texts = []
@@ -153,6 +166,12 @@ class Affected:
         )
 
     def _select(self, node: SelectNode, focus: Focus | None) -> Rendered:
+        self._made += 1
+        if self._made > _MOST_SELECTS:
+            sentence = (
+                f"following the changes would take more than {_MOST_SELECTS:,} SELECTs, each use of a CTE counted"
+            )
+            raise NotIncremental("TOO_MANY_READS", sentence)
         for query in node.deep:
             if not self.static(query):
                 raise NotIncremental(
@@ -175,7 +194,7 @@ class Affected:
     def _from(self, node: SelectNode, focus: Focus | None, scope: Scope) -> Joined:
         joined, earlier = Joined(), False
         for alias, source in zip(aliases(node), node.sources, strict=True):
-            inside = focus is not None and _contains(source.item, focus)
+            inside = focus is not None and self._contains(source.item)
             item = self._item(source.item, focus if inside else None)
             before = dict(joined.columns)
             joined.columns[alias.lower()] = item.columns
@@ -253,7 +272,7 @@ class Affected:
         if self.move is not None and piece.start in self.move.windows:
             return None
         texts = subquery_texts(piece.text)
-        focused = next((t for t in texts if focus is not None and _contains(node.subqueries[t], focus)), None)
+        focused = next((t for t in texts if focus is not None and self._contains(node.subqueries[t])), None)
         if focused is not None and focus is not None:
             return self._subquery(node, piece, focused, focus, scope, joined)
         if self._is_unstable(piece.node) or is_whole_row(piece.node):
@@ -372,12 +391,12 @@ class Affected:
                 usable = usable and bool(used) and (used <= shared[0] or item.node in shared[1])
         yield item.text, item.name, usable
 
+    def _contains(self, item: Leaf | Node) -> bool:
+        """Whether the place that is followed is here."""
+        return id(item) in self._path
+
     def _is_unstable(self, node: exp.Expr) -> bool:
         return any(name in self.unstable for name in calls(node))
-
-
-def _contains(item: Leaf | Node, focus: Focus) -> bool:
-    return item is focus or (not isinstance(item, Leaf) and any(_contains(child, focus) for child in children(item)))
 
 
 def _short(text: str) -> str:

@@ -26,10 +26,13 @@ def output(node: Leaf | Node, tables: Columns) -> tuple[str, ...]:
         return tables[node.name.lower()]
     if isinstance(node, SetNode):
         return output(node.arms[0], tables)
+    if node.output is not None and node.output[0] is tables:
+        return node.output[1]
     names: list[str] = []
     for item in node.items:
         names += [item.name] if item.name is not None else [c for _, c in expand(node, item, tables)]
-    return tuple(names)
+    node.output = tables, tuple(names)
+    return node.output[1]
 
 
 def expand(node: SelectNode, item: OutItem, tables: Columns) -> list[Place]:

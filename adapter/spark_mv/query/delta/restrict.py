@@ -13,8 +13,10 @@ from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted, w
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_move import is_comparison
 from spark_mv.query.rewrite.clock_split import ClockSplit
+from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, build, leaves, quoted, selects
-from spark_mv.query.syntax.source_text import Span, line_and_column
+from spark_mv.query.syntax.source_blocks import Context, select_blocks
+from spark_mv.query.syntax.source_text import SourceTextError, Span, line_and_column
 
 __all__ = ["AffectedQuery", "LeafWindows", "Move", "NotIncremental", "QueryTree", "Window", "kept_spans", "read_tree"]
 
@@ -97,6 +99,7 @@ class QueryTree:
                     found.append(LeafWindows(source.item.name, source.alias, tuple(p.text for p in pieces)))
         return found[0] if len(found) == 1 else None
 
+    @deep
     def affected(
         self, tables: Tables, unique_key: Sequence[str], comparable: Collection[str], move: Move | None = None
     ) -> AffectedQuery:
@@ -151,21 +154,21 @@ def _starred(node: Node, tables: Columns) -> dict[str, str]:
     return found
 
 
+@deep
 def kept_spans(sql: str, analysis: Analysis) -> tuple[Span, ...]:
     """The kept columns in the select list of a model's text: what they say of the clock is said once, when a row comes."""
-    try:
-        return _kept(build(sql), analysis)
-    except NotIncremental:
-        return ()
-
-
-def _kept(tree: Node, analysis: Analysis) -> tuple[Span, ...]:
     kept = {c.name.lower() for c in analysis.columns if c.kept}
-    if not isinstance(tree, SelectNode):
+    try:
+        outermost = [block for block in select_blocks(sql) if block.context == Context.OUTERMOST]
+    except SourceTextError:
         return ()
-    return tuple(Span(i.start, i.end) for i in tree.items if i.name is not None and i.name.lower() in kept)
+    if not kept or len(outermost) != 1 or outermost[0].set_operand:
+        return ()
+    named = zip(outermost[0].items, outermost[0].tree.expressions, strict=True)
+    return tuple(item.span for item, node in named if (node.alias_or_name or item.span.of(sql)).lower() in kept)
 
 
+@deep
 def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence[Span], clock_moves: bool) -> QueryTree:
     """The tree of an analysed query.
 
@@ -192,7 +195,7 @@ def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence
                 windows[piece.start] = Window(found.valid_from, found.valid_to)
                 spans.append(Span(piece.start, piece.start + len(piece.text)))
     if clock_moves:
-        spans += _kept(tree, analysis)
+        spans += kept_spans(analysis.sql, analysis)
         for use in clock_uses:
             if not any(span.start <= use.start and use.end <= span.end for span in spans):
                 line, column = line_and_column(analysis.sql, use.start)

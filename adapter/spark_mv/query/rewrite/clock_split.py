@@ -19,6 +19,7 @@ from spark_mv.query.rewrite.clock_sources import Sources
 from spark_mv.query.rewrite.pin import clock_spans
 from spark_mv.query.solver.bounds import Bounds, both
 from spark_mv.query.solver.solve import solve_or_reason
+from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.source_blocks import Block, Context, select_blocks
 from spark_mv.query.syntax.source_text import Edit, SourceTextError, Span, apply_edits, line_and_column
 
@@ -56,6 +57,7 @@ class _Conjunct:
     solution: Bounds | str
 
 
+@deep
 def split_clock(
     sql: str,
     schemas: Schemas | None = None,
@@ -67,12 +69,16 @@ def split_clock(
     """Split a query. `schemas`: table as written → column → Spark type. `time_zone`: the session's; without it, what
     depends on local dates stays unsolved. `kept`: expressions that are evaluated once per row, whatever the clock says
     later. `asked`: names of AI functions; bounds are those of all rows, whatever their answers, which rows outside their
-    windows do not have yet. Raises SourceTextError for text whose structure is not understood."""
+    windows do not have yet. Raises SourceTextError for text that is not even words."""
     found = clock_spans(sql, schema_columns(schemas) if schemas else None)
     uses = tuple(use for use in found if not any(_inside(use, span) for span in kept))
     if not uses:
         return ClockSplit(reason="no clock function")
-    blocks = select_blocks(sql)
+    try:
+        blocks = select_blocks(sql)
+    except SourceTextError as error:
+        # nothing is solved, and every move of the clock can change every row
+        return ClockSplit(all_solved=False, clock_elsewhere=True, reason=str(error), bounds_complete=False)
     sources = Sources(blocks)
     types = block_types(sql, sources, schemas or {})
     conjuncts: list[_Conjunct] = []

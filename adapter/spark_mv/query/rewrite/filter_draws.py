@@ -18,10 +18,21 @@ from spark_mv.query.functions.catalogue import Kind, is_kind, level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.draw_lineage import drawn_per_row
 from spark_mv.query.syntax.aggregates import aggregates, called, groups_or_windows
+from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Call, Parsed, parse, read_query
 from spark_mv.query.syntax.source_blocks import Block, Context, Item, select_blocks
-from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, call_span_at, line_and_column, tokenize
+from spark_mv.query.syntax.source_text import (
+    Edit,
+    SourceTextError,
+    Span,
+    Token,
+    apply_edits,
+    call_span_at,
+    line_and_column,
+    tokenize,
+)
 
+_CURE = "give the draw its own nondeterministic_mv with that unique_key, and filter on its column"
 STATE, DRAW, KEY, TRIAL = "__mv_state", "__mv_draw_", "__mv_key_", "__mv_trial"
 
 
@@ -74,6 +85,7 @@ class _Refused(Exception):
         self.draw = draw
 
 
+@deep
 def split_filter_draws(
     sql: str,
     unique_key: Sequence[str],
@@ -86,10 +98,13 @@ def split_filter_draws(
     looked at). `levels`: declared levels of the project's own functions, in lower case; an unknown function draws.
     `reads`: where the text names a column that was drawn below (Analysis.drawn_reads); one that is filtered by is kept
     like a call in its place, and so are those beside it in the select list, which may stand for the same draw.
-
-    Raises SourceTextError for text whose structure is not understood.
     """
-    blocks = select_blocks(sql)
+    try:
+        blocks = select_blocks(sql)
+    except SourceTextError as error:
+        return FilterDraws(
+            (), reason=f"a random filter stands in SQL whose structure is not understood: {error}; {_CURE}"
+        )
     draws = [draw for draw in _draws(sql, blocks, levels or {}) if draw.clause != "SELECT"]
     named = _reads(blocks, reads)
     if any(read.clause == "WHERE" for read in named):
@@ -115,9 +130,6 @@ def split_filter_draws(
         trial_sql=_draw_sql(sql, block, draws, keys, columns, members) if members else None,
         accepted_sql=_accepted_sql(sql, block, draws, keys, columns, members) if members else None,
     )
-
-
-_CURE = "give the draw its own nondeterministic_mv with that unique_key, and filter on its column"
 
 
 def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[_Draw]) -> Block:

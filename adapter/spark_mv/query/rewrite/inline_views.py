@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
 
+from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_text import Edit, apply_edits
 from spark_mv.query.syntax.table_name import joined, table_key
@@ -26,6 +27,7 @@ class View:
     columns: tuple[str, ...] = ()
 
 
+@deep
 def inline_views(sql: str, views: Mapping[str, View]) -> str:
     """The query with every reference to one of `views` (names as written in the query, dots, without quotes; case does
     not matter) replaced by its text. The texts may refer to views of the same mapping.
@@ -50,6 +52,7 @@ def inline_views(sql: str, views: Mapping[str, View]) -> str:
     return apply_edits(sql, edits) if edits else sql
 
 
+@deep
 def qualify_tables(sql: str, namespace: str) -> str:
     """The query with each bare table name put into `namespace`: a view's names mean the schema it was created in.
 

@@ -18,6 +18,7 @@ from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin_names import output_names
 from spark_mv.query.solver.zone import zone_of
 from spark_mv.query.syntax.clock_words import ClockText, argument_types, clock_text
+from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, closing, tokenize
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -130,6 +131,7 @@ _CALLS: dict[str, _Render] = {
 }
 
 
+@deep
 def pin(sql: str, pins: Pins, names: Collection[str] | None = None) -> Pinned:
     """The query with every clock, user and session function as a literal; the rest of the text stays as written.
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_mv.query.syntax.source_blocks import Block, Context, Item, select_blocks
-from spark_mv.query.syntax.source_text import Edit, tokenize
+from sqlglot import exp
+
+from spark_mv.query.syntax.parse import read_query
+from spark_mv.query.syntax.source_blocks import Context, Item, select_blocks
+from spark_mv.query.syntax.source_text import Edit, SourceTextError, Span, tokenize
 
 # Spark 4.1.4: the name is that of the resolved expression, so aliases of a function are named after it
 _NAMES = {
@@ -28,9 +31,17 @@ def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -
         return [], ()
     aliases: list[Edit] = []
     unnamed: list[str] = []
-    blocks = select_blocks(sql)
+    try:
+        blocks = select_blocks(sql)
+    except SourceTextError:
+        return _by_tree(sql, edits)
+    seen: set[object] = set()
     for block in blocks:
-        if block.context == Context.EXPRESSION or (block.set_operand and _not_first(block, blocks)):
+        family = block.parent, block.context, block.name
+        first = family not in seen
+        seen.add(family)
+        # only the first operand of a set operation names the columns
+        if block.context == Context.EXPRESSION or (block.set_operand and not first):
             continue
         starred = any(item.span.of(sql).rstrip().endswith("*") for item in block.items)
         for position, item in enumerate(block.items):
@@ -52,10 +63,25 @@ def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -
     return aliases, tuple(unnamed)
 
 
-def _not_first(block: Block, blocks: Sequence[Block]) -> bool:
-    """Only the first operand of a set operation names the columns."""
-    family = [b for b in blocks if (b.parent, b.context, b.name) == (block.parent, block.context, block.name)]
-    return family[0] is not block
+def _by_tree(sql: str, edits: Sequence[Edit]) -> tuple[list[Edit], tuple[str, ...]]:
+    """The same for pipes and other SELECTs that are not written as one: an alias too many changes nothing."""
+    aliases: list[Edit] = []
+    unnamed: list[str] = []
+    for select in read_query(sql).find_all(exp.Select):
+        for node in select.expressions:
+            span = node.meta.get("span")
+            if (
+                span is None
+                or isinstance(node, exp.Alias)
+                or not any(span[0] <= e.start and e.end <= span[1] for e in edits)
+            ):
+                continue
+            name = _name(sql, Item(Span(*span), ""))
+            if name is None:
+                unnamed.append(sql[slice(*span)])
+            else:
+                aliases.append(Edit(span[1], span[1], " AS `" + name.replace("`", "``") + "`"))
+    return list(dict.fromkeys(aliases)), tuple(dict.fromkeys(unnamed))
 
 
 def _name(sql: str, item: Item) -> str | None:

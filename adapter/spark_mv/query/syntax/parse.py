@@ -18,6 +18,7 @@ from sqlglot.tokens import Token, TokenType
 
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parser import Call, Verbatim, WrittenDatabricks, WrittenSpark, first_offset
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import SourceTextError, tokenize
@@ -86,7 +87,8 @@ def _error(starts: tuple[int, ...], error: ParseError) -> QueryError:
     return QueryError("PARSE_ERROR", what, line, column)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
+@deep
 def parse(sql: str) -> Parsed | QueryError:
     """`sql` as one parsed query, or why not (code PARSE_ERROR, EMPTY_QUERY, NOT_ONE_STATEMENT or NOT_A_SELECT).
 
@@ -131,7 +133,7 @@ def _trees(parser: Any, tokens: list[Token], sql: str, starts: tuple[int, ...]) 
         return QueryError("NOT_ONE_STATEMENT", f"there are {len(trees)} statements; a model is one SELECT", 1, 1)
     tree = trees[0]
     if isinstance(tree, exp.Query | exp.Values):
-        return _without_lost_calls(tree, tokens, starts) or tree
+        return _dangling_dot(tokens, starts) or _without_lost_calls(tree, tokens, starts) or tree
     return QueryError("NOT_A_SELECT", f"this is {_kind(tree)}; a model is one SELECT", 1, 1)
 
 
@@ -167,6 +169,20 @@ def written_places(tree: exp.Expr) -> frozenset[int]:
     return frozenset(found)
 
 
+def _dangling_dot(tokens: Sequence[Token], starts: tuple[int, ...]) -> QueryError | None:
+    """An error for a dot that no name follows: the parser makes a name without letters of it."""
+    for token, after in zip(tokens, [*tokens[1:], None], strict=False):
+        named = after is not None and (
+            after.text[:1].isalnum() or after.text[:1] in set("_*$") or after.token_type in _QUOTED
+        )
+        if token.token_type == TokenType.DOT and not named:
+            return QueryError("PARSE_ERROR", "a name is missing behind the dot", *position(starts, token.start))
+    return None
+
+
+_QUOTED = (TokenType.IDENTIFIER, TokenType.STRING)
+
+
 def _without_lost_calls(tree: exp.Expr, tokens: Sequence[Token], starts: tuple[int, ...]) -> QueryError | None:
     """An error if a call that is not deterministic stands in the text and not in the tree: the parser lost it, and
     the verdict would be wrong. (None is known; this is the net below the parser.)"""
@@ -193,7 +209,8 @@ def read_query(sql: str) -> exp.Query:
     return found.tree
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
+@deep
 def verbatim(sql: str) -> exp.Expr | None:
     """The tree of one expression in which every function is a call of the name that the user wrote, and every node has its
     place. None for text that cannot be read safely."""

@@ -34,19 +34,24 @@ class Call:
 
 
 def first_offset(node: exp.Expr | None) -> int | None:
-    """The offset of the leftmost token that any node under `node` remembers."""
+    """The offset of the leftmost token that any node under `node` remembers. Remembered on the nodes."""
     if node is None:
         return None
-    best: int | None = None
+    if "first" in node.meta:
+        return node.meta["first"]  # type: ignore[no-any-return]
     stack = [node]
     while stack:
-        item = stack.pop()
+        item = stack[-1]
+        waiting = [child for child in item.iter_expressions() if "first" not in child.meta]
+        if waiting:
+            stack += waiting
+            continue
         call = item.meta.get("call")
-        start = call.start if isinstance(call, Call) else item.meta.get("start")
-        if start is not None and (best is None or start < best):
-            best = start
-        stack.extend(item.iter_expressions())
-    return best
+        known = [child.meta["first"] for child in item.iter_expressions()]
+        known += [item.meta.get("start"), call.start if isinstance(call, Call) else None]
+        item.meta["first"] = min((offset for offset in known if offset is not None), default=None)
+        stack.pop()
+    return node.meta["first"]  # type: ignore[no-any-return]
 
 
 _LIKES = (TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE)
@@ -255,6 +260,13 @@ class _Placing(Parser):
         if isinstance(found, exp.SetOperation) and found is not this and isinstance(this, exp.Expr):
             start = this.meta.get("span", (self._tokens[0].start,))[0]
             found.meta["span"] = (start, self._tokens[self._index - 1].end + 1)
+        return found
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        comma = self._curr is not None and self._curr.token_type == TokenType.COMMA
+        found = super()._parse_join(*args, **kwargs)
+        if found is not None and comma:
+            found.meta["comma"] = True
         return found
 
     def _parse_lateral(self) -> exp.Lateral | None:

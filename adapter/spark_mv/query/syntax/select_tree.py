@@ -1,6 +1,5 @@
 """A query as a tree of SELECTs whose pieces are spans of the user's own text, for rewrites that change only table names.
 
-The pieces are checked: each SELECT is put together again from them and must parse to the same tree as the original.
 What cannot be read this way raises NotIncremental, and the model is recomputed completely.
 """
 
@@ -13,13 +12,17 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.syntax.aggregates import aggregates
-from spark_mv.query.syntax.condition import read_condition
+from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Call, parse
+from spark_mv.query.syntax.parser import SelectParts
 from spark_mv.query.syntax.query_error import QueryError
-from spark_mv.query.syntax.source_blocks import Context, select_blocks
+from spark_mv.query.syntax.source_blocks import conjuncts, span_of
 from spark_mv.query.syntax.source_text import SourceTextError, Token, closing, tokenize
 from spark_mv.query.syntax.table_name import joined
 from spark_mv.query.syntax.table_name import quoted as quoted
+
+Ctes = Mapping[str, "tuple[exp.CTE, Ctes]"]
+"""The CTEs that a query sees, by name in lower case, each with those that it sees itself."""
 
 
 class NotIncremental(Exception):
@@ -88,7 +91,11 @@ class SelectNode:
     clauses: frozenset[str]
     subqueries: Mapping[str, Node] = field(default_factory=dict)
     deep: tuple[Node, ...] = ()  # subqueries outside WHERE conjuncts
-    head: str = ""  # WITH and the CTEs that the SELECT sees
+    ctes: Ctes = field(default_factory=dict)  # the CTEs that the SELECT sees
+    whole: str = ""  # the text that the tree was built from
+    output: tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]] | None = (
+        None  # its columns, beside those of the tables
+    )
     start: int = -1  # offset of the text in the whole
     where_span: tuple[int, int] | None = None  # in `text`, keyword included
     where_at: int = 0  # in `text`: where a WHERE would stand
@@ -96,6 +103,12 @@ class SelectNode:
     @property
     def windowed(self) -> bool:
         return bool(self.windows)
+
+    @property
+    def head(self) -> str:
+        """WITH and the CTEs that the SELECT sees."""
+        bodies = [(name, span_of(cte.this).of(self.whole)) for name, (cte, _) in self.ctes.items()]
+        return f"WITH {', '.join(f'{quoted(name)} AS ({body})' for name, body in bodies)} " if bodies else ""
 
 
 @dataclass(eq=False)
@@ -109,23 +122,29 @@ class SetNode:
 
 Node = SelectNode | SetNode
 
-_JOIN_WORDS = {"INNER", "CROSS", "LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "NATURAL", "LATERAL"}
-_SET = {"UNION", "EXCEPT", "INTERSECT", "MINUS"}
-_AFTER = (
-    _JOIN_WORDS | _SET | {"JOIN", "ON", "USING", "WHERE", "TABLESAMPLE", "PIVOT", "UNPIVOT", "VERSION", "TIMESTAMP"}
-)
 _KINDS = {
     "": "INNER", "INNER": "INNER", "CROSS": "CROSS", "LEFT": "LEFT", "LEFT OUTER": "LEFT", "RIGHT": "RIGHT",
     "RIGHT OUTER": "RIGHT", "FULL": "FULL", "FULL OUTER": "FULL", "SEMI": "LEFT SEMI", "LEFT SEMI": "LEFT SEMI",
     "ANTI": "LEFT ANTI", "LEFT ANTI": "LEFT ANTI",
 }  # fmt: skip
-_Ctes = Mapping[str, "tuple[str, int, _Ctes]"]
+_CLAUSES = frozenset(
+    {
+        "FROM", "WHERE", "GROUP BY", "HAVING", "QUALIFY", "LATERAL VIEW", "WINDOW", "ORDER BY", "SORT BY", "CLUSTER BY",
+        "DISTRIBUTE BY",
+    }
+)  # fmt: skip
+_MOST_SELECTS = 1000
+"""A CTE that is read twice is two places at which a change can come in, and so are all CTEs below it."""
 
 
+@deep
 def build(sql: str) -> Node:
     """The tree of a query. Every use of a CTE has its own copy of the CTE's tree. Raises NotIncremental."""
+    found = parse(sql)
+    if isinstance(found, QueryError):
+        raise NotIncremental("STRUCTURE", f"the structure of the SQL was not understood: {found.message}")
     try:
-        return _query(sql.rstrip().rstrip(";"), 0, {})
+        return _Builder(sql).query(found.tree, {}, False)
     except (SourceTextError, RecursionError) as error:
         raise NotIncremental("STRUCTURE", f"the structure of the SQL was not understood: {error}") from error
 
@@ -158,158 +177,219 @@ def selects(node: Node) -> Iterator[SelectNode]:
             yield from selects(child)
 
 
-def _word(tokens: tuple[Token, ...], i: int) -> str:
-    if i < 0 or i >= len(tokens) or (i > 0 and tokens[i - 1].kind == TokenType.DOT):
-        return ""
-    return tokens[i].word
+class _Builder:
+    """Reads the pieces of a parsed query off its tree. In a query inside an expression (`inside`), pieces have no place
+    in the whole text, because no rewrite edits them there."""
 
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self.made = 0
 
-def _query(sql: str, base: int, ctes: _Ctes) -> Node:
-    """`base` is the offset of `sql` in the whole text."""
-    tokens = tokenize(sql)
-    if not tokens:
-        raise NotIncremental("STRUCTURE", "an empty query")
-    i, visible = 0, dict(ctes)
-    if _word(tokens, 0) == "WITH":
-        i = _read_ctes(sql, base, tokens, visible)
-    arms: list[tuple[int, int]] = []
-    keep_all, by_name, start, depth = True, False, i, i
-    while depth < len(tokens):
-        if tokens[depth].kind == TokenType.L_PAREN:
-            depth = closing(tokens, depth) + 1
-            continue
-        starred = depth > start and tokens[depth - 1].kind == TokenType.STAR  # * EXCEPT (column)
-        if _word(tokens, depth) in _SET and depth > start and not starred:
-            keep_all = keep_all and _word(tokens, depth) == "UNION" and _word(tokens, depth + 1) == "ALL"
-            arms.append((start, depth))
-            depth += 2 if _word(tokens, depth + 1) in ("ALL", "DISTINCT") else 1
-            if _word(tokens, depth) == "BY":
-                by_name, depth = True, depth + 2
-            start = depth
-            continue
-        depth += 1
-    arms.append((start, len(tokens)))
-    nodes = []
-    for lo, hi in arms:
-        if hi <= lo:
-            raise NotIncremental("STRUCTURE", "an empty side of a set operation")
-        text, at = sql[tokens[lo].start : tokens[hi - 1].end], base + tokens[lo].start
-        if tokens[lo].kind == TokenType.L_PAREN and closing(tokens, lo) == hi - 1:
-            inner = sql[tokens[lo].end : tokens[hi - 1].start]
-            nodes.append(_query(inner, base + tokens[lo].end, visible))
-        elif _word(tokens, lo) == "SELECT":
-            nodes.append(_select(text, at, visible))
-        else:
-            raise NotIncremental("STRUCTURE", f"`{text.split()[0]}` where a SELECT was expected")
-    if len(nodes) == 1:
-        return nodes[0]
-    for lo, hi in arms[-1:]:
-        if any(_word(tokens, k) in ("LIMIT", "OFFSET") for k in range(lo, hi)):
-            raise NotIncremental("LIMIT", "LIMIT or OFFSET: one changed row can move others in or out")
-    return SetNode(tuple(nodes), keep_all, by_name)
+    def query(self, node: exp.Expr, ctes: Ctes, inside: bool) -> Node:
+        ctes = self.visible(node, ctes)
+        if isinstance(node, exp.Select):
+            return self.select(node, ctes, inside)
+        if isinstance(node, exp.Subquery):
+            for key in ("limit", "offset"):
+                _refuse_limit(node, key)
+            if any(node.args.get(key) for key in ("pivots", "sample", "joins", "laterals")):
+                raise NotIncremental("STRUCTURE", "a query in parentheses with more than an order")
+            return self.query(node.this, ctes, inside)
+        if not isinstance(node, exp.SetOperation):
+            raise NotIncremental("STRUCTURE", f"{node.key.upper()} where a SELECT was expected")
+        arms: list[Node] = []
+        keep_all, by_name = True, False
+        spine: list[exp.Expr] = []
+        part: exp.Expr = node
+        while isinstance(part, exp.SetOperation):
+            for key in ("limit", "offset"):
+                _refuse_limit(part, key)
+            ctes = self.visible(part, ctes)
+            keep_all = keep_all and isinstance(part, exp.Union) and part.args.get("distinct") is False
+            by_name = by_name or bool(part.args.get("by_name"))
+            spine.append(part.expression)
+            part = part.this
+        arms = [self.query(arm, ctes, inside) for arm in (part, *reversed(spine))]
+        return SetNode(tuple(arms), keep_all, by_name)
 
-
-def _read_ctes(sql: str, base: int, tokens: tuple[Token, ...], visible: dict[str, tuple[str, int, _Ctes]]) -> int:
-    i = 1
-    while True:
-        name = _unquoted(tokens[i].text)
-        if _word(tokens, i) == "RECURSIVE":
+    def visible(self, node: exp.Expr, ctes: Ctes) -> Ctes:
+        """The CTEs that a query sees with its own WITH."""
+        with_ = node.args.get("with_")
+        if with_ is None:
+            return ctes
+        if with_.args.get("recursive"):
             raise NotIncremental("RECURSIVE", "a recursive CTE")
-        i += 1
-        if i < len(tokens) and tokens[i].kind == TokenType.L_PAREN:
-            raise NotIncremental("CTE_COLUMNS", f"the CTE {name} renames its columns in parentheses")
-        if _word(tokens, i) == "AS":
-            i += 1
-        if i >= len(tokens) or tokens[i].kind != TokenType.L_PAREN:
-            raise NotIncremental("STRUCTURE", f"the CTE {name} was not understood")
-        close = closing(tokens, i)
-        inner = sql[tokens[i].end : tokens[close].start]
-        if name.lower() in visible:
-            raise NotIncremental("CTE_NAME", f"two CTEs are called {name}, one inside the other")
-        visible[name.lower()] = (inner, base + tokens[i].end, dict(visible))
-        i = close + 1
-        if i < len(tokens) and tokens[i].kind == TokenType.COMMA:
-            i += 1
-            continue
-        return i
+        for cte in with_.expressions:
+            if cte.args["alias"].columns:
+                raise NotIncremental("CTE_COLUMNS", f"the CTE {cte.alias} renames its columns in parentheses")
+            if cte.alias.lower() in ctes:
+                raise NotIncremental("CTE_NAME", f"two CTEs are called {cte.alias}, one inside the other")
+            ctes = {**ctes, cte.alias.lower(): (cte, ctes)}
+        return ctes
+
+    def select(self, tree: exp.Select, ctes: Ctes, inside: bool) -> SelectNode:
+        self.made += 1
+        if self.made > _MOST_SELECTS:
+            sentence = f"the query has more than {_MOST_SELECTS:,} SELECTs, each use of a CTE counted"
+            raise NotIncremental("TOO_MANY_READS", sentence)
+        parts = tree.meta.get("select")
+        if not isinstance(parts, SelectParts) or self.sql[slice(*parts.span)][:6].upper() != "SELECT":
+            raise NotIncremental("STRUCTURE", "a SELECT that is not written as one")
+        _refuse(tree, parts)
+        group, base = tree.args.get("group"), parts.span[0]
+        where = tree.args.get("where")
+        where_at = next(((start, end) for word, start, end in parts.clauses if word == "WHERE"), None)
+        laterals = [(start, end) for word, start, end in parts.clauses if word == "LATERAL VIEW"]
+        node = SelectNode(
+            text=self.sql[slice(*parts.span)],
+            items=tuple(self.item(item, inside) for item in tree.expressions),
+            sources=tuple(self.sources(tree, ctes, inside)),
+            laterals=" ".join(self.sql[start:end] for start, end in laterals),
+            where=self.pieces(where.this, inside) if where is not None else (),
+            tree=tree,
+            grouped=group is not None,
+            aggregate=group is not None
+            or tree.args.get("having") is not None
+            or any(aggregates(item) for item in tree.expressions),
+            distinct=tree.args.get("distinct") is not None,
+            windows=tuple(_windows(tree)),
+            clauses=frozenset([*(word for word, _, _ in parts.clauses), *(["FROM"] if parts.from_ else [])]),
+            ctes=ctes,
+            whole=self.sql,
+            start=-1 if inside else base,
+            where_span=(where_at[0] - base, where_at[1] - base) if where_at else None,
+            where_at=max([(parts.from_ or parts.listed)[1], *(end for _, end in laterals)]) - base,
+        )
+        subqueries: dict[str, Node] = {}
+        for piece in node.where:
+            texts, queries = subquery_texts(piece.text), _queries(piece.node)
+            if len(texts) != len(queries):
+                raise NotIncremental("STRUCTURE", f"the subqueries of `{piece.text}` were not understood")
+            subqueries.update((text, self.query(query, ctes, True)) for text, query in zip(texts, queries, strict=True))
+        node.subqueries = subqueries
+        node.deep = tuple(self.query(query, ctes, True) for part in _deep(tree) for query in _queries(part))
+        return node
+
+    def pieces(self, condition: exp.Expr, inside: bool) -> tuple[Piece, ...]:
+        spans = [(span_of(part), part) for part in conjuncts(condition)]
+        return tuple(Piece(span.of(self.sql), -1 if inside else span.start, part) for span, part in spans)
+
+    def item(self, node: exp.Expr, inside: bool) -> OutItem:
+        span = span_of(node)
+        place = (-1, -1) if inside else (span.start, span.end)
+        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            return OutItem(span.of(self.sql), None, node, *place)
+        if isinstance(node, exp.Aliases):
+            raise NotIncremental("GENERATOR", "a generator with several output columns in the select list")
+        if isinstance(node, exp.Alias):
+            return OutItem(span_of(node.this).of(self.sql), node.alias, node.this, *place)
+        text = span.of(self.sql)
+        return OutItem(text, (node.name if isinstance(node, exp.Column | exp.Dot) else "") or text, node, *place)
+
+    def sources(self, tree: exp.Select, ctes: Ctes, inside: bool) -> Iterator[Source]:
+        from_ = tree.args.get("from_")
+        if from_ is None:
+            return
+        yield self.source(from_.this, "", (), (), ctes, inside)
+        listed = False
+        for join in tree.args.get("joins") or []:
+            listed = listed or "comma" in join.meta
+            if join.args.get("method") or join.args.get("pivots"):
+                raise NotIncremental("JOIN_KIND", "NATURAL and ASOF joins are not understood")
+            words = " ".join(str(join.args.get(key) or "") for key in ("side", "kind")).replace("OUTER", "").strip()
+            if words not in _KINDS:
+                raise NotIncremental("JOIN_KIND", f"`{words}` in FROM is not understood")
+            if listed and _KINDS[words] in ("RIGHT", "FULL"):
+                raise NotIncremental("JOIN_KIND", f"{words} JOIN behind a comma joins the last FROM item alone")
+            on = join.args.get("on")
+            tests = self.pieces(on, inside) if on is not None and "span" in on.meta else ()
+            using = tuple(column.name for column in join.args.get("using") or [])
+            yield self.source(join.this, _KINDS[words], tests, using, ctes, inside)
+
+    def source(
+        self, node: exp.Expr, kind: str, on: tuple[Piece, ...], using: tuple[str, ...], ctes: Ctes, inside: bool
+    ) -> Source:
+        if node.args.get("joins") or node.args.get("laterals"):
+            raise NotIncremental("STRUCTURE", "joins in parentheses are not understood")
+        alias = node.args.get("alias")
+        renames = tuple(column.name for column in alias.columns) if isinstance(alias, exp.TableAlias) else ()
+        item: Leaf | Node
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query) and not isinstance(node.this, exp.Table):
+            return Source(self.query(node.this, ctes, inside), node.alias, kind, on, using, renames)
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            if isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
+                raise NotIncremental("TABLE_FUNCTION", f"the table function {node.name}")
+            raise NotIncremental("STRUCTURE", f"{node.key.upper()} in FROM is not understood")
+        for key in ("version", "when", "only", "hints"):
+            if node.args.get(key):
+                raise NotIncremental("STRUCTURE", f"{key.upper()} in FROM")
+        parts = [part.name for part in node.parts]
+        if len(parts) == 1 and parts[0].lower() in ctes:
+            cte, seen = ctes[parts[0].lower()]
+            item = self.query(cte.this, seen, inside)
+        else:
+            start, end = node.parts[0].meta.get("start"), node.parts[-1].meta.get("end")
+            if start is None or end is None:
+                raise NotIncremental("STRUCTURE", f"the place of {'.'.join(parts)} in the text is not known")
+            item = Leaf(joined(parts), self.sql[start : end + 1])
+        return Source(item, node.alias or parts[-1], kind, on, using, renames)
 
 
-def _unquoted(text: str) -> str:
-    return text[1:-1].replace("``", "`") if text[:1] == "`" else text
-
-
-def _parsed(text: str) -> exp.Expr:
-    found = parse(text)
-    if isinstance(found, QueryError):
-        raise NotIncremental("STRUCTURE", f"a part of the query was not understood: {found.message}")
-    return found.tree
-
-
-def _condition(text: str, start: int) -> Piece:
-    tree = read_condition(text)
-    if tree is None:
-        raise NotIncremental("STRUCTURE", f"a condition was not understood: {text}")
-    return Piece(text, start, tree)
-
-
-def _select(sql: str, base: int, ctes: _Ctes) -> SelectNode:
-    blocks = select_blocks(sql)
-    block = blocks[0]
-    tree = _parsed(sql)
-    if not isinstance(tree, exp.Select) or block.context != Context.OUTERMOST:
-        raise NotIncremental("STRUCTURE", "a SELECT was not understood")
-    for clause in ("LIMIT", "OFFSET"):
-        if clause in block.clauses:
-            raise NotIncremental("LIMIT", "LIMIT or OFFSET: one changed row can move others in or out")
-    others = dict(block.others)
-    for clause in block.clauses - {"FROM", "WHERE", "GROUP BY", "HAVING", "QUALIFY", "LATERAL VIEW", "WINDOW", "ORDER BY",
-                                   "SORT BY", "CLUSTER BY", "DISTRIBUTE BY"}:  # fmt: skip
-        raise NotIncremental("STRUCTURE", f"{clause} is not understood here")
+def _refuse(tree: exp.Select, parts: SelectParts) -> None:
+    """What no strategy follows."""
+    for key in ("limit", "offset"):
+        _refuse_limit(tree, key)
+    for word, _, _ in parts.clauses:
+        if word not in _CLAUSES and word not in ("LIMIT", "OFFSET"):
+            raise NotIncremental("STRUCTURE", f"{word} is not understood here")
     if tree.find(exp.Pivot):
         raise NotIncremental("PIVOT", "PIVOT groups by columns that the query does not name")
     if tree.find(exp.TableSample):
         raise NotIncremental("SAMPLE", "TABLESAMPLE chooses other rows at each read")
     group = tree.args.get("group")
-    if group is not None and any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets", "totals")):
+    if group is not None and (
+        any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets", "totals"))
+        or any(isinstance(g, exp.Cube | exp.Rollup | exp.GroupingSets) for g in group.expressions)
+    ):
         raise NotIncremental("GROUPING_SETS", "ROLLUP, CUBE or GROUPING SETS: one row belongs to several groups")
-    if group is not None and any(isinstance(g, exp.Cube | exp.Rollup | exp.GroupingSets) for g in group.expressions):
-        raise NotIncremental("GROUPING_SETS", "ROLLUP, CUBE or GROUPING SETS: one row belongs to several groups")
-    sources = _sources(block.from_.of(sql), base + block.from_.start, ctes) if block.from_ else ()
-    laterals = " ".join(span.of(sql) for name, span in block.others if name == "LATERAL VIEW")
-    where = tuple(_condition(span.of(sql), base + span.start) for span in block.conjuncts)
-    items = []
-    for item, node in zip(block.items, tree.expressions, strict=True):
-        text = item.span.of(sql)
-        items.append(_item(text, node, base + item.span.start, base + item.span.end))
-    node = SelectNode(
-        text=sql,
-        items=tuple(items),
-        sources=sources,
-        laterals=laterals,
-        where=where,
-        tree=tree,
-        grouped=group is not None,
-        aggregate=group is not None or "HAVING" in others or any(aggregates(item) for item in tree.expressions),
-        distinct=block.distinct,
-        windows=tuple(_windows(tree)),
-        clauses=block.clauses,
-        head=_head(ctes),
-        start=base,
-        where_span=(block.where.start, block.where.end) if block.where else None,
-        where_at=max([block.clause_end(), *(span.end for name, span in block.others if name == "LATERAL VIEW")]),
-    )
-    _check(node, block.from_.of(sql) if block.from_ else "")
-    subqueries: dict[str, Node] = {}
-    for piece in where:
-        for text in subquery_texts(piece.text):
-            subqueries[text] = _query(text, -(10**9), ctes)
-    node.subqueries = subqueries
-    node.deep = tuple(_query(text, -(10**9), ctes) for text in _deep_subqueries(node, block.others, sql))
-    return node
 
 
-def _head(ctes: _Ctes) -> str:
-    return f"WITH {', '.join(f'{quoted(name)} AS ({body})' for name, (body, _, _) in ctes.items())} " if ctes else ""
+def _refuse_limit(node: exp.Expr, key: str) -> None:
+    if node.args.get(key) is not None:
+        raise NotIncremental("LIMIT", "LIMIT or OFFSET: one changed row can move others in or out")
+
+
+def _queries(node: exp.Expr) -> list[exp.Expr]:
+    """The outermost queries in an expression, in the order of the text."""
+    found: list[exp.Expr] = []
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, exp.Select | exp.SetOperation):
+            found.append(part)
+            continue
+        stack += list(part.iter_expressions(reverse=True))
+    return sorted(found, key=lambda query: span_of(query).start)
+
+
+def _deep(tree: exp.Select) -> Iterator[exp.Expr]:
+    """Where else a subquery can stand: the select list, ON, GROUP BY, HAVING and the like."""
+    yield from tree.expressions
+    for key, value in tree.args.items():
+        if key in ("with_", "from_", "where", "expressions"):
+            continue
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, exp.Join):
+                if part.args.get("on") is not None:
+                    yield part.args["on"]
+            elif isinstance(part, exp.Expr):
+                yield part
+
+
+def _word(tokens: tuple[Token, ...], i: int) -> str:
+    if i < 0 or i >= len(tokens) or (i > 0 and tokens[i - 1].kind == TokenType.DOT):
+        return ""
+    return tokens[i].word
 
 
 def subquery_texts(text: str) -> list[str]:
@@ -323,126 +403,6 @@ def subquery_texts(text: str) -> list[str]:
             i = close
         i += 1
     return found
-
-
-def _deep_subqueries(node: SelectNode, others: tuple[tuple[str, object], ...], sql: str) -> list[str]:
-    """Subqueries of the select list, of ON, GROUP BY, HAVING and the like."""
-    texts = [item.text for item in node.items]
-    texts += [piece.text for source in node.sources for piece in source.on]
-    texts += [span.of(sql) for _, span in others]  # type: ignore[attr-defined]
-    return [query for text in texts for query in subquery_texts(text)]
-
-
-def _item(text: str, node: exp.Expr, start: int, end: int) -> OutItem:
-    if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-        return OutItem(text, None, node, start, end)
-    if isinstance(node, exp.Aliases):
-        raise NotIncremental("GENERATOR", "a generator with several output columns in the select list")
-    if not isinstance(node, exp.Alias):
-        name = node.name if isinstance(node, exp.Column | exp.Dot) else ""
-        return OutItem(text, name or text, node, start, end)
-    tokens = tokenize(text)
-    cut = len(tokens) - 1
-    if _word(tokens, cut - 1) == "AS":
-        cut -= 1
-    body = text[: tokens[cut - 1].end]
-    again = _parsed(f"SELECT {body}").expressions[0]
-    if again != node.this:
-        raise NotIncremental("STRUCTURE", f"the alias of `{text}` was not understood")
-    return OutItem(body, node.alias, node.this, start, end)
-
-
-def _sources(text: str, base: int, ctes: _Ctes) -> tuple[Source, ...]:
-    """The FROM items of a FROM clause, keyword included."""
-    tokens = tokenize(text)
-    found: list[Source] = []
-    i, kind, listed = 1, "", False
-    while True:
-        item, alias, renames, i = _relation(text, base, tokens, i, ctes)
-        on: tuple[Piece, ...] = ()
-        using: tuple[str, ...] = ()
-        if _word(tokens, i) == "ON":
-            end = i + 1
-            while end < len(tokens) and _word(tokens, end) != "JOIN" and tokens[end].kind != TokenType.COMMA:
-                end = closing(tokens, end) + 1 if tokens[end].kind == TokenType.L_PAREN else end + 1
-            if _word(tokens, end) == "JOIN":
-                while _word(tokens, end - 1) in _JOIN_WORDS:
-                    end -= 1
-            lo = tokens[i + 1].start
-            on = _conjuncts(text[lo : tokens[end - 1].end], base + lo)
-            i = end
-        elif _word(tokens, i) == "USING":
-            close = closing(tokens, i + 1)
-            using = tuple(_unquoted(t.text) for t in tokens[i + 2 : close] if t.kind != TokenType.COMMA)
-            i = close + 1
-        found.append(Source(item, alias, kind, on, using, renames))
-        if i >= len(tokens):
-            return tuple(found)
-        if tokens[i].kind == TokenType.COMMA:
-            kind, i, listed = "CROSS", i + 1, True
-            continue
-        words = []
-        while _word(tokens, i) in _JOIN_WORDS:
-            words.append(_word(tokens, i))
-            i += 1
-        if _word(tokens, i) != "JOIN" or " ".join(words) not in _KINDS:
-            raise NotIncremental("JOIN_KIND", f"`{' '.join(words) or tokens[i].text}` in FROM is not understood")
-        kind, i = _KINDS[" ".join(words)], i + 1
-        if listed and kind in ("RIGHT", "FULL"):
-            raise NotIncremental("JOIN_KIND", f"{kind} JOIN behind a comma joins the last FROM item alone")
-
-
-def _conjuncts(text: str, base: int) -> tuple[Piece, ...]:
-    block = select_blocks(f"SELECT 1 FROM t WHERE {text}")[0]
-    head = len("SELECT 1 FROM t WHERE ")
-    whole = f"SELECT 1 FROM t WHERE {text}"
-    return tuple(_condition(span.of(whole), base + span.start - head) for span in block.conjuncts)
-
-
-def _relation(
-    text: str, base: int, tokens: tuple[Token, ...], i: int, ctes: _Ctes
-) -> tuple[Leaf | Node, str, tuple[str, ...], int]:
-    if i >= len(tokens):
-        raise NotIncremental("STRUCTURE", "a FROM item is missing")
-    item: Leaf | Node
-    if tokens[i].kind == TokenType.L_PAREN:
-        close = closing(tokens, i)
-        if _word(tokens, i + 1) not in ("SELECT", "WITH") and tokens[i + 1].kind != TokenType.L_PAREN:
-            raise NotIncremental("STRUCTURE", "joins in parentheses are not understood")
-        item = _query(text[tokens[i].end : tokens[close].start], base + tokens[i].end, ctes)
-        default, i = "", close + 1
-    else:
-        lo, parts = i, [_unquoted(tokens[i].text)]
-        if not (tokens[i].word or tokens[i].kind == TokenType.IDENTIFIER) or tokens[i].word in ("LATERAL", "VALUES"):
-            raise NotIncremental("STRUCTURE", f"`{tokens[i].text}` in FROM is not understood")
-        i += 1
-        while i + 1 < len(tokens) and tokens[i].kind == TokenType.DOT:
-            parts.append(_unquoted(tokens[i + 1].text))
-            i += 2
-        if i < len(tokens) and tokens[i].kind == TokenType.L_PAREN:
-            raise NotIncremental("TABLE_FUNCTION", f"the table function {'.'.join(parts)}")
-        default = parts[-1]
-        if len(parts) == 1 and parts[0].lower() in ctes:
-            body, offset, visible = ctes[parts[0].lower()]
-            item = _query(body, offset, visible)
-        else:
-            item = Leaf(joined(parts), text[tokens[lo].start : tokens[i - 1].end])
-    if _word(tokens, i) == "AS":
-        i += 1
-    alias = default
-    if i < len(tokens) and (
-        tokens[i].kind == TokenType.IDENTIFIER or (_word(tokens, i) and _word(tokens, i) not in _AFTER)
-    ):
-        alias = _unquoted(tokens[i].text)
-        i += 1
-    renames: tuple[str, ...] = ()
-    if i < len(tokens) and tokens[i].kind == TokenType.L_PAREN:
-        close = closing(tokens, i)
-        renames = tuple(_unquoted(t.text) for t in tokens[i + 1 : close] if t.kind != TokenType.COMMA)
-        i = close + 1
-    if _word(tokens, i) in ("TABLESAMPLE", "PIVOT", "UNPIVOT", "VERSION", "TIMESTAMP", "FOR"):
-        raise NotIncremental("STRUCTURE", f"{_word(tokens, i)} in FROM")
-    return item, alias, renames, i
 
 
 def _windows(tree: exp.Expr) -> Iterator[exp.Window]:
@@ -461,45 +421,3 @@ def calls(node: exp.Expr) -> Iterator[str]:
         call = item.meta.get("call")
         if isinstance(call, Call):
             yield call.name
-
-
-def _check(node: SelectNode, from_text: str) -> None:
-    """Put FROM together again from the pieces: it must parse as the original does."""
-    if not from_text:
-        return
-    parts = []
-    for k, source in enumerate(node.sources):
-        joined = source.kind if k else ""
-        text = f"SOURCE_{k}"
-        on = f" ON {' AND '.join(f'({p.text})' for p in source.on)}" if source.on else ""
-        using = f" USING ({', '.join(quoted(c) for c in source.using)})" if source.using else ""
-        parts.append(f"{joined + ' JOIN ' if k else ''}{text} AS {quoted(source.alias or f'_{k}')}{on}{using}")
-    again = _parsed(f"SELECT 1 FROM {' '.join(parts)}")
-    wanted = node.tree.args.get("joins") or []
-    found = again.args.get("joins") or []
-    if len(wanted) != len(found):
-        raise NotIncremental("STRUCTURE", "the FROM clause was not understood")
-    for left, right in zip(wanted, found, strict=True):
-        if left.args.get("method") or left.args.get("pivots"):
-            raise NotIncremental("JOIN_KIND", "NATURAL and ASOF joins are not understood")
-        kinds = [
-            (str(j.args.get("side") or ""), str(j.args.get("kind") or "").replace("INNER", "").replace("OUTER", ""))
-            for j in (left, right)
-        ]
-        plain = [("", "") if kind in (("", "CROSS"), ("", "")) else kind for kind in kinds]
-        plain = [("LEFT", kind[1]) if kind[1] in ("SEMI", "ANTI") else kind for kind in plain]
-        if plain[0] != plain[1]:
-            raise NotIncremental("STRUCTURE", "a JOIN was not understood")
-        if _flat(left.args.get("on")) != _flat(right.args.get("on")):
-            raise NotIncremental("STRUCTURE", "an ON condition was not understood")
-        if [c.name for c in left.args.get("using") or []] != [c.name for c in right.args.get("using") or []]:
-            raise NotIncremental("STRUCTURE", "a USING clause was not understood")
-
-
-def _flat(node: exp.Expr | None) -> list[exp.Expr]:
-    if node is None:
-        return []
-    node = node.unnest()
-    if isinstance(node, exp.And):
-        return [*_flat(node.left), *_flat(node.right)]
-    return [node]

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
+from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Parsed, parse
 from spark_mv.query.syntax.parser import SelectParts
 from spark_mv.query.syntax.query_error import QueryError
@@ -21,6 +22,7 @@ __all__ = ["Block", "Context", "Item", "Join", "conjuncts", "select_blocks", "sp
 
 
 @lru_cache(maxsize=32)
+@deep
 def select_blocks(sql: str) -> tuple[Block, ...]:
     """Every SELECT of the query; the blocks of the outermost query have `context` OUTERMOST.
 

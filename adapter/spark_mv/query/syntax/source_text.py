@@ -14,6 +14,7 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.dialects import Spark
 from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token as RawToken
 from sqlglot.tokens import TokenType
 
 
@@ -71,15 +72,19 @@ def apply_edits(sql: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, sql[position:]])
 
 
+def raw_tokens(sql: str) -> list[RawToken]:
+    """The tokens as sqlglot has them. Raises SourceTextError for text that it cannot tokenize."""
+    try:
+        return list(Spark().tokenize(sql))
+    except SqlglotError as error:
+        raise SourceTextError(str(error)) from error
+
+
 @lru_cache(maxsize=64)
 def tokenize(sql: str) -> tuple[Token, ...]:
     """The tokens of a text. Raises SourceTextError for text that sqlglot cannot tokenize."""
-    try:
-        raw = Spark().tokenize(sql)
-    except SqlglotError as error:
-        raise SourceTextError(str(error)) from error
     tokens: list[Token] = []
-    for token in raw:
+    for token in raw_tokens(sql):
         # 5L arrives as three tokens (5 :: BIGINT) on one span; the first stands for the literal
         if tokens and token.start < tokens[-1].end:
             continue
