@@ -25,7 +25,7 @@ from spark_mv.maintenance.config import ModelConfig, read_config
 from spark_mv.maintenance.errors import RefusedError, RunFailed
 from spark_mv.maintenance.facts import Column, RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.incremental_facts import Proposal
-from spark_mv.maintenance.plan import Plan
+from spark_mv.maintenance.plan import PUBLISHES, Plan
 from spark_mv.maintenance.record import RunRecord, SourceVersion
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.analysis.analyze import analyze
@@ -35,7 +35,7 @@ from spark_mv.spark.run import gather as gathering
 from spark_mv.spark.run.as_of import utc_text
 from spark_mv.spark.run.execute import MvRun, StepView
 from spark_mv.spark.run.look_up import SessionFacts
-from spark_mv.spark.run.publish import PREDICATE, PUBLISHES
+from spark_mv.spark.run.publish import PREDICATE
 from spark_mv.spark.run.rewrite import rewrite, run_pins
 
 SESSION = SessionFacts("UTC", "me", "spark_catalog", "default", "4.1.0")
