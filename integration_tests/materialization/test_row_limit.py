@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from integration_tests.materialization.conftest import Mv
 
 PLAIN = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', max_rows_changed=var('limit', 2), refresh=var('refresh', 'auto')) }}
@@ -80,8 +81,6 @@ class TestRowLimit:
         assert "is not a whole number of rows" in mv.run(max_rows_changed="some", expect_pass=False)
 
     def test_a_share_is_of_the_rows_before_the_run(self, project: Any, sql: Any, src: None) -> None:
-        from .conftest import Mv
-
         groups = Mv(sql, "groups")
         groups.run()
         sql("update {schema}.src set v = v + 1 where id in (0, 1)")
@@ -92,8 +91,6 @@ class TestRowLimit:
         assert groups.run()["rows_updated"] == 2  # the source was put right
 
     def test_evictions_count_and_the_clock_in_a_column_does_not(self, project: Any, sql: Any) -> None:
-        from .conftest import Mv
-
         sql("create or replace table {schema}.days using delta as select id, date_add(date'2026-02-01', cast(id % 5 as int)) "
             "as d from range(50)")  # fmt: skip
         windowed, clock = Mv(sql, "windowed"), Mv(sql, "clock")

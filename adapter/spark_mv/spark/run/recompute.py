@@ -44,7 +44,8 @@ def recompute_args(adapter: Any, invocation: Invocation, profile: Mapping[str, A
     _same_query(name, seen, record)
     facts = replace(
         seen.facts,
-        target=replace(target, forget=()),
+        # as it is: what others wrote is a difference, and nothing is put right here
+        target=replace(target, intact=True, forget=()),
         pins=dict(seen.rewritten.pins),
         sources=tuple(_as_read(name, source, record) for source in seen.facts.sources),
     )
