@@ -21,7 +21,7 @@ from spark_mv.query.syntax.source_text import SourceTextError, Token, closing, t
 from spark_mv.query.syntax.table_name import joined
 from spark_mv.query.syntax.table_name import quoted as quoted
 
-Ctes = Mapping[str, "tuple[exp.CTE, Ctes]"]
+Ctes = Mapping[str, "tuple[exp.CTE, Ctes, bool]"]
 """The CTEs that a query sees, by name in lower case, each with those that it sees itself."""
 
 
@@ -107,7 +107,7 @@ class SelectNode:
     @property
     def head(self) -> str:
         """WITH and the CTEs that the SELECT sees."""
-        bodies = [(name, span_of(cte.this).of(self.whole)) for name, (cte, _) in self.ctes.items()]
+        bodies = [(name, span_of(cte.this).of(self.whole)) for name, (cte, _, _) in self.ctes.items()]
         return f"WITH {', '.join(f'{quoted(name)} AS ({body})' for name, body in bodies)} " if bodies else ""
 
 
@@ -186,7 +186,7 @@ class _Builder:
         self.made = 0
 
     def query(self, node: exp.Expr, ctes: Ctes, inside: bool) -> Node:
-        ctes = self.visible(node, ctes)
+        ctes = self.visible(node, ctes, inside)
         if isinstance(node, exp.Select):
             return self.select(node, ctes, inside)
         if isinstance(node, exp.Subquery):
@@ -204,7 +204,7 @@ class _Builder:
         while isinstance(part, exp.SetOperation):
             for key in ("limit", "offset"):
                 _refuse_limit(part, key)
-            ctes = self.visible(part, ctes)
+            ctes = self.visible(part, ctes, inside)
             keep_all = keep_all and isinstance(part, exp.Union) and part.args.get("distinct") is False
             by_name = by_name or bool(part.args.get("by_name"))
             spine.append(part.expression)
@@ -212,8 +212,9 @@ class _Builder:
         arms = [self.query(arm, ctes, inside) for arm in (part, *reversed(spine))]
         return SetNode(tuple(arms), keep_all, by_name)
 
-    def visible(self, node: exp.Expr, ctes: Ctes) -> Ctes:
-        """The CTEs that a query sees with its own WITH."""
+    def visible(self, node: exp.Expr, ctes: Ctes, inside: bool) -> Ctes:
+        """The CTEs that a query sees with its own WITH, each with those that it sees itself and whether it is written
+        inside a condition: a CTE that only a condition reads has its place in the text all the same."""
         with_ = node.args.get("with_")
         if with_ is None:
             return ctes
@@ -224,7 +225,7 @@ class _Builder:
                 raise NotIncremental("CTE_COLUMNS", f"the CTE {cte.alias} renames its columns in parentheses")
             if cte.alias.lower() in ctes:
                 raise NotIncremental("CTE_NAME", f"two CTEs are called {cte.alias}, one inside the other")
-            ctes = {**ctes, cte.alias.lower(): (cte, ctes)}
+            ctes = {**ctes, cte.alias.lower(): (cte, ctes, inside)}
         return ctes
 
     def select(self, tree: exp.Select, ctes: Ctes, inside: bool) -> SelectNode:
@@ -325,8 +326,8 @@ class _Builder:
                 raise NotIncremental("STRUCTURE", f"{key.upper()} in FROM")
         parts = [part.name for part in node.parts]
         if len(parts) == 1 and parts[0].lower() in ctes:
-            cte, seen = ctes[parts[0].lower()]
-            item = self.query(cte.this, seen, inside)
+            cte, seen, written_inside = ctes[parts[0].lower()]
+            item = self.query(cte.this, seen, written_inside)
         else:
             start, end = node.parts[0].meta.get("start"), node.parts[-1].meta.get("end")
             if start is None or end is None:
