@@ -47,12 +47,13 @@ def forgiving(code: str, otherwise: Any) -> Callable[[Any], Any]:
     return make
 
 
-def kinds(choose: Callable[[str, Any, bool], str]) -> Callable[[Any], Any]:
-    """Another kind of join: `choose` gets the kind, the source and whether the change is inside it."""
+def kinds(choose: Callable[[str, bool], tuple[str, bool]]) -> Callable[[Any], Any]:
+    """Another kind of join: `choose` gets the kind and whether the change is inside the joined item, and gives both."""
 
     def make(function: Any) -> Any:
-        def changed(self: Any, source: Any, inside: bool, *rest: Any) -> str:
-            return choose(function(self, source, inside, *rest), source, inside)
+        def changed(self: Any, alias: str, item: Any, kind: str, on: Any, inside: bool, earlier: bool) -> None:
+            kind, inside = choose(kind, inside)
+            function(self, alias, item, kind, on, inside, earlier)
 
         return changed
 
@@ -90,15 +91,6 @@ def replace_windows(node: SelectNode) -> SelectNode:
     copy = SelectNode(**{f: getattr(node, f) for f in node.__dataclass_fields__})
     copy.windows = node.windows[:1]
     return copy
-
-
-def reliable_all(function: Any) -> Any:
-    def changed(self: Any, *args: Any) -> Any:
-        joined = function(self, *args)
-        joined.reliable = dict(joined.present)
-        return joined
-
-    return changed
 
 
 def without_last(function: Any) -> Any:

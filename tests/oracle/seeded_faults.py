@@ -18,7 +18,6 @@ from breaking import (
     no_subqueries,
     one_arm,
     plain_equals,
-    reliable_all,
     sum_signs,
     unnetted,
     value,
@@ -32,6 +31,7 @@ from spark_mv.maintenance import changes, incremental_facts
 from spark_mv.maintenance.steps import next_bound, staging
 from spark_mv.maintenance.strategies import adjusted_groups, incremental_rows, leaving
 from spark_mv.query.delta import affected, distributive, restrict
+from spark_mv.query.delta.joined import Joined
 from spark_mv.query.rewrite import clock_split
 from spark_mv.query.syntax.select_tree import SelectNode
 from spark_mv.spark.run import gather
@@ -113,23 +113,23 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "left joins as inner joins",
-        Affected,
-        "_kind",
-        kinds(lambda kind, s, inside: "INNER" if kind == "LEFT" else kind),
+        Joined,
+        "add",
+        kinds(lambda kind, inside: ("INNER" if kind == "LEFT" else kind, inside)),
         "select a.id, b.y, c.region from t a left join u b on b.k = a.k left join r c on c.y = a.x",
     ),
     Fault(
         "a change below an anti-join as an anti-join",
-        Affected,
-        "_kind",
-        kinds(lambda kind, s, inside: "LEFT ANTI" if s.kind == "LEFT ANTI" and inside else kind),
+        Joined,
+        "add",
+        kinds(lambda kind, inside: (kind, inside and kind != "LEFT ANTI")),
         "select a.id from t a left anti join u b on b.k = a.k",
     ),
     Fault(
         "columns of an optional side are relied on",
-        Affected,
-        "_from",
-        reliable_all,
+        Joined,
+        "doubtful",
+        always(frozenset()),
         "select a.id, b.w from t a left join u b on b.k = a.k where b.w is null",
     ),
     Fault(
@@ -157,15 +157,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the first of several windows gives the anchors",
         affected,
-        "_shared_partition",
+        "shared_partition",
         first_window,
         "select id, sum(x) over (partition by s, k) as z, count(*) over (partition by k) as n, k, s from t",
     ),
     Fault(
         "a window without partitions is followed",
         affected,
-        "_shared_partition",
-        forgiving("NO_PARTITION_BY", lambda node, scope: None),
+        "shared_partition",
+        forgiving("NO_PARTITION_BY", lambda node, scope: (set(), [])),
         "select id, k, count(*) over () as n from t",
     ),
     Fault(
@@ -178,9 +178,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a full join as a left join",
-        Affected,
-        "_kind",
-        forgiving("FULL_OUTER_JOIN", "LEFT"),
+        Joined,
+        "add",
+        kinds(lambda kind, inside: ("LEFT" if kind == "FULL" else kind, inside)),
         "select coalesce(a.id, -1) as id, coalesce(b.k, -1) as bk from t a full join u b on b.k = a.k",
         "id, bk",
     ),
