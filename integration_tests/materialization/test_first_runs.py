@@ -101,6 +101,7 @@ class TestFirstRuns:
         assert self.properties(sql, "mapped")["delta.enableChangeDataFeed"] == "true"
 
     def test_checks_and_descriptions_follow_the_model(self, mv: Any, sql: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        sql("create table if not exists {schema}.src using delta as select id, 'a' as name from range(5)")
         checked = type(mv)(sql, "checked")
 
         def killed(*_: Any) -> Any:

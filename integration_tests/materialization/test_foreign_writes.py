@@ -11,6 +11,10 @@ MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key=['id', 'part']) }}
 select id, part, name, rand() as drawn from {{ target.schema }}.src
 """
+SOURCE = """
+create table if not exists {schema}.src using delta as
+select id, part, 'n' as name from range(10) cross join (values ('a'), ('b')) as p(part)
+"""
 WRITES = {
     "a row twice": "insert into {mv} select * from {mv} where id = 1",
     "a key twice": "insert into {mv} select id, part, 'theirs', -1 from {mv} where id = 2",
@@ -31,10 +35,7 @@ class TestForeignWrites:
         return {"mv.sql": MODEL}
 
     def test_put_right(self, mv: Any, sql: Any) -> None:
-        sql(
-            "create table {schema}.src using delta as select id, part, 'n' as name from range(10) "
-            "cross join (values ('a'), ('b')) as p(part)"
-        )
+        sql(SOURCE)
         mv.run()
         ours = mv.rows()
         both = ["values", "no key", "a row twice", "a key twice", "loss", "rows"]
@@ -55,6 +56,8 @@ class TestForeignWrites:
 
     def test_where_the_version_of_ours_is_gone(self, mv: Any, sql: Any, project: Any, spark: Any) -> None:
         """One row per key stays, and with it its values; what has no key goes."""
+        sql(SOURCE)
+        mv.run()
         for name in ("a row twice", "no key", "a key twice"):
             sql(WRITES[name].replace("{mv}", "{schema}.mv"))
         before = mv.rows()
@@ -70,6 +73,8 @@ class TestForeignWrites:
         assert mv.run()["code"] == "NO_OP"
 
     def test_the_message_blames_the_query_only_for_its_own_rows(self, mv: Any, sql: Any) -> None:
+        sql(SOURCE)
+        mv.run()
         sql(WRITES["no key"].replace("{mv}", "{schema}.mv"))
         sql("insert into {schema}.src values (1, 'a', 'again')")
         message = mv.run(expect_pass=False)

@@ -121,9 +121,13 @@ class TestTurns:
             self.right(mv, sql)
 
     def test_a_foreign_commit_while_a_run_works(self, mv: Any, sql: Any, hold: Any, project: Any, spark: Any) -> None:
+        sql("create table if not exists {schema}.src using delta as select id, 'a' as name from range(5)")
+        mv.run()
+        sql("update {schema}.src set name = 'before' where id = 0")
+        mv.run()
         record = next(iter(sql("describe history {schema}.mv")))
         ours = next(v for v in record if isinstance(v, str) and "run_id" in v)
-        for round_, metadata in enumerate(("job 7", '{"job": 7}', ours, ours.replace("model.test.mv", "model.test.x"))):
+        for round_, metadata in enumerate(("job 7", ours)):
             sql(f"update {{schema}}.src set name = 'n{round_}' where id = 1")
             before = mv.by_id("drawn")
             late = hold()
@@ -187,7 +191,7 @@ def test_each_statement_that_publishes(spark: Any) -> None:
     for make in (Direct, BySql):
         session = make(spark)
         ask = Ask(session.query, session.mv_spark())
-        for kind in (*statements, "replace_using"):
+        for kind in (*statements, "replace_using") if make is Direct else ("append", "record_only"):
             spark.sql(f"create or replace table {table} using delta as select id, 'old' as name from range(10)")
             spark.conf.set(USER_METADATA, "the user's own")
 
@@ -198,12 +202,11 @@ def test_each_statement_that_publishes(spark: Any) -> None:
                     spark.sql(statements[kind]).collect()
 
             version = int(commits(ask, table, 1)[0]["version"])
-            for number, first in ((version + 1, True), (version + 1, False), (version, False), (version + 2, True)):
+            for number, first in ((version + 1, True), (version + 1, False), (version, False)):
                 run_id = uuid.uuid4().hex
                 turn = Turn(table, "kinds", number, f'{{"run_id":"{run_id}"}}', run_id)
                 before = commits(ask, table, 1)[0]["version"]
                 if first:
-                    spark.sql(f"insert into {table} values (1, 'for the statement to delete')")
                     take(turn, session, ask, write)
                     assert run_id in commits(ask, table, 1)[0]["userMetadata"], kind
                 else:
