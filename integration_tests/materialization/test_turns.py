@@ -188,30 +188,25 @@ def test_each_statement_that_publishes(spark: Any) -> None:
         "record_only": f"insert into {table} select * from {table} where false",
         "replace_table": f"create or replace table {table} using delta as select * from turns.rows",
     }
-    for make in (Direct, BySql):
+    spark.sql(f"create or replace table {table} using delta as select id, 'old' as name from range(3)")
+    kinds = [(Direct, kind) for kind in (*statements, "replace_using")] + [(BySql, "append")]
+    for make, kind in kinds:
         session = make(spark)
         ask = Ask(session.query, session.mv_spark())
-        for kind in (*statements, "replace_using") if make is Direct else ("append", "record_only"):
-            spark.sql(f"create or replace table {table} using delta as select id, 'old' as name from range(10)")
-            spark.conf.set(USER_METADATA, "the user's own")
 
-            def write(kind: str = kind) -> None:
-                if kind == "replace_using":
-                    replace_using(spark, "select * from turns.rows", table, ("id",))
-                else:
-                    spark.sql(statements[kind]).collect()
+        def write(kind: str = kind) -> None:
+            if kind == "replace_using":
+                replace_using(spark, "select * from turns.rows", table, ("id",))
+            else:
+                spark.sql(statements[kind]).collect()
 
-            version = int(commits(ask, table, 1)[0]["version"])
-            for number, first in ((version + 1, True), (version + 1, False), (version, False)):
-                run_id = uuid.uuid4().hex
-                turn = Turn(table, "kinds", number, f'{{"run_id":"{run_id}"}}', run_id)
-                before = commits(ask, table, 1)[0]["version"]
-                if first:
-                    take(turn, session, ask, write)
-                    assert run_id in commits(ask, table, 1)[0]["userMetadata"], kind
-                else:
-                    with pytest.raises(TurnTaken):
-                        take(turn, session, ask, write)
-                    assert commits(ask, table, 1)[0]["version"] == before, kind
-                assert spark.conf.get(USER_METADATA) == "the user's own"
-            spark.conf.unset(USER_METADATA)
+        number = int(commits(ask, table, 1)[0]["version"]) + 1
+        spark.conf.set(USER_METADATA, "the user's own")
+        first, second = (uuid.uuid4().hex for _ in range(2))
+        take(Turn(table, "kinds", number, f'{{"run_id":"{first}"}}', first), session, ask, write)
+        assert first in commits(ask, table, 1)[0]["userMetadata"], kind
+        with pytest.raises(TurnTaken):
+            take(Turn(table, "kinds", number, f'{{"run_id":"{second}"}}', second), session, ask, write)
+        assert int(commits(ask, table, 1)[0]["version"]) == number, kind
+        assert spark.conf.get(USER_METADATA) == "the user's own"
+        spark.conf.unset(USER_METADATA)
