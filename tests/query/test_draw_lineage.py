@@ -10,7 +10,8 @@ import pytest
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.filter_draws import expand_star, refused, split_filter_draws
+from spark_mv.query.rewrite.draw_refusals import refused, unkept
+from spark_mv.query.rewrite.filter_draws import expand_star, split_filter_draws
 
 pytestmark = pytest.mark.unit
 
@@ -34,13 +35,17 @@ def _outcome(sql: str) -> str:
     assert not analysis.errors and analysis.rows_level is Level.NONDETERMINISTIC
     found = split_filter_draws(sql, ["id"], "s.st", {}, analysis.drawn_reads)
     if found is not None and found.filtered_sql is None:
-        return f"refused {found.line}:{found.column} {found.reason.split(' ', 1)[1]}"
+        return _said(unkept(found, analysis))
     rest = analysis if found is None or found.filtered_sql is None else _analysis(found.filtered_sql)
     if rest.rows_level is not Level.NONDETERMINISTIC:
         return "kept"
-    found_at = re.match(r"line (\d+), column (\d+): \S+ (.*)", refused(rest, analysis))
-    assert found_at is not None
-    return f"refused {found_at[1]}:{found_at[2]} {found_at[3]}"
+    return _said(refused(rest, analysis))
+
+
+def _said(refusal: str) -> str:
+    found = re.match(r"line (\d+), column (\d+): \S+ (.*)", refusal)
+    assert found is not None
+    return f"refused {found[1]}:{found[2]} {found[3]}"
 
 
 @pytest.mark.parametrize(("expected", "sql"), CASES, ids=[sql for _, sql in CASES])

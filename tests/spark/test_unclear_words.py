@@ -30,3 +30,23 @@ SCHEMAS = {"t": {"id": "int", "d": "date", "user": "string"}, "u": {"id": "int",
 def test_words(sql: str, codes: list[str]) -> None:
     analysis = analyze(sql, unique_key=["id"], schemas=SCHEMAS)
     assert [error.code for error in _unclear(pin(sql, PINS), analysis)] == codes
+
+
+@pytest.mark.parametrize(
+    "condition,cure",
+    [
+        ("ts >= 'now'", "TIMESTAMP'now' beside a timestamp"),
+        ("ts > 'today UTC'", "TIMESTAMP'today UTC' beside a timestamp"),
+        ("d in ('2026-01-01', 'yesterday')", "DATE'yesterday' beside a date"),
+        ("ts >= '05:30:00'", "Write TIMESTAMP'05:30:00'"),
+    ],
+)
+def test_the_cure_has_the_type_that_the_word_is_read_as(condition: str, cure: str) -> None:
+    """DATE'now' instead of 'now' beside a timestamp would move the bound to midnight; a time of day is no date."""
+    schemas = {"t": {"id": "int", "d": "date", "ts": "timestamp"}}
+    sql = f"select id from t where {condition}"
+    (error,) = _unclear(pin(sql, PINS), analyze(sql, unique_key=["id"], schemas=schemas))
+    assert cure in error.message
+    name = error.message.split(" (line")[0]
+    written = sql.replace(name, f"timestamp{name}" if condition.startswith("ts") else f"date{name}")
+    assert not _unclear(pin(written, PINS), analyze(written, unique_key=["id"], schemas=schemas))

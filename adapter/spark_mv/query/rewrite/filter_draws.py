@@ -32,7 +32,7 @@ from spark_mv.query.syntax.source_text import (
     tokenize,
 )
 
-_CURE = "give the draw its own nondeterministic_mv with that unique_key, and filter on its column"
+CURE = "give the draw its own nondeterministic_mv with that unique_key, and filter on its column"
 STATE, DRAW, KEY, TRIAL = "__mv_state", "__mv_draw_", "__mv_key_", "__mv_trial"
 
 
@@ -103,7 +103,7 @@ def split_filter_draws(
         blocks = select_blocks(sql)
     except SourceTextError as error:
         return FilterDraws(
-            (), reason=f"a random filter stands in SQL whose structure is not understood: {error}; {_CURE}"
+            (), reason=f"a random filter stands in SQL whose structure is not understood: {error}; {CURE}"
         )
     draws = [draw for draw in _draws(sql, blocks, levels or {}) if draw.clause != "SELECT"]
     named = _reads(blocks, reads)
@@ -138,12 +138,12 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[_Draw]) -> B
         block = blocks[draw.block]
         if block.context != Context.OUTERMOST:
             where = f"the CTE {block.name}" if block.context == Context.CTE else "a subquery"
-            raise _Refused(f"stands in {where}, where a row has no unique_key to keep the draw by; {_CURE}", draw)
+            raise _Refused(f"stands in {where}, where a row has no unique_key to keep the draw by; {CURE}", draw)
         if draw.clause != "WHERE" and not (draw.fingerprint and draw.clause == "SELECT"):
-            raise _Refused(f"stands in {draw.clause}, where a row has no unique_key to keep the draw by; {_CURE}", draw)
+            raise _Refused(f"stands in {draw.clause}, where a row has no unique_key to keep the draw by; {CURE}", draw)
     outermost = [block for block in blocks if block.context == Context.OUTERMOST]
     if len(outermost) != 1 or outermost[0].set_operand:
-        raise _Refused(f"stands below a set operation, so that its row has no unique_key; {_CURE}")
+        raise _Refused(f"stands below a set operation, so that its row has no unique_key; {CURE}")
     block = outermost[0]
     obstacle = (
         "GROUP BY"
@@ -157,7 +157,7 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[_Draw]) -> B
         else ""
     )
     if obstacle:
-        raise _Refused(f"filters rows before {obstacle}, so that they have no unique_key of their own; {_CURE}")
+        raise _Refused(f"filters rows before {obstacle}, so that they have no unique_key of their own; {CURE}")
     if block.from_ is None:
         raise _Refused("filters a SELECT without FROM")
     return block
@@ -212,7 +212,7 @@ def _check_lineage(
         if column is None or not drawn_per_row(
             tree, [column], key, lambda name: _level(name, levels) is Level.NONDETERMINISTIC
         ):
-            raise _Refused(f"is not drawn once per row of the result, so that no unique_key can keep it; {_CURE}", read)
+            raise _Refused(f"is not drawn once per row of the result, so that no unique_key can keep it; {CURE}", read)
 
 
 def _level(name: str, levels: Mapping[str, Level]) -> Level:
@@ -296,7 +296,7 @@ def _plain_key(sql: str, block: Block, item: Item, text: str, name: str, levels:
     if any(_draws_per_row(tokens, i, levels) for i in range(len(tokens))):
         raise _Refused(f"filters rows whose unique_key column {name} is itself drawn")
     if _not_of_one_row(tree):
-        raise _Refused(f"filters rows whose unique_key column {name} is not computed from a row of FROM alone; {_CURE}")
+        raise _Refused(f"filters rows whose unique_key column {name} is not computed from a row of FROM alone; {CURE}")
     read = {column.name.lower() for column in tree.find_all(exp.Column) if not column.table}
     for other in block.items:
         if other is item or not other.alias or other.alias.lower() not in read:
@@ -409,9 +409,13 @@ def _filtered_sql(
 
 def expand_star(sql: str, analysis: Analysis) -> str:
     """The query with a lone `*` over one FROM item written out as its columns, where one of them is drawn and WHERE
-    reads a drawn column: the star would read another draw. As it was where the columns are not known."""
-    blocks = [block for block in select_blocks(sql) if block.context == Context.OUTERMOST]
-    if len(blocks) != 1 or not any(draw.clause == "WHERE" for draw in _reads(select_blocks(sql), analysis.drawn_reads)):
+    reads a drawn column: the star would read another draw. As it was where the columns or its structure are not known."""
+    try:
+        every = select_blocks(sql)
+    except SourceTextError:
+        return sql
+    blocks = [block for block in every if block.context == Context.OUTERMOST]
+    if len(blocks) != 1 or not any(draw.clause == "WHERE" for draw in _reads(every, analysis.drawn_reads)):
         return sql
     block, names = blocks[0], [column.name for column in analysis.columns]
     lone = len(block.items) == 1 and block.items[0].span.of(sql).rstrip().endswith("*")
@@ -420,21 +424,6 @@ def expand_star(sql: str, analysis: Analysis) -> str:
     qualifier = block.items[0].span.of(sql).rstrip()[:-1].rstrip()
     columns = ", ".join(f"{qualifier}{_quoted(name)}" for name in names)
     return apply_edits(sql, [Edit(block.items[0].span.start, block.items[0].span.end, columns)])
-
-
-def refused(rest: Analysis, written: Analysis) -> str:
-    """Why the draw that still decides rows in `rest` cannot be kept, with its place in the text as written."""
-    cause = rest.rows_draw
-    if cause is None:
-        return f"a draw decides which rows there are; {_CURE}"
-    places = [(line, column) for name, _, line, column in written.functions if name == cause.function]
-    place = (cause.line, cause.column) if (cause.line, cause.column) in places else next(iter(places), (0, 0))
-    call = cause.function if cause.function.isupper() else f"{cause.function}()"
-    through = f" through {', '.join(cause.path)}" if cause.path else ""
-    return (
-        f"line {place[0]}, column {place[1]}: {call} decides which rows there are{through}, and is not drawn once per row "
-        f"of the result, so that no unique_key can keep it; {_CURE}"
-    )
 
 
 def _read_back(draws: Sequence[_Draw], columns: Sequence[str]) -> list[Edit]:

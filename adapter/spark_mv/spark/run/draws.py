@@ -11,12 +11,12 @@ from spark_mv.maintenance.strategies.state_steps import Seed
 from spark_mv.query.ai_calls.plan import plan_ai
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.draw_refusals import refused, unkept
 from spark_mv.query.rewrite.filter_draws import (
     DRAW,
     FilterDraws,
     Members,
     expand_star,
-    refused,
     split_filter_draws,
 )
 from spark_mv.query.rewrite.pin import Pins, pin
@@ -81,7 +81,7 @@ def kept_draws(
         sql, analysis = expanded, read(expanded)
     split = split_filter_draws(sql, unique_key, state_table, declared, analysis.drawn_reads)
     if split is not None and split.filtered_sql is None:
-        raise RefusedError(f"model {model}: line {split.line}, column {split.column}: {split.reason}")
+        raise RefusedError(f"model {model}: {unkept(split, analysis)}")
     rest = analysis if split is None or split.filtered_sql is None else read(split.filtered_sql)
     if (
         rest.rows_level is Level.NONDETERMINISTIC

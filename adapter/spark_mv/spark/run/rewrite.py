@@ -85,6 +85,15 @@ def rewrite(
     return RewriteResult(rewritten, ai_plan)
 
 
+def _one_value(name: str) -> str:
+    """The cure for what is not pinned. A word is cast to the type beside it, so that its cure must have the same type."""
+    if not name.startswith("'"):
+        return "Hand the value over with var()"
+    if ":" in name:  # a time of day, which no date can be
+        return f"Write TIMESTAMP{name}"
+    return f"Write DATE{name} beside a date, TIMESTAMP{name} beside a timestamp"
+
+
 def _unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
     called = {name.lower() for name, *_ in analysis.functions}
     once = [f for f in analysis.functions if f[1] in (Level.COMMAND, Level.USER, Level.SESSION)]
@@ -98,10 +107,7 @@ def _unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
             QueryError(
                 "NOT_PINNED",
                 f"{name} (line {line}, column {column}) would give each statement of a run its own value, and is not "
-                "written in a form that can be given one value per run. "
-                + (
-                    f"Write DATE{name}, or current_date()" if name.startswith("'") else "Hand the value over with var()"
-                ),
+                f"written in a form that can be given one value per run. {_one_value(name)}",
                 line,
                 column,
             )
