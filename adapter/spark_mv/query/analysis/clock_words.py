@@ -15,8 +15,8 @@ from spark_mv.query.syntax.clock_words import argument_types, clock_text, consta
 from spark_mv.query.syntax.parse import Call
 
 BESIDE_TIMES: tuple[type[exp.Expr], ...] = (
-    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Case,
-    exp.Add, exp.Sub,
+    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In,
+    exp.Case, exp.Add, exp.Sub,
 )  # fmt: skip
 """Nodes that are no calls and give their operands one type."""
 _ONE_TYPE = frozenset(
@@ -78,7 +78,10 @@ def words_in_call(walk: Walk, node: exp.Expr, name: str, scope: Scope) -> Taint:
 
 def words_beside_times(walk: Walk, node: exp.Expr, scope: Scope) -> Taint:
     """The clock in strings that stand beside a date or timestamp, which they are cast to."""
-    operands = list(_operands(node))
+    return union(_words_beside(walk, operands, scope) for operands in _operands(node))
+
+
+def _words_beside(walk: Walk, operands: list[exp.Expr], scope: Scope) -> Taint:
     suspects = [part for part in operands if any(_suspect(constant_text(leaf)) for leaf in leaves(part))]
     if not suspects:
         return CLEAN
@@ -90,19 +93,19 @@ def _suspect(text: str | None) -> bool:
     return text is not None and clock_text(text, "timestamp") is not None
 
 
-def _operands(node: exp.Expr) -> Iterator[exp.Expr]:
-    if isinstance(node, exp.Case):
-        if node.this is not None:
-            yield node.this
-            yield from (branch.this for branch in node.args.get("ifs") or [])
-            return
-        yield from leaves(node)
-    elif isinstance(node, exp.If):
-        yield from leaves(node)
-    else:
-        for part in node.iter_expressions():
-            # the keys and values of a map
-            yield from part.expressions if isinstance(part, exp.Array) and "call" not in part.meta else [part]
+def _operands(node: exp.Expr) -> Iterator[list[exp.Expr]]:
+    """The operands of a node that get one type: of CASE x WHEN, what is compared is one group and what comes out another."""
+    if isinstance(node, exp.Case) and node.this is not None:
+        yield [node.this, *(branch.this for branch in node.args.get("ifs") or [])]
+    if isinstance(node, exp.Case | exp.If):
+        yield list(leaves(node))
+        return
+    # the keys and values of a map
+    yield [
+        inner
+        for part in node.iter_expressions()
+        for inner in (part.expressions if isinstance(part, exp.Array) and "call" not in part.meta else [part])
+    ]
 
 
 def _kind(node: exp.Expr, scope: Scope) -> str:
