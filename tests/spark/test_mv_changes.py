@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from spark_mv.spark.run.changes import _rows
+from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
+from spark_mv.maintenance.record import RunRecord
+from spark_mv.spark.formats.commits import Ask
+from spark_mv.spark.run.changes import _rows, read_changes
 
 pytestmark = pytest.mark.unit
 
@@ -24,3 +29,13 @@ def test_an_overwrite_counts_with_all_rows() -> None:
         "operationMetrics": {"numOutputRows": "10"},
     }
     assert _rows(row, 1000) == 1010
+
+
+def test_what_keeps_no_versions_may_have_changed_beside_what_did() -> None:
+    def ask(_: str) -> list[dict[str, Any]]:
+        return [{"n": 1}]
+
+    record = RunRecord("q", "c", "2026-01-01 00:00:00.000000", "UTC", {})
+    sources = (SourceFacts("files", (), "parquet"), SourceFacts("seen_through", (), "view", view_text="select 1"))
+    facts = RunFacts("m", record.as_of, "UTC", "i", sources, TargetFacts(exists=True, record=record))
+    assert [reason.code for reason in read_changes(Ask(ask), facts, "t").problems] == ["SOURCE_UNVERSIONED"]

@@ -37,7 +37,10 @@ def read_changes(query: Query, facts: RunFacts, target: str) -> Changes:
     if len({source.name.lower() for source in facts.sources}) < len(facts.sources):
         problems.append(Reason("STRUCTURE", "two sources are paths that differ in their case only"))
     for source in facts.sources:
-        if source.view_text is not None or source.version is None:
+        if source.view_text is not None:
+            continue
+        if source.version is None:
+            problems.append(Reason("SOURCE_UNVERSIONED", f"{source.name} keeps no versions"))
             continue
         before = record.sources.get(source.name)
         known = record.source_rows.get(source.name)
