@@ -247,7 +247,7 @@ class Model:
             None, facts, self.analysis, self.settings, rewritten, self.pins(situation.hour), "target", None  # type: ignore[arg-type]
         )  # fmt: skip
         with _changes_are(changes), _proposals() as seen:
-            chosen = deciding.decide(facts, self.analysis, self.settings, rewritten, state=TargetFacts(), gather=gather)
+            chosen = deciding.decide(facts, self.analysis, self.settings, rewritten, gather=gather)
         plans = [chosen]
         for complete, proposal in seen:
             if proposal.candidate.applies and proposal.candidate.strategy != chosen.strategy:

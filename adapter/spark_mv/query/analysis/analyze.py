@@ -37,13 +37,15 @@ def analyze(
     views: Mapping[str, str] | None = None,
     model: str = "model",
     time_zone: str | None = None,
+    rewritten: bool = False,
 ) -> Analysis:
     """The level of every part of `sql`, with cause and position, and all that is wrong with it.
 
     `schemas` maps table names as written (parts joined by dots) to {column: Spark type}; a table that is not in it
     has unknown columns. `functions` maps declared functions to {"determinism": level}; `views` maps view names to
     their SQL, which is looked through. `time_zone` is the session's; without it, predicates that compare the clock with
-    local dates are not solved for it. Never raises for bad SQL: `Analysis.errors` says what is wrong.
+    local dates are not solved for it. `rewritten`: the text is the engine's, which may use names of its own. Never raises
+    for bad SQL: `Analysis.errors` says what is wrong.
     """
     key = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key)
     frozen = (freeze,) if isinstance(freeze, str) else tuple(freeze)
@@ -74,7 +76,7 @@ def analyze(
     except RecursionError:
         error = QueryError("TOO_DEEP", f"model {model}: the statement is nested too deeply to be analysed", 1, 1)
         return Analysis(sql, digest("text", sql), (), shape=Shape(row_wise=False, opaque=True), errors=(error,))
-    for name in reserved_names(sql):
+    for name in () if rewritten else reserved_names(sql):
         walk.error(name.code, name.message, (name.line, name.column))
     for problem in problems:
         walk.error("UNKNOWN_LEVEL", problem)

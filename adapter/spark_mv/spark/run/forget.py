@@ -89,8 +89,8 @@ def checked_condition(
         raise refused("is not understood")
     if tree.find(exp.Query):
         raise refused("has a subquery, whose answer may be another one when the next run asks; list the values instead")
-    head, tail = f"SELECT 1 AS __mv_one FROM {table} WHERE (\n", "\n)"
-    verdict = analyze(head + where + tail, unique_key="__mv_one", functions=functions, model=model)
+    head, tail = f"SELECT 1 AS one FROM {table} WHERE (\n", "\n)"
+    verdict = analyze(head + where + tail, unique_key="one", functions=functions, model=model)
     if verdict.errors:
         raise refused(f"is not understood: {verdict.errors[0].message}")
     for name, level, _, _ in verdict.functions:

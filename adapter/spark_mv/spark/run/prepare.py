@@ -223,7 +223,9 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
         views = {name: source.view_text for name, source in sources.items() if source.view_text}
 
         def verdict(text: str) -> Analysis:
-            return analyze(text, schemas=schemas, functions=functions, views=views, model=invocation.name)
+            return analyze(
+                text, schemas=schemas, functions=functions, views=views, model=invocation.name, rewritten=True
+            )
 
         draws = kept_draws(query, invocation.name, sql, verdict, config.unique_key, declared, state_table, pins)
     result = rewrite(
