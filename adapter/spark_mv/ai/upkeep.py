@@ -25,6 +25,7 @@ def recompute_sql(
     given = {
         **{name: name for name in newest.split(", ")},
         "status": "'stale'",
+        "project": "project",  # of the answer: a mark without one would keep it from ever being pruned
         "called_at": "current_timestamp()",
         "invocation_id": quote(invocation_id),
     }
@@ -33,7 +34,8 @@ def recompute_sql(
     wanted = f"{newest_status} IN ({_FAILED})" if errors_only else f"{newest_status} <> 'stale'"
     condition = f"\n  WHERE status <> 'used'{f' AND ({where})' if where else ''}"
     return (
-        f"INSERT INTO {results_table}\nSELECT {columns}\nFROM (\n  SELECT {newest}\n  FROM {results_table}{condition}\n"
+        f"INSERT INTO {results_table}\nSELECT {columns}\nFROM (\n"
+        f"  SELECT {newest}, max_by(project, called_at) AS project\n  FROM {results_table}{condition}\n"
         f"  GROUP BY {newest}\n  HAVING {wanted}\n)"
     )
 

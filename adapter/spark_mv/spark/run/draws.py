@@ -43,7 +43,8 @@ class KeptDraws:
     pins: Pins
 
     def describable(self, sql: str) -> str:
-        """The text reading the draws themselves, for a look at its columns while there is no state table."""
+        """The text reading the draws themselves, for a look at its columns: the state table may not be there yet, or lack
+        a draw that the query has got since."""
         return sql.replace(self.state_table, f"(SELECT * FROM ({self.draw_sql}))")
 
     def seed(self, query: Query, target: TargetFacts, table: str, same_filter: bool) -> Seed:

@@ -233,7 +233,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
         analysis,
         pins,
         schemas,
-        lambda sql: query_columns(query, draws.describable(sql) if draws and not state.exists else sql),
+        lambda sql: query_columns(query, draws.describable(sql) if draws else sql),
         runner.context if runner else None,
     )
     if result.errors:
