@@ -105,11 +105,13 @@ class Engine:
         commit, nothing."""
         if "replace_using" in self.steps:
             return "REPLACE USING"
+        if "record_only" in self.steps:
+            return "RECORD"
         for text in reversed(self.statements):
             flat = " ".join(text.lower().split())
             if flat.startswith(f"insert into {self.table} replace where"):
                 return "REPLACE WHERE"
-            words = {"insert into": "APPEND", "merge into": "MERGE", "delete from": "DELETE", "alter table": "RECORD"}
+            words = {"insert into": "APPEND", "merge into": "MERGE", "delete from": "DELETE"}
             for start, word in words.items():
                 if flat.startswith(f"{start} {self.table}"):
                     return word

@@ -122,7 +122,7 @@ class TestRowBased:
 
     def test_keys_that_lie_close_together_in_a_large_table(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Files that hold none of them are not read: the statements have the keys, or their range, as literals."""
-        for module in ("maintenance.incremental_steps", "spark.mv_checks"):
+        for module in ("maintenance.steps.staging", "spark.run.checks"):
             monkeypatch.setattr(f"spark_mv.{module}.LARGE", 500)
         source(engine)
         engine.model("select id, amount, k, rand() as split from {schema}.src where k <> 3")
