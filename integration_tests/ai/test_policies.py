@@ -291,7 +291,7 @@ def test_where_the_workers_lack_a_package_the_driver_asks(bench: Bench) -> None:
             said.append(text)
 
     context = AiContext(results_table=bench.results, identity=settings.identity(), functions=())
-    runner = AiRunner(Adapter(), "tickets", settings, context, "i", datetime.now(timezone.utc), plan)
+    runner = AiRunner(Adapter(), "tickets", settings, context, "i", datetime.now(timezone.utc), plan=plan)
     outcome = runner.run(0)
     assert (outcome.requested, outcome.calls, outcome.ok, outcome.reused, outcome.left_for_later) == (12, 12, 12, 0, 0)
     assert "lacks a_package_that_is_nowhere" in said[0]

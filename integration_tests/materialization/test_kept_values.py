@@ -113,5 +113,6 @@ class TestKeptValues:
         sql("delete from {schema}.mv where id = 20")
         sql("update {schema}.mv set name = 'wrong' where id = 21")
         repaired = mv.run()
-        assert (repaired["rows_inserted"], repaired["rows_updated"]) == (1, 1)
+        assert (repaired["rows_inserted"], repaired["rows_updated"], repaired["_message"][:7]) == (0, 0, "REPLACE")
+        assert ["something else wrote to the table" in note for note in repaired["notes"]] == [True]
         assert mv.rows("id, name, amount") == type(rows)(row[:3] for row in rows.elements())

@@ -12,7 +12,7 @@ from search import Seen, search, shrunk
 pytestmark = pytest.mark.unit
 
 QUERIES, HISTORIES = int(os.environ.get("ORACLE_QUERIES", 8)), int(os.environ.get("ORACLE_HISTORIES", 4))
-"""A few hundred pairs, in seconds; continuous integration asks for thousands."""
+"""About a hundred pairs, in seconds; the variables ask for more."""
 
 
 def look(first: int, queries: int, histories: int) -> Seen:

@@ -224,6 +224,12 @@ def _kept_notes(columns: ColumnPlan, target: TargetFacts) -> list[str]:
     if not target.exists:
         return []
     notes = [f"{name} is drawn anew in all rows: {why}" for name, why in columns.drawn_anew.items()]
+    if not target.intact and target.record is not None:
+        what = f" ({target.foreign_operation})" if target.foreign_operation else ""
+        notes.append(
+            f"something else wrote to the table since its last run{what}; all rows are written as they have to be, and what "
+            "the run counts is what changed since that run"
+        )
     if columns.keeps and target.record is None:
         notes.append(
             f"no record of an earlier run is left in the table's history; its values of {', '.join(columns.kept)} are taken "

@@ -41,7 +41,26 @@ class SourceFacts:
 
 
 @dataclass(frozen=True)
-class TargetFacts:
+class TableFacts:
+    """What is known of a table that runs write to. `record_version`: the version of its newest commit of ours."""
+
+    exists: bool = False
+    columns: tuple[Column, ...] = ()
+    version: int | None = None
+    record_version: int | None = None
+
+    @property
+    def turn(self) -> int:
+        """The number of the next turn: all who start from the same commit of ours have the same."""
+        last = self.version if self.record_version is None else self.record_version
+        return 0 if last is None else last + 1
+
+    def has(self, column: str) -> bool:
+        return any(c.name.lower() == column.lower() for c in self.columns)
+
+
+@dataclass(frozen=True)
+class TargetFacts(TableFacts):
     """The model's table as it is now.
 
     `ours` says whether this materialization made it. `record` is the newest bookkeeping, `intact` whether no other
@@ -49,15 +68,11 @@ class TargetFacts:
     what does not exist is that of a Delta table that is not ours and may be replaced.
     """
 
-    exists: bool = False
     is_table: bool = True
     provider: str = ""
     ours: bool = False
-    columns: tuple[Column, ...] = ()
-    version: int | None = None
     record: RunRecord | None = None
     record_at: str = ""  # when its commit was made (UTC)
-    record_version: int | None = None
     clean: tuple[int, ...] = ()
     written: str = ""  # table properties as DESCRIBE prints them
     our_checks: str = ""
@@ -68,15 +83,6 @@ class TargetFacts:
     cluster_by: tuple[str, ...] = ()
     forget: tuple[ForgetRequest, ...] = ()  # requests that no run has honoured yet
     ask_again: str = ""  # the newest request for new AI answers, see record.RunRecord.ask_again
-
-    @property
-    def turn(self) -> int:
-        """The number of the next turn: all who start from the same commit of ours have the same."""
-        last = self.version if self.record_version is None else self.record_version
-        return 0 if last is None else last + 1
-
-    def has(self, column: str) -> bool:
-        return any(c.name.lower() == column.lower() for c in self.columns)
 
 
 @dataclass(frozen=True)

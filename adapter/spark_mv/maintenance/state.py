@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from spark_mv.maintenance.facts import Column, TargetFacts
+from spark_mv.maintenance.facts import TableFacts, TargetFacts
 from spark_mv.maintenance.record import KeptRecord
 
 FORMAT = 1
@@ -66,28 +66,15 @@ def read_state_record(text: str | None) -> StateRecord | None:
 
 
 @dataclass(frozen=True)
-class StateFacts:
+class StateFacts(TableFacts):
     """The state table as it is now. `record` is that of its newest commit of ours, made as version `record_version`;
     `foreign`: what somebody else did to its rows since, and `readable` whether they can be read as they were before.
     `ours`: whether this materialization made the table, as far as its properties tell."""
 
-    exists: bool = False
-    columns: tuple[Column, ...] = ()
-    version: int | None = None
     record: StateRecord | None = None
-    record_version: int | None = None
     foreign: str | None = None
     readable: bool = True
     ours: bool = True
-
-    @property
-    def turn(self) -> int:
-        """The number of the next turn, see TargetFacts."""
-        last = self.version if self.record_version is None else self.record_version
-        return 0 if last is None else last + 1
-
-    def has(self, column: str) -> bool:
-        return any(c.name.lower() == column.lower() for c in self.columns)
 
 
 @dataclass(frozen=True)
