@@ -42,9 +42,9 @@ def _facts(rows: Rows, columns: tuple[Column, ...]) -> StateFacts:
                 True,
                 columns,
                 newest,
-                record,
-                int(row["version"]),
-                foreign or (others[0] if others and not made else None),
+                record_version=int(row["version"]),
+                record=record,
+                foreign=foreign or (others[0] if others and not made else None),
                 readable=made or not others,
             )
         if row["operation"] not in KEEPS_ROWS:
