@@ -33,6 +33,42 @@ def codes(run: Any) -> set[str]:
     return {reason.code for candidate in run.plan.candidates for reason in candidate.reasons}
 
 
+class TestOwnFunctions:
+    def test_what_they_are_decides_and_what_they_read(self, engine: Any) -> None:
+        ask = engine.query
+        ask("create or replace table {schema}.base using delta as select id from range(3)")
+        ask("create or replace table {schema}.rates using delta as select 7 as rate")
+        ask("create or replace function {schema}.inner_of(x bigint) returns bigint return x + 1")
+        ask("create or replace function outer_of(x bigint) returns bigint return {schema}.inner_of(x) * 10")
+        ask("create or replace function rated(x bigint) returns bigint return x * (select max(rate) from {schema}.rates)")
+        names = ("inner_of", "outer_of", "rated")
+        engine.profile = {"embedded": True, "functions": {name: {"determinism": "deterministic"} for name in names}}
+        engine.model("select id, outer_of(id) as n from {schema}.base")
+        engine.run()
+        assert engine.rows() == {(0, 10): 1, (1, 20): 1, (2, 30): 1}
+        # made again as it was
+        ask("create or replace function {schema}.inner_of(x bigint) returns bigint return x + 1")
+        assert engine.run().plan.strategy == "NO_OP"
+        ask("create or replace function {schema}.inner_of(x bigint) returns bigint return x + 2")
+        run = engine.run()
+        assert "inner_of was redefined" in " ".join(r.sentence for r in run.plan.candidates[0].reasons)
+        assert engine.rows() == {(0, 20): 1, (1, 30): 1, (2, 40): 1}
+
+        engine.model("select id, rated(id) as n from {schema}.base")
+        engine.run()
+        assert engine.rows() == {(0, 0): 1, (1, 7): 1, (2, 14): 1}
+        ask("insert into {schema}.rates values (8)")
+        assert "SOURCE_UNVERSIONED" in codes(engine.run())
+        assert engine.rows() == {(0, 0): 1, (1, 8): 1, (2, 16): 1}
+
+        ask("create or replace function outer_of(x bigint) returns bigint return x + unix_seconds(current_timestamp())")
+        engine.model("select id, outer_of(id) as n from {schema}.base")
+        with pytest.raises(RefusedError, match="outer_of is declared deterministic, and its body calls current_timestamp"):
+            engine.run()
+        for name in names:
+            ask(f"drop function {'{schema}.' if name == 'inner_of' else ''}{name}")
+
+
 class TestWithoutVersions:
     def test_they_are_read_at_every_run(self, engine: Any, tmp_path: Path) -> None:
         spark, folder = engine.mv_spark(), tmp_path / "a.b"

@@ -108,6 +108,7 @@ def decide(
         pins=dict(rewritten.pins),
         settings=dict(facts.settings),
         source_columns=facts.source_columns,
+        functions=facts.functions,
         clock_solved=rewritten.clock_solved,
         base_version=target.version if target.exists else None,
         turn=target.turn,

@@ -99,6 +99,7 @@ class RunFacts:
     settings: Mapping[str, str] = field(default_factory=dict)  # of the session, that decide what an expression gives
     full_refresh: bool = False
     started_at: str = ""  # by the clock of this machine (UTC)
+    functions: Mapping[str, str] = field(default_factory=dict)  # the project's own that are called: hash of each
     partial: bool = False  # --empty or --sample: the sources are handed over incomplete
 
     @property

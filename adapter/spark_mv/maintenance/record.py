@@ -36,7 +36,7 @@ class RunRecord:
     of each column's own expression, `kept` the same of the kept ones, `keys` the unique key, `filter_print` that of
     the conditions which a random filter consists of, `state` the id of the state table that belongs to it and
     `state_version` that table's version then (StateRecord), `pins` the literals that stood for the clock, the user and the
-    session, `settings` the session's settings that decide what an expression gives, `source_columns` the sources' columns
+    session, `functions` hashes of the project's own functions, `settings` the session's settings that decide what an expression gives, `source_columns` the sources' columns
     and types.
     `next_change_at` is the first instant after `as_of` at which a row enters or leaves by its window alone (None: never);
     it means nothing when `clock_solved` is false. `base_version` is the target's version that the run started from.
@@ -64,6 +64,7 @@ class RunRecord:
     pins: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     source_columns: Mapping[str, str] = field(default_factory=dict)
+    functions: Mapping[str, str] = field(default_factory=dict)
     next_change_at: str | None = None
     clock_solved: bool = True
     base_version: int | None = None

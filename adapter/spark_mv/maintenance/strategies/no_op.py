@@ -70,6 +70,13 @@ def _changes(facts: RunFacts, record: RunRecord, query: str, config: str, clock_
         reasons.append(Reason("QUERY_CHANGED", "the model's SQL changed"))
     if record.config != config:
         reasons.append(Reason("CONFIG_CHANGED", "settings that change rows were edited"))
+    if facts.functions != record.functions:
+        listed = ", ".join(
+            name
+            for name in sorted({*facts.functions, *record.functions})
+            if facts.functions.get(name) != record.functions.get(name)
+        )
+        reasons.append(Reason("FUNCTION_CHANGED", f"{listed} was redefined since the last run, or not known to it"))
     if ai_due(facts, record):
         reasons.append(Reason("AI_PENDING", f"{record.ai_pending:,} AI answers are still to come or to be retried"))
     if facts.target.forget:

@@ -96,6 +96,7 @@ def analyze(
         clauses=tuple(sorted(walk.clauses.values(), key=lambda c: (c.line, c.column))),
         rows_level=relation.rows.level,
         rows_draw=origin.cause() if (origin := relation.rows.worst(Level.NONDETERMINISTIC)) else None,
+        own_functions=tuple(sorted(walk.own_functions)),
         drawn_reads=tuple((*place, walk.drawn_reads[place]) for place in sorted(walk.drawn_reads)),
     )
 

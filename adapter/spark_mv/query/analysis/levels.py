@@ -248,10 +248,14 @@ def _lambda_depth(scope: Scope | None) -> int:
 
 
 def _call_level(walk: Walk, node: exp.Expr, name: str, qualifier: str) -> Level:
-    if qualifier and qualifier not in _BUILT_IN:
-        return walk.declared.get(f"{qualifier}{name}") or walk.declared.get(name) or Level.NONDETERMINISTIC
-    if name in walk.declared:
-        return walk.declared[name]
+    own = f"{qualifier}{name}" if qualifier not in _BUILT_IN else name
+    declared = walk.declared.get(own, walk.declared.get(name))
+    if declared is not None:
+        if declared is Level.DETERMINISTIC:
+            walk.own_functions.add(own)
+        return declared
+    if own != name:
+        return Level.NONDETERMINISTIC
     level = walk.level(name)
     if level is None:
         return Level.NONDETERMINISTIC

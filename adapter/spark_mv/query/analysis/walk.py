@@ -87,6 +87,7 @@ class Walk:
     notes: dict[int, tuple[exp.Expr, str]] = field(default_factory=dict)
     unordered: set[int] = field(default_factory=set)  # ids of queries whose ORDER BY decides nothing
     named_tables: set[int] = field(default_factory=set)  # ids of tables whose name is in `notes`
+    own_functions: set[str] = field(default_factory=set)  # called, and declared deterministic
     drawn_reads: dict[tuple[int, int], str] = field(default_factory=dict)  # places of drawn columns: fingerprint
     total_window: int | None = None  # id of the function node whose window has a total order
     frames: list[Frame] = field(default_factory=lambda: [Frame()])

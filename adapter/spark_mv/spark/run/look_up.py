@@ -83,7 +83,12 @@ def _result_settings(query: Query) -> dict[str, str]:
     made = getattr(spark.conf, "getAll", None) if spark is not None else None  # new in PySpark 4
     if made is None:
         made = {row["key"]: row["value"] for row in query("set")}
-    return {k: str(v) for k, v in made.items() if k in RESULT_SETTINGS or k.startswith(RESULT_PREFIXES)}
+    return {k: str(v) for k, v in made.items() if decides_results(k)}
+
+
+def decides_results(setting: str) -> bool:
+    """Whether a setting of the session decides what an expression gives, its time zone apart."""
+    return setting in RESULT_SETTINGS or setting.startswith(RESULT_PREFIXES)
 
 
 def describe(query: Query, table: str) -> Description | None:

@@ -36,6 +36,7 @@ from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forget import still_possible
 from spark_mv.spark.run.gather import Gatherer, fill_ai_plan
 from spark_mv.spark.run.look_up import query_columns, session_facts, source_facts, state_facts, target_facts
+from spark_mv.spark.run.own_functions import own_functions
 from spark_mv.spark.run.planning import look_ahead
 from spark_mv.spark.run.rewrite import rewrite, run_pins
 from spark_mv.spark.session.catalogue import own_catalogue
@@ -180,11 +181,14 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     session = session_facts(query)
     as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone, invocation.allow_future_as_of)
     analysis, sources = _analyze(query, invocation, config, functions, session.time_zone)
+    own, reading = own_functions(query, analysis.own_functions, functions, invocation.name)
+    sources |= reading
     facts = RunFacts(
         model=invocation.name,
         as_of=utc_text(as_of),
         time_zone=session.time_zone,
         settings=session.settings,
+        functions=own,
         invocation_id=invocation.invocation_id,
         sources=tuple(sources.values()),
         target=target_facts(query, invocation.target, invocation.target_exists, invocation.unique_id),
