@@ -40,7 +40,9 @@ class TestOwnFunctions:
         ask("create or replace table {schema}.rates using delta as select 7 as rate")
         ask("create or replace function {schema}.inner_of(x bigint) returns bigint return x + 1")
         ask("create or replace function outer_of(x bigint) returns bigint return {schema}.inner_of(x) * 10")
-        ask("create or replace function rated(x bigint) returns bigint return x * (select max(rate) from {schema}.rates)")
+        ask(
+            "create or replace function rated(x bigint) returns bigint return x * (select max(rate) from {schema}.rates)"
+        )
         names = ("inner_of", "outer_of", "rated")
         engine.profile = {"embedded": True, "functions": {name: {"determinism": "deterministic"} for name in names}}
         engine.model("select id, outer_of(id) as n from {schema}.base")
@@ -63,7 +65,9 @@ class TestOwnFunctions:
 
         ask("create or replace function outer_of(x bigint) returns bigint return x + unix_seconds(current_timestamp())")
         engine.model("select id, outer_of(id) as n from {schema}.base")
-        with pytest.raises(RefusedError, match="outer_of is declared deterministic, and its body calls current_timestamp"):
+        with pytest.raises(
+            RefusedError, match="outer_of is declared deterministic, and its body calls current_timestamp"
+        ):
             engine.run()
         for name in names:
             ask(f"drop function {'{schema}.' if name == 'inner_of' else ''}{name}")

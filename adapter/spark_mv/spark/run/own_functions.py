@@ -11,7 +11,6 @@ from typing import Any
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import SourceFacts
 from spark_mv.query.analysis.analyze import analyze
-from spark_mv.query.functions.level import Level
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.look_up import decides_results
 
@@ -79,7 +78,7 @@ def _described(query: Query, name: str) -> list[str]:
 def _is_itself(word: str) -> bool:
     """Of all that Spark keeps: what decides the function's values. It keeps the whole session's settings, too."""
     setting = word.removeprefix(_SETTING)
-    return word not in _NOT_ITSELF and (setting == word or setting == TIME_ZONE or decides_results(setting))
+    return word not in _NOT_ITSELF and (setting in (word, TIME_ZONE) or decides_results(setting))
 
 
 def _usage(line: str) -> dict[str, str] | None:
