@@ -82,6 +82,26 @@ def test_every_room_has_a_place() -> None:
     assert folders == set(QUERY)
 
 
+def test_no_module_imports_itself_on_the_way_round() -> None:
+    """Imports for type checkers and in functions count: whoever reads one module of a circle has to read all of them."""
+    files = {dotted(file): file for file in ROOT.rglob("*.py")}
+    above = {
+        module: {name if name in files else name.rpartition(".")[0] for _, name in imports(file)}
+        for module, file in files.items()
+    }
+    done: set[str] = set()
+
+    def follow(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, " → ".join([*way[way.index(module) :], module])
+        if module not in done:
+            for other in sorted(above.get(module, ())):
+                follow(other, (*way, module))
+            done.add(module)
+
+    for module in files:
+        follow(module, ())
+
+
 def test_query_and_maintenance_know_neither_dbt_nor_spark() -> None:
     names = [dotted(file) for file in modules("query", "maintenance", "explain")]
     done = subprocess.run([sys.executable, "-c", IMPORT_ALL, *names], capture_output=True, text=True, check=False)

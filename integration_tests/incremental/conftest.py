@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from spark_mv.spark.run.execute import MvRun
-from spark_mv.spark.run.prepare import Invocation, prepare
+from spark_mv.spark.run.invocation import Invocation
+from spark_mv.spark.run.prepare import prepare
 
 
 class Config(dict[str, Any]):

@@ -14,7 +14,8 @@ from macros import statement
 
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.spark.run.execute import MvRun
-from spark_mv.spark.run.prepare import Invocation, prepare
+from spark_mv.spark.run.invocation import Invocation
+from spark_mv.spark.run.prepare import prepare
 
 #: a scripted model that the driver asks: no Python workers for a handful of rows
 AI = {"provider": "scripted", "model": "test", "ask_from": "driver"}

@@ -8,9 +8,10 @@ whose difference is at most 1e-9 of their size count as equal.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from spark_mv.maintenance.columns import Role, StagedColumn
@@ -131,3 +132,7 @@ class Findings:
             more = f" ({self.unordered:,} rows in another order)" if self.unordered else ""
             return f"audit: no difference{more}"
         return f"audit: {self.rows:,} row{'s' if self.rows > 1 else ''} differed, {'repaired' if self.repaired else 'left as they are'}"
+
+    def to_json(self) -> str:
+        """For mv_runs and run_results.json."""
+        return json.dumps({**asdict(self), "rows": self.rows}, ensure_ascii=False)

@@ -55,7 +55,8 @@ class MvMixin(metaclass=AdapterMeta):
     @available
     def mv_begin(self, invocation: Mapping[str, Any]) -> MvRun:
         """Facts, verdict and plan of one run; nothing is written yet. `invocation` is what the macro knows."""
-        from spark_mv.spark.run.prepare import Invocation, prepare
+        from spark_mv.spark.run.invocation import Invocation
+        from spark_mv.spark.run.prepare import prepare
 
         try:
             return prepare(self, Invocation.from_macro(invocation), self._mv_profile())
@@ -135,7 +136,8 @@ class MvMixin(metaclass=AdapterMeta):
     def mv_explain(self, invocation: Mapping[str, Any], form: str = "text") -> str:
         """What the next run would do and why, as text or JSON; nothing is executed."""
         from spark_mv.explain.run import explain_json, explain_text
-        from spark_mv.spark.run.prepare import Invocation, look
+        from spark_mv.spark.run.invocation import Invocation
+        from spark_mv.spark.run.prepare import look
         from spark_mv.spark.run.run_history import past_runs
 
         try:
@@ -152,7 +154,8 @@ class MvMixin(metaclass=AdapterMeta):
     def mv_ai_upkeep(self, what: str, invocations: Sequence[Mapping[str, Any]], **options: Any) -> str:
         """recompute, prune or views over the AI answers of these models; returns what to tell the user."""
         from spark_mv.spark.run import ai_upkeep as mv_ai_upkeep
-        from spark_mv.spark.run.prepare import Invocation, look
+        from spark_mv.spark.run.invocation import Invocation
+        from spark_mv.spark.run.prepare import look
 
         try:
             seen = [look(self, Invocation.from_macro(values), self._mv_profile()) for values in invocations]
@@ -163,7 +166,7 @@ class MvMixin(metaclass=AdapterMeta):
     @available
     def mv_recompute_args(self, invocation: Mapping[str, Any], sample: Any = None) -> dict[str, Any]:
         """For the test matches_recompute: arguments of the macro that stages where a table differs from its recompute."""
-        from spark_mv.spark.run.prepare import Invocation
+        from spark_mv.spark.run.invocation import Invocation
         from spark_mv.spark.run.recompute import recompute_args
 
         try:

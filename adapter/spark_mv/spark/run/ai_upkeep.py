@@ -14,7 +14,7 @@ from spark_mv.query.ai_calls.keys import quote
 from spark_mv.query.ai_calls.plan import AiCall
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY
-from spark_mv.spark.run.prepare import Prepared
+from spark_mv.spark.run.prepared import Prepared
 
 
 def recompute(query: Query, models: Sequence[Prepared], errors_only: bool = False, where: str | None = None) -> str:

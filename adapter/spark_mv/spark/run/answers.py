@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
 
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.spark.run.as_of import utc_text
-
-if TYPE_CHECKING:
-    from spark_mv.spark.run.execute import MvRun, StepView
+from spark_mv.spark.run.current import CurrentRun, StepView
 
 ASK_AGAIN = "dbt run-operation recompute_ai --args '{{model: {0}, errors_only: true}}'"
 
 
-def ai_round(run: MvRun, step: StepView, sql: str | None) -> None:
+def ai_round(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """Ask for what is missing. Raises RunFailed under `on_ai_error: fail`."""
     assert run.ai_round is not None
     outcome = run.ai_round(int(step.args["round"]))
@@ -44,7 +41,7 @@ def ai_round(run: MvRun, step: StepView, sql: str | None) -> None:
     )
 
 
-def pending(run: MvRun, record: RunRecord) -> tuple[int, str | None]:
+def pending(run: CurrentRun, record: RunRecord) -> tuple[int, str | None]:
     """How many answers are still to come after this run, and when the first of them is asked for (UTC; None: by the next
     run). A run that looked at some rows only has seen nothing of the others' answers: what the last one said still holds.
     """

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.audit import Findings, unauditable
 from spark_mv.maintenance.decide import decide
-from spark_mv.maintenance.errors import NotFollowed, RunFailed
+from spark_mv.maintenance.errors import RunFailed
 from spark_mv.maintenance.plan import Plan
 from spark_mv.spark.formats.commits import Ask
+from spark_mv.spark.run.current import StepView
+from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.keys import Keys
 from spark_mv.spark.run.look_up import state_facts, target_facts
-
-if TYPE_CHECKING:
-    from spark_mv.spark.run.execute import MvRun, StepView
-    from spark_mv.spark.run.prepare import Prepared
+from spark_mv.spark.run.prepared import Prepared
 
 
 @dataclass
@@ -143,33 +141,3 @@ def _beside(done: MvRun, plan: Plan) -> MvRun:
         auditor=None,
         **fresh,
     )
-
-
-def as_json(found: Findings) -> str:
-    """For mv_runs and run_results.json."""
-    return json.dumps({**asdict(found), "rows": found.rows}, ensure_ascii=False)
-
-
-# --- its own steps
-
-
-def audit_keys(run: MvRun, step: StepView, sql: str | None) -> None:
-    """Rows of the table that no key tells from others. Raises NotFollowed where there are any."""
-    row = run.statement(sql or "")[0]
-    repeated = int(row["repeated"])
-    run.found["repeated"] = repeated
-    if repeated:
-        run.found["examples"] = [{"key": row["example"], "what": "repeated, or no key"}]
-        raise NotFollowed(f"{repeated:,} rows of the table repeat a key, or have none")
-
-
-def audit_examples(run: MvRun, step: StepView, sql: str | None) -> None:
-    found = [{"key": row["key"], "what": row["what"]} for row in run.statement(sql or "")]
-    run.found["examples"] = [*run.found.get("examples", ()), *found]
-
-
-def audit_watched(run: MvRun, step: StepView, sql: str | None) -> None:
-    run.found["unordered"] = int(run.statement(sql or "")[0]["unordered"])
-
-
-AUDIT_CHECKS = {f.__name__: f for f in (audit_keys, audit_examples, audit_watched)}

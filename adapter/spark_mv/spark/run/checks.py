@@ -1,13 +1,13 @@
 """What a run learns from the steps that look before they write: counts, bounds, and what keeps it from publishing.
 
-Each function executes one kind of step, and sets the counts (MvRun.counts) that decide which later steps are due.
+Each function executes one kind of step, and sets the counts (CurrentRun.counts) that decide which later steps are due.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
@@ -18,14 +18,12 @@ from spark_mv.spark.formats.replace_using import Gone, can_replace_using
 from spark_mv.spark.run import planning
 from spark_mv.spark.run.answers import ai_round
 from spark_mv.spark.run.as_of import instant_text
-from spark_mv.spark.run.audit import AUDIT_CHECKS
+from spark_mv.spark.run.audit_checks import AUDIT_CHECKS
+from spark_mv.spark.run.current import CurrentRun, StepView
 from spark_mv.spark.run.literals import between, in_list, literal
 
-if TYPE_CHECKING:
-    from spark_mv.spark.run.execute import MvRun, StepView
 
-
-def check_stage(run: MvRun, step: StepView, sql: str | None) -> None:
+def check_stage(run: CurrentRun, step: StepView, sql: str | None) -> None:
     row = run.statement(sql or "")[0]
     if row.get("unsure"):
         raise NotFollowed(f"model {run.plan.model}: {row['unsure']:,} groups have to be recomputed")
@@ -72,7 +70,7 @@ def check_stage(run: MvRun, step: StepView, sql: str | None) -> None:
     _prove_new(run)
 
 
-def check_leaving(run: MvRun, step: StepView, sql: str | None) -> None:
+def check_leaving(run: CurrentRun, step: StepView, sql: str | None) -> None:
     run.counts.update(inserted=0, updated=0, deleted=0, changes=0)
     row = run.statement(sql or "")[0]
     _count_leaving(run, int(row["leaving"]))
@@ -80,7 +78,7 @@ def check_leaving(run: MvRun, step: StepView, sql: str | None) -> None:
     _count_target(run, step.args["target_rows"], step.args["keeps"])
 
 
-def _count_leaving(run: MvRun, leaving: int) -> None:
+def _count_leaving(run: CurrentRun, leaving: int) -> None:
     """Rows of the table that go without being staged."""
     counts = run.counts
     counts["deleted"] += leaving
@@ -92,7 +90,7 @@ def _count_leaving(run: MvRun, leaving: int) -> None:
     counts["come_and_leave"] = int(counts["changed"] > leaving > 0)
 
 
-def _count_target(run: MvRun, before: int | None, keeps: bool) -> None:
+def _count_target(run: CurrentRun, before: int | None, keeps: bool) -> None:
     """Rows of the table after this run, from those `before` it, and how many of them kept their values."""
     if before is not None:
         run.counts["rows_before"] = int(before)
@@ -101,7 +99,7 @@ def _count_target(run: MvRun, before: int | None, keeps: bool) -> None:
             run.counts["kept"] = int(before) - run.counts["deleted"]
 
 
-def check_limit(run: MvRun, step: StepView, sql: str | None) -> None:
+def check_limit(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """Rows that only come do not count."""
     counts, limit = run.counts, row_limit(step.args["limit"])
     assert limit is not None
@@ -123,7 +121,7 @@ def check_limit(run: MvRun, step: StepView, sql: str | None) -> None:
     )
 
 
-def affected_range(run: MvRun, step: StepView, sql: str | None) -> None:
+def affected_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
     row = run.statement(sql or "")[0]
     names = [anchor["column"] for anchor in step.args["anchors"] if not row[f"nulls {anchor['column']}"]]
     keys = [column.name for column in run.plan.columns if column.role is Role.KEY]
@@ -134,13 +132,13 @@ def affected_range(run: MvRun, step: StepView, sql: str | None) -> None:
     run.keys.affected = " AND ".join(text for text in ranges if text is not None)
 
 
-def key_range(run: MvRun, step: StepView, sql: str | None) -> None:
+def key_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
     row = run.statement(sql or "")[0]
     run.keys.bound, run.keys.floor = bound_text(row["highest"]), bound_text(row["lowest"])
     _prove_new(run)
 
 
-def _choose_rewrite(run: MvRun, gone: int, keys: Sequence[str]) -> None:
+def _choose_rewrite(run: CurrentRun, gone: int, keys: Sequence[str]) -> None:
     """By which statement rows of the table are written anew. A join finds them quickest, and a list of keys where it
     spares most of a large table. `gone` of the staged rows are not written."""
     counts, rows = run.counts, run.counts.get("target_rows", 0)
@@ -157,7 +155,7 @@ def _choose_rewrite(run: MvRun, gone: int, keys: Sequence[str]) -> None:
     counts["by_list"] = counts["many_keys"] = int(rewritten and not join)
 
 
-def gone_keys(run: MvRun, step: StepView, sql: str | None) -> None:
+def gone_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
     found = run.statement(sql or "")
     name = step.args["keys"][0]
     listed = in_list(name, [row["key"] for row in found if row["gone"]])
@@ -168,11 +166,11 @@ def gone_keys(run: MvRun, step: StepView, sql: str | None) -> None:
         run.keys.gone = Gone(listed, written)
 
 
-def _prove_new(run: MvRun) -> None:
+def _prove_new(run: CurrentRun) -> None:
     run.counts["unproven"] = int(run.counts["inserted"] > 0 and not run.keys.proven_new)
 
 
-def check_new(run: MvRun, step: StepView, sql: str | None) -> None:
+def check_new(run: CurrentRun, step: StepView, sql: str | None) -> None:
     row = run.statement(sql or "")[0]
     if row["duplicate_keys"]:
         raise _wrong_keys(
@@ -185,7 +183,7 @@ def check_new(run: MvRun, step: StepView, sql: str | None) -> None:
         )
 
 
-def staged_keys(run: MvRun, step: StepView, sql: str | None) -> None:
+def staged_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
     if len(step.args["keys"]) == 1 and run.counts["changed"] < int(step.args["limit"]):
         key = step.args["keys"][0]
         run.keys.listed = in_list(key, [row[key] for row in run.statement(sql or "")]) or ""
@@ -193,7 +191,7 @@ def staged_keys(run: MvRun, step: StepView, sql: str | None) -> None:
     run.counts["many_keys"] = int(not run.keys.listed)
 
 
-def _wrong_keys(run: MvRun, step: StepView, found: str) -> RunFailed:
+def _wrong_keys(run: CurrentRun, step: StepView, found: str) -> RunFailed:
     return RunFailed(
         f"model {run.plan.model}: unique_key ({', '.join(step.args['keys'])}) does not identify the rows of the "
         f"query: {found}. The table was not touched. Remove the repeats in the query (for example with "
@@ -201,11 +199,11 @@ def _wrong_keys(run: MvRun, step: StepView, found: str) -> RunFailed:
     )
 
 
-def count_evicted(run: MvRun, step: StepView, sql: str | None) -> None:
+def count_evicted(run: CurrentRun, step: StepView, sql: str | None) -> None:
     run.counts["evicted"] = int(run.statement(sql or "")[0]["evicted"])
 
 
-def next_change(run: MvRun, step: StepView, sql: str | None) -> None:
+def next_change(run: CurrentRun, step: StepView, sql: str | None) -> None:
     micros = None
     for query in (step.args.get("near"), sql):
         if query and micros is None:
@@ -213,7 +211,7 @@ def next_change(run: MvRun, step: StepView, sql: str | None) -> None:
     _changes_next(run, micros)
 
 
-def ask_ahead(run: MvRun, step: StepView, sql: str | None) -> None:
+def ask_ahead(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """The next bound, while other statements run. Where that cannot be, the check of the rows asks for it."""
     run.asked = planning.ask_ahead(run.session.mv_spark(), _micros(step.args["next_change"]))
     run.statements += run.asked is not None
@@ -223,7 +221,7 @@ def _micros(query: str) -> str:
     return f"select unix_micros((\n{query}\n)) as next_change"
 
 
-def _found_next(run: MvRun, row: Mapping[str, Any]) -> None:
+def _found_next(run: CurrentRun, row: Mapping[str, Any]) -> None:
     """What a check says of the next bound, if it was asked."""
     if run.asked is not None:
         row = run.asked.result()[0]
@@ -232,12 +230,12 @@ def _found_next(run: MvRun, row: Mapping[str, Any]) -> None:
         run.counts["far"] = int(row["next_change"] is None)
 
 
-def _changes_next(run: MvRun, micros: int | None) -> None:
+def _changes_next(run: CurrentRun, micros: int | None) -> None:
     """As a number: rows carry timestamps in the local time of this process, whatever the session's zone is."""
     run.next_change_at = None if micros is None else instant_text(micros)
 
 
-CHECKS: Mapping[str, Callable[[MvRun, StepView, str | None], None]] = AUDIT_CHECKS | {
+CHECKS: Mapping[str, Callable[[CurrentRun, StepView, str | None], None]] = AUDIT_CHECKS | {
     f.__name__: f
     for f in (
         ai_round,

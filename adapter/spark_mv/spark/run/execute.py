@@ -5,24 +5,22 @@ No decision is taken here that the plan has not named: a step is skipped only by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
-from datetime import datetime, timezone
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from spark_mv.ai.outcome import AiOutcome
+from spark_mv.maintenance.audit import Findings
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
-from spark_mv.maintenance.plan import PUBLISHES, Plan, Step
+from spark_mv.maintenance.plan import PUBLISHES, Step
 from spark_mv.query.syntax.reserved import filled
 from spark_mv.query.syntax.table_name import quoted_name
-from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.history import latest_version
-from spark_mv.spark.run.amendments import Amendments
-from spark_mv.spark.run.audit import Auditor, as_json
 from spark_mv.spark.run.checks import CHECKS
+from spark_mv.spark.run.current import CurrentRun, StepView
 from spark_mv.spark.run.keys import Keys
 from spark_mv.spark.run.planning import planned_once
 from spark_mv.spark.run.publish import MADE_ANEW, PREDICATE, drop, publish
@@ -34,59 +32,25 @@ RELATIONS = frozenset({"relation", "stage", "target", "into", "count_target"})
 """Arguments of steps that name a relation of the run."""
 TEXTS = frozenset({"query", "near", "next_change", "affected"})
 """Arguments that are SQL, with places for relations of the run."""
-Send = Callable[[str], list[dict[str, Any]]]
 
 
-class Session(Protocol):
-    """What a run needs of the adapter."""
+class Behind(Protocol):
+    """What comes behind a run that has published, in the same turn of the materialization: its audit. `run` is the audit
+    while it is under way, `replaced` whether it made the table anew."""
 
-    def query(self, sql: str) -> list[dict[str, Any]]: ...
-    def warn(self, text: str) -> None: ...
-    def mv_spark(self) -> Any: ...
+    run: MvRun | None
+    findings: Findings | None
+    replaced: bool
 
-
-@dataclass(frozen=True)
-class StepView:
-    """A step as the macros see it: its kind, and its arguments with relation names filled in."""
-
-    kind: str
-    args: Mapping[str, Any]
+    def steps(self, done: MvRun) -> Iterator[StepView]: ...
+    def execute(self, step: StepView, sql: str | None) -> None: ...
 
 
 @dataclass
-class MvRun:
-    """`query_sql` is the model's SELECT as Spark evaluates it. `relations` gives the rendered name of each symbolic relation: target, stage, state, state_stage. `ai_round`
-    executes the AI calls of one round and returns their outcome."""
+class MvRun(CurrentRun):
+    """The steps of the plan, executed."""
 
-    session: Session
-    plan: Plan
-    relations: Mapping[str, str]
-    query_sql: str
-    app_id: str
-    as_of: str
-    schema: str = ""
-    model_id: str = ""
-    invocation_id: str = ""
-    started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
-    amend: Amendments = field(default_factory=lambda: Amendments(""))
-    stamp: str = ""
-    leftovers: tuple[str, ...] = ()
-    in_the_way: str | None = None  # `view` or `table`: what the new table takes the place of
-    ai_round: Callable[[int], Any] | None = None
-    on_ai_error: str = "null"
-    counts: dict[str, int] = field(default_factory=dict)
-    statements: int = 0
-    verb: str = "NO_OP"
-    next_change_at: str | None = None
-    state_version: int | None = None  # of the state table, once this run has written to it
-    ai: AiOutcome = field(default_factory=AiOutcome)
-    broken: str = ""
-    auditor: Auditor | None = None
-    found: dict[str, Any] = field(default_factory=dict)  # by an audit
-    moved: set[str] = field(default_factory=set)  # sources written to while this run read them
-    keys: Keys = field(default_factory=Keys)
-    looking: Future[Any] | None = None  # statements that are sent beside those of the steps
-    asked: Future[Any] | None = None
+    auditor: Behind | None = None
 
     @property
     def replaced(self) -> bool:
@@ -199,7 +163,7 @@ class MvRun:
         findings = self.auditor.findings if self.auditor is not None else None
         if findings is not None:
             response.audit_differences = None if findings.failed else findings.rows
-            response.audit = as_json(findings)
+            response.audit = findings.to_json()
         why = self.plan.reasons[0].sentence if self.plan.strategy == "NO_OP" and self.plan.reasons else ""
         response._message = message(response, self.verb, why, findings.short() if findings else "")
         return response
@@ -208,20 +172,11 @@ class MvRun:
 
     def _do_confirm_sources(self, step: StepView, sql: str | None) -> None:
         for name, version in step.args["versions"].items():
-            latest = latest_version(self._ask, quoted_name(name))
+            latest = latest_version(self.ask, quoted_name(name))
             if latest is None or latest.version != version:
                 self.moved.add(name)
 
     # --- plumbing
-
-    @property
-    def _ask(self) -> Ask:
-        return Ask(self.statement, self.session.mv_spark())
-
-    def statement(self, sql: str, send: Send | None = None) -> list[dict[str, Any]]:
-        """Send a statement, and count it. Its rows, by column name."""
-        self.statements += 1
-        return (send or self.session.query)(sql)
 
     def _wait(self) -> None:
         """For the statements that are sent beside those of the steps."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,6 @@ from spark_mv.maintenance.decide import decide, refuse
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.notes import order_notes
-from spark_mv.maintenance.plan import Plan
-from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.state import StateFacts, standing
 from spark_mv.maintenance.steps.our_rows import our_rows
 from spark_mv.maintenance.steps.versions import at_versions
@@ -35,89 +32,16 @@ from spark_mv.spark.run.audit import Auditor
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forget import still_possible
 from spark_mv.spark.run.gather import Gatherer, fill_ai_plan
+from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import query_columns, session_facts, source_facts, state_facts, target_facts
 from spark_mv.spark.run.own_functions import own_functions
 from spark_mv.spark.run.planning import look_ahead
+from spark_mv.spark.run.prepared import Prepared
 from spark_mv.spark.run.rewrite import rewrite, run_pins
 from spark_mv.spark.session.catalogue import own_catalogue
 
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls.plan import AiPlan
-    from spark_mv.spark.run.ai import AiRunner
-
-
-@dataclass(frozen=True)
-class Invocation:
-    """What the materialization hands over. Relation names are rendered; `relation_names` lists the schema's tables."""
-
-    unique_id: str
-    name: str
-    sql: str
-    config: Mapping[str, Any]
-    explicit: frozenset[str]
-    target: str
-    schema: str
-    identifier: str
-    target_exists: bool
-    state_exists: bool
-    relation_names: tuple[str, ...]
-    started_at: datetime
-    as_of: Any = None
-    allow_future_as_of: bool = False
-    functions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    variables: Mapping[str, Any] = field(default_factory=dict)
-    invocation_id: str = ""
-    project: str = ""
-    full_refresh: bool = False
-    partial: bool = False
-
-    @classmethod
-    def from_macro(cls, values: Mapping[str, Any]) -> Invocation:
-        """From the dictionary that the macro builds."""
-        model = values["model"]
-        config = {key: value for key, value in dict(model["config"]).items() if value is not None}
-        explicit = frozenset(dict(model.get("unrendered_config") or config))
-        if "on_schema_change" not in explicit:
-            config.pop("on_schema_change", None)
-        return cls(
-            unique_id=model["unique_id"],
-            name=model["name"],
-            sql=values["sql"],
-            config=config,
-            explicit=explicit,
-            target=values["target"],
-            schema=values["schema"],
-            identifier=values["identifier"],
-            target_exists=bool(values["target_exists"]),
-            state_exists=f"{values['identifier']}__state".lower() in {n.lower() for n in values["relation_names"]},
-            relation_names=tuple(values["relation_names"]),
-            started_at=values["started_at"],
-            as_of=values.get("as_of"),
-            allow_future_as_of=str(values.get("allow_future_as_of")).lower() == "true",
-            functions=values.get("functions") or {},
-            variables=values.get("variables") or {},
-            invocation_id=values.get("invocation_id") or "",
-            project=values.get("project") or "",
-            full_refresh=bool(values.get("full_refresh")),
-            partial=bool(values.get("partial")),
-        )
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """All that is known of a run before it starts; `explain_mv` prints it, `prepare` executes it. `ai`: the model's calls,
-    over the sources as they are whenever one looks. `looking`: what another thread does for the run meanwhile."""
-
-    invocation: Invocation
-    analysis: Analysis
-    config: ModelConfig
-    facts: RunFacts
-    rewritten: Rewritten
-    plan: Plan
-    as_of: datetime
-    runner: AiRunner | None
-    ai: AiPlan | None = None
-    looking: Future[Any] | None = None
 
 
 def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> MvRun:

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spark_mv.maintenance.errors import RunFailed, TurnTaken
 from spark_mv.maintenance.record import RunRecord, SourceVersion
@@ -16,10 +16,8 @@ from spark_mv.spark.formats.remains import after_remains
 from spark_mv.spark.formats.replace_using import replace_using
 from spark_mv.spark.formats.turn import Turn, take
 from spark_mv.spark.run.answers import pending
+from spark_mv.spark.run.current import CurrentRun, StepView
 from spark_mv.spark.run.publish_state import state_version
-
-if TYPE_CHECKING:
-    from spark_mv.spark.run.execute import MvRun, StepView
 
 MADE_ANEW = {"create_table": "CREATE", "replace_table": "REPLACE"}
 """What the run says of steps that make the table. Which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is
@@ -31,7 +29,7 @@ CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 keys of the very rows that are written."""
 
 
-def publish(run: MvRun, step: StepView, sql: str) -> None:
+def publish(run: CurrentRun, step: StepView, sql: str) -> None:
     """Make the commit that publishes the run. Raises RunFailed where another run's came first."""
     assert run.plan.record is not None
     record = _completed(run, run.plan.record, step.kind)
@@ -42,7 +40,7 @@ def publish(run: MvRun, step: StepView, sql: str) -> None:
     def publish_as(statement: str, number: int) -> None:
         text = replace(record, turn=number).to_json()
         turn = Turn(step.args["relation"], run.app_id, number, text, record.run_id)
-        take(turn, run.session, run._ask, lambda: run.statement(statement, send), more)
+        take(turn, run.session, run.ask, lambda: run.statement(statement, send), more)
 
     if step.kind not in MADE_ANEW:
         for amendment in run.amend.before():
@@ -52,7 +50,7 @@ def publish(run: MvRun, step: StepView, sql: str) -> None:
             try:
                 publish_as(statement, record.turn)
             except Exception as error:
-                number = after_remains(run._ask, run.plan.model, step.args["relation"], error)
+                number = after_remains(run.ask, run.plan.model, step.args["relation"], error)
                 if step.kind != "create_table" or number is None:
                     raise
                 publish_as(statement.replace("create table", "create or replace table", 1), number)
@@ -65,7 +63,7 @@ def publish(run: MvRun, step: StepView, sql: str) -> None:
 
 
 @contextmanager
-def _made_way(run: MvRun) -> Iterator[None]:
+def _made_way(run: CurrentRun) -> Iterator[None]:
     """What stands in the way of the new table waits under another name until the table is made, and is put back if it is not.
     Where Spark cannot rename it, it is dropped: the user asked for that with --full-refresh."""
     if run.in_the_way is None:
@@ -88,7 +86,7 @@ def _made_way(run: MvRun) -> Iterator[None]:
         run.statement(f"drop {run.in_the_way} {aside}")
 
 
-def drop(run: MvRun, relation: str) -> None:
+def drop(run: CurrentRun, relation: str) -> None:
     """Drop a table or view, whichever it is."""
     try:
         run.statement(f"drop table if exists {relation}")
@@ -98,7 +96,7 @@ def drop(run: MvRun, relation: str) -> None:
         run.statement(f"drop view if exists {relation}")
 
 
-def _completed(run: MvRun, record: RunRecord, kind: str) -> RunRecord:
+def _completed(run: CurrentRun, record: RunRecord, kind: str) -> RunRecord:
     """The record with what the steps found out, and with the names that make it this run's and nobody else's."""
     bound, floor = run.keys.after(replaced=kind in MADE_ANEW)
     to_come, ask_at = pending(run, record)
@@ -117,7 +115,7 @@ def _completed(run: MvRun, record: RunRecord, kind: str) -> RunRecord:
     )
 
 
-def _replace_using(run: MvRun, step: StepView) -> Callable[[str], list[dict[str, Any]]]:
+def _replace_using(run: CurrentRun, step: StepView) -> Callable[[str], list[dict[str, Any]]]:
     def send(rows: str) -> list[dict[str, Any]]:
         replace_using(run.session.mv_spark(), rows, step.args["relation"], step.args["keys"], run.keys.gone)
         return []

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from spark_mv.maintenance.errors import RunFailed, TurnTaken
 from spark_mv.maintenance.state import PUBLISHED
 from spark_mv.spark.formats.history import latest_version
 from spark_mv.spark.formats.turn import Turn, tagged, take
-
-if TYPE_CHECKING:
-    from spark_mv.spark.run.execute import MvRun, StepView
+from spark_mv.spark.run.current import CurrentRun, StepView
 
 CLEANS = frozenset({"delete_from", "forget_expired"})
 """Steps behind the publishing of the model's own table. They may have nothing to do, or another run has done it."""
 COMMITS = CLEANS | {"merge_into", "create_table", "replace_table", "record_only"}
 
 
-def publish_state(run: MvRun, step: StepView, sql: str) -> None:
+def publish_state(run: CurrentRun, step: StepView, sql: str) -> None:
     """Make one commit to the state. Raises RunFailed where another run's came first."""
     assert run.plan.state is not None
     record = replace(run.plan.state, run_id=uuid.uuid4().hex, base_version=state_version(run))
@@ -32,17 +29,17 @@ def publish_state(run: MvRun, step: StepView, sql: str) -> None:
             run.statement(sql)
         return
     try:
-        take(turn, run.session, run._ask, lambda: run.statement(sql))
+        take(turn, run.session, run.ask, lambda: run.statement(sql))
     except TurnTaken as taken:
         raise RunFailed(
             f"model {run.plan.model}: another run wrote to {turn.table} while this one was working, so this one changed "
             "nothing. Run it again: it continues from the new state and pays no AI answer twice"
         ) from taken
-    latest = latest_version(run._ask, turn.table)
+    latest = latest_version(run.ask, turn.table)
     run.state_version = latest.version if latest else None
 
 
-def state_version(run: MvRun) -> int | None:
+def state_version(run: CurrentRun) -> int | None:
     """The newest version of the state that this run knows of."""
     if run.state_version is not None or run.plan.state is None:
         return run.state_version

@@ -16,8 +16,10 @@ from spark_mv.maintenance.steps.versions import MOVED
 from spark_mv.query.syntax.select_tree import quoted
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.execute import MvRun
+from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import state_facts, target_facts
-from spark_mv.spark.run.prepare import Invocation, Prepared, look
+from spark_mv.spark.run.prepare import look
+from spark_mv.spark.run.prepared import Prepared
 
 _FINE = 1_000_000  # parts into which the keys are dealt for a sample
 

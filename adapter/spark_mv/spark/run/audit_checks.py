@@ -1,0 +1,28 @@
+"""The steps that only an audit has: what it learns of the rows that differ."""
+
+from __future__ import annotations
+
+from spark_mv.maintenance.errors import NotFollowed
+from spark_mv.spark.run.current import CurrentRun, StepView
+
+
+def audit_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    """Rows of the table that no key tells from others. Raises NotFollowed where there are any."""
+    row = run.statement(sql or "")[0]
+    repeated = int(row["repeated"])
+    run.found["repeated"] = repeated
+    if repeated:
+        run.found["examples"] = [{"key": row["example"], "what": "repeated, or no key"}]
+        raise NotFollowed(f"{repeated:,} rows of the table repeat a key, or have none")
+
+
+def audit_examples(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    found = [{"key": row["key"], "what": row["what"]} for row in run.statement(sql or "")]
+    run.found["examples"] = [*run.found.get("examples", ()), *found]
+
+
+def audit_watched(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    run.found["unordered"] = int(run.statement(sql or "")[0]["unordered"])
+
+
+AUDIT_CHECKS = {f.__name__: f for f in (audit_keys, audit_examples, audit_watched)}

@@ -1,0 +1,82 @@
+"""One run of one model while it is under way: what it was given, and what it has found out and done so far.
+
+The kinds of step that do more than send their statement (checks.py, answers.py, publish.py, …) work on it; what comes
+after what is execute.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any, Protocol
+
+from spark_mv.ai.outcome import AiOutcome
+from spark_mv.maintenance.plan import Plan
+from spark_mv.spark.formats.commits import Ask
+from spark_mv.spark.run.amendments import Amendments
+from spark_mv.spark.run.keys import Keys
+
+Send = Callable[[str], list[dict[str, Any]]]
+
+
+class Session(Protocol):
+    """What a run needs of the adapter."""
+
+    def query(self, sql: str) -> list[dict[str, Any]]: ...
+    def warn(self, text: str) -> None: ...
+    def mv_spark(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A step as the macros see it: its kind, and its arguments with relation names filled in."""
+
+    kind: str
+    args: Mapping[str, Any]
+
+
+@dataclass
+class CurrentRun:
+    """`query_sql` is the model's SELECT as Spark evaluates it. `relations` gives the rendered name of each symbolic relation:
+    target, stage, state, state_stage. `ai_round` executes the AI calls of one round and returns their outcome."""
+
+    session: Session
+    plan: Plan
+    relations: Mapping[str, str]
+    query_sql: str
+    app_id: str
+    as_of: str
+    schema: str = ""
+    model_id: str = ""
+    invocation_id: str = ""
+    started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    amend: Amendments = field(default_factory=lambda: Amendments(""))
+    stamp: str = ""
+    leftovers: tuple[str, ...] = ()
+    in_the_way: str | None = None  # `view` or `table`: what the new table takes the place of
+    ai_round: Callable[[int], Any] | None = None
+    on_ai_error: str = "null"
+    counts: dict[str, int] = field(default_factory=dict)
+    statements: int = 0
+    verb: str = "NO_OP"
+    next_change_at: str | None = None
+    state_version: int | None = None  # of the state table, once this run has written to it
+    ai: AiOutcome = field(default_factory=AiOutcome)
+    broken: str = ""
+    found: dict[str, Any] = field(default_factory=dict)  # by an audit
+    moved: set[str] = field(default_factory=set)  # sources written to while this run read them
+    keys: Keys = field(default_factory=Keys)
+    looking: Future[Any] | None = None  # statements that are sent beside those of the steps
+    asked: Future[Any] | None = None
+
+    @property
+    def ask(self) -> Ask:
+        """For a look at tables beside the steps."""
+        return Ask(self.statement, self.session.mv_spark())
+
+    def statement(self, sql: str, send: Send | None = None) -> list[dict[str, Any]]:
+        """Send a statement, and count it. Its rows, by column name."""
+        self.statements += 1
+        return (send or self.session.query)(sql)

@@ -1,0 +1,65 @@
+"""What the materialization hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """One model of one invocation. Relation names are rendered; `relation_names` lists the schema's tables."""
+
+    unique_id: str
+    name: str
+    sql: str
+    config: Mapping[str, Any]
+    explicit: frozenset[str]
+    target: str
+    schema: str
+    identifier: str
+    target_exists: bool
+    state_exists: bool
+    relation_names: tuple[str, ...]
+    started_at: datetime
+    as_of: Any = None
+    allow_future_as_of: bool = False
+    functions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    invocation_id: str = ""
+    project: str = ""
+    full_refresh: bool = False
+    partial: bool = False
+
+    @classmethod
+    def from_macro(cls, values: Mapping[str, Any]) -> Invocation:
+        """From the dictionary that the macro builds."""
+        model = values["model"]
+        config = {key: value for key, value in dict(model["config"]).items() if value is not None}
+        explicit = frozenset(dict(model.get("unrendered_config") or config))
+        if "on_schema_change" not in explicit:
+            config.pop("on_schema_change", None)
+        return cls(
+            unique_id=model["unique_id"],
+            name=model["name"],
+            sql=values["sql"],
+            config=config,
+            explicit=explicit,
+            target=values["target"],
+            schema=values["schema"],
+            identifier=values["identifier"],
+            target_exists=bool(values["target_exists"]),
+            state_exists=f"{values['identifier']}__state".lower() in {n.lower() for n in values["relation_names"]},
+            relation_names=tuple(values["relation_names"]),
+            started_at=values["started_at"],
+            as_of=values.get("as_of"),
+            allow_future_as_of=str(values.get("allow_future_as_of")).lower() == "true",
+            functions=values.get("functions") or {},
+            variables=values.get("variables") or {},
+            invocation_id=values.get("invocation_id") or "",
+            project=values.get("project") or "",
+            full_refresh=bool(values.get("full_refresh")),
+            partial=bool(values.get("partial")),
+        )
