@@ -60,6 +60,17 @@ def kinds(choose: Callable[[str, bool], tuple[str, bool]]) -> Callable[[Any], An
     return make
 
 
+def sure_anti_joins(function: Any) -> Any:
+    """An anti-join takes rows away whatever is not known of its side."""
+
+    def changed(self: Any, alias: str, item: Any, kind: str, on: Any, inside: bool, earlier: bool) -> None:
+        if kind == "LEFT ANTI":
+            item, on, inside = replace(item, exact=True), replace(on, whole=True), False
+        function(self, alias, item, kind, on, inside, earlier)
+
+    return changed
+
+
 def sum_signs(function: Any) -> Any:
     def changed(*args: Any) -> Any:
         value = function(*args)
@@ -87,25 +98,35 @@ def first_window(function: Any) -> Any:
     return changed
 
 
-def replace_windows(node: SelectNode) -> SelectNode:
+def any_window(function: Any) -> Any:
+    """The partitions of all windows together."""
+
+    def changed(node: Any, scope: Any) -> Any:
+        found = [function(replace_windows(node, window), scope) for window in node.windows]
+        return set().union(*(columns for columns, _ in found)), [e for _, more in found for e in more]
+
+    return changed
+
+
+def replace_windows(node: SelectNode, window: Any = None) -> SelectNode:
     copy = SelectNode(**{f: getattr(node, f) for f in node.__dataclass_fields__})
-    copy.windows = node.windows[:1]
+    copy.windows = (window,) if window is not None else node.windows[:1]
     return copy
 
 
 def without_last(function: Any) -> Any:
-    def changed(self: Any, node: Any) -> Any:
-        found = list(function(self, node))
+    def changed(self: Any, node: Any, *path: Any) -> Any:
+        found = list(function(self, node, *path))
         return iter(found[:-1] if len(found) > 1 else found)
 
     return changed
 
 
 def no_subqueries(function: Any) -> Any:
-    def changed(self: Any, node: Any) -> Any:
+    def changed(self: Any, node: Any, *path: Any) -> Any:
         inside = list(getattr(node, "subqueries", {}).values())
-        hidden = {id(f) for n in inside for f in function(self, n)}
-        return iter([f for f in function(self, node) if id(f) not in hidden])
+        hidden = {id(focus) for n in inside for focus, _ in function(self, n)}
+        return iter([found for found in function(self, node, *path) if id(found[0]) not in hidden])
 
     return changed
 
@@ -141,10 +162,7 @@ def one_arm(function: Any) -> Any:
     def changed(self: Any, node: Any, focus: Any) -> Any:
         if isinstance(node, SelectNode):
             return function(self, node, focus)
-        short = affected.SetNode(node.arms[:1], node.all_, node.by_name)
-        if focus is not None and not affected._contains(short, focus):
-            focus = None
-        return function(self, short, focus)
+        return function(self, affected.SetNode(node.arms[:1], node.all_, node.by_name), focus)
 
     return changed
 

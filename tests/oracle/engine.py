@@ -119,6 +119,11 @@ class Database:
         rows = self.con.execute(f"describe {duck(sql)}").fetchall()
         return tuple(Column(row[0], spark_type(row[1])) for row in rows)
 
+    def described(self, sql: str) -> list[dict[str, Any]]:
+        """DESCRIBE QUERY, as Spark answers it."""
+        found = self.columns(sql.removeprefix("describe query "))
+        return [{"col_name": column.name, "data_type": column.type} for column in found]
+
 
 def _filled(name: str, rows: Sequence[Row]) -> str:
     if not rows:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
-
 from breaking import (
     always,
     edited,
@@ -19,12 +14,17 @@ from breaking import (
     one_arm,
     plain_equals,
     sum_signs,
+    sure_anti_joins,
     unnetted,
     value,
     without_deep,
     without_having,
     without_last,
 )
+from fault import Fault
+from faults_of_draws import DRAWS
+from faults_of_joins import JOINS
+from faults_of_logic import LOGIC
 from histories import instant
 
 from spark_mv.maintenance import changes, incremental_facts
@@ -44,37 +44,12 @@ Affected, Tables, Query, Known = (
 )
 
 
-@dataclass(frozen=True)
-class Fault:
-    """`make` gets what stands at `owner.name` and gives what stands there instead. `query` is one whose tables come out
-    wrong, with its unique_key."""
-
-    what: str
-    owner: Any
-    name: str
-    make: Callable[[Any], Any]
-    query: str
-    key: str = "id"
-
-    @property
-    def quick(self) -> bool:
-        """Whether one of the first histories tells."""
-        return self.what in _QUICK
-
-    @contextmanager
-    def planted(self) -> Iterator[None]:
-        before = self.owner.__dict__[self.name]
-        setattr(self.owner, self.name, self.make(before))
-        try:
-            yield
-        finally:
-            setattr(self.owner, self.name, before)
-
-
 EARLY, LATE = instant(-24), instant(72)
 
-_QUICK = frozenset({"changes are not netted", "the restriction is left out", "a full join as a left join"})
 FAULTS: tuple[Fault, ...] = (
+    *JOINS,
+    *LOGIC,
+    *DRAWS,
     # --- which rows a change touches
     Fault(
         "the before-image is forgotten",
@@ -122,7 +97,7 @@ FAULTS: tuple[Fault, ...] = (
         "a change below an anti-join as an anti-join",
         Joined,
         "add",
-        kinds(lambda kind, inside: (kind, inside and kind != "LEFT ANTI")),
+        sure_anti_joins,
         "select a.id from t a left anti join u b on b.k = a.k",
     ),
     Fault(
@@ -137,14 +112,14 @@ FAULTS: tuple[Fault, ...] = (
         Affected,
         "_where",
         kept_windows,
-        "select id, count(*) over (partition by k) as n from t where ts <= now()",
+        "select id, k, count(*) over (partition by k) as n from t where ts > now() - interval 10 hours",
     ),
     Fault(
         "a window on the clock stays in ON",
         Affected,
         "_on",
         kept_windows,
-        "select a.id, count(*) over (partition by a.k) as n from t a join u b on b.k = a.k and a.ts <= now()",
+        "select a.id, a.k, count(*) over (partition by a.k) as n from t a join u b on b.k = a.k and a.ts > now() - interval 10 hours",
     ),
     Fault(
         "a crossed bound is looked for in one direction",
@@ -165,7 +140,7 @@ FAULTS: tuple[Fault, ...] = (
         "a window without partitions is followed",
         affected,
         "shared_partition",
-        forgiving("NO_PARTITION_BY", lambda node, scope: (set(), [])),
+        forgiving("NO_PARTITION_BY", lambda _, scope: ({(a, c) for a, cs in scope.sources.items() for c in cs}, [])),
         "select id, k, count(*) over () as n from t",
     ),
     Fault(
@@ -286,11 +261,15 @@ FAULTS: tuple[Fault, ...] = (
         "k",
     ),
     Fault(
-        "old values are taken from rows that went and came by the clock",
+        "a row that came and left at once takes the table's row with it",
         incremental_rows,
-        "_images",
-        lambda f: lambda known: f(replace(known, move=None)),
-        "select coalesce(k, 7) as k, id, x, s from t where ts > now() - interval 3 hours and ts <= now()",
+        "_without_passing",
+        lambda _: (
+            lambda sides, passing, keys: (
+                f"SELECT {keys}, max(`__mv_pre`) AS `__mv_pre` FROM (\n{sides}\n) GROUP BY {keys}"
+            )
+        ),
+        "select coalesce(k, 7) as k, id, x, s from t where ts > now() - interval 10 hours",
         "k",
     ),
     # --- adjusted groups
