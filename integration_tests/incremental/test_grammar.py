@@ -1,0 +1,195 @@
+"""The oracle's grammar on Spark: queries that nobody thought of, through runs on real tables.
+
+The queries and histories of tests/oracle, which DuckDB executes there by the thousand. Here each batch of models lives through
+one history together; after each run a table must equal its query, whose clock the test itself has replaced by the instant.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from direct import Direct, Model, Pool
+from grammar import Drawn, draw_query
+from histories import SCHEMAS, Menu, Op, draw_history, instant, literal
+from pairs import comparable
+
+from spark_mv.maintenance.errors import RefusedError, RunFailed
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.analysis.verdict import Analysis
+
+BATCH, STEPS = 8, 3
+BATCHES = int(os.environ.get("GRAMMAR_BATCHES", 2))
+FIRST = int(os.environ.get("GRAMMAR_FIRST", 0))
+
+
+@dataclass
+class Lives:
+    """What was seen, and the tables that were wrong."""
+
+    seen: Counter[str] = field(default_factory=Counter)
+    pairs: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Watched:
+    drawn: Drawn
+    analysis: Analysis
+    model: Model
+    over: bool = False
+
+
+def pinned(sql: str, at: str) -> str:
+    """The query at an instant (UTC), by text: the grammar writes the clock in these ways only."""
+    sql = re.sub(r"\bcurrent_date\(\)", f"date'{at[:10]}'", sql)
+    return re.sub(r"\b(current_timestamp|now)\(\)", f"timestamp'{at}'", sql)
+
+
+def statements(op: Op) -> list[str]:
+    """A change of one row. Where there are copies of it, all go and the others come back."""
+    names, found = list(SCHEMAS[op.table]), []
+    if op.old is not None:
+        row = " and ".join(f"{n} <=> {literal(v)}" for n, v in zip(names, op.old, strict=True))
+        found.append(f"delete from {op.table} where {row}")
+    if op.new is not None:
+        found.append(f"insert into {op.table} values ({', '.join(map(literal, op.new))})")
+    return found
+
+
+def copies(session: Direct, op: Op) -> int:
+    """How many rows like the one that goes stay."""
+    if op.table != "e" or op.old is None:
+        return 0
+    row = " and ".join(f"{n} <=> {literal(v)}" for n, v in zip(SCHEMAS[op.table], op.old, strict=True))
+    return int(session.query(f"select count(*) as n from {op.table} where {row}")[0]["n"]) - 1
+
+
+def change(session: Direct, op: Op) -> None:
+    stay = copies(session, op)
+    for statement in statements(op):
+        session.query(statement)
+    if stay > 0:
+        values = ", ".join(map(literal, op.old or ()))
+        session.query(f"insert into {op.table} values {', '.join([f'({values})'] * stay)}")
+
+
+def watched(schema: str, numbers: Sequence[int], lives: Lives) -> list[Watched]:
+    found = []
+    for number in numbers:
+        drawn = draw_query(number)
+        analysis = analyze(drawn.sql, unique_key=drawn.key, schemas=SCHEMAS, model="m")
+        why = comparable(SimpleNamespace(analysis=analysis))  # type: ignore[arg-type]
+        lives.seen[why or "compared"] += 1
+        if not why:
+            model = Model(schema, f"m{number}", drawn.sql, {"unique_key": list(drawn.key)})
+            found.append(Watched(drawn, analysis, model))
+    return found
+
+
+def check(lives: Lives, at: str, first: bool, session: Direct, one: Watched) -> None:
+    if one.over:
+        return
+    sql, model = pinned(one.drawn.sql, at), one.model
+    try:
+        rows = session.spark.sql(sql)
+        names, rows = rows.columns, rows.collect()
+    except Exception as error:  # Spark refuses the query itself
+        lives.seen[f"Spark refuses: {str(error)[:40]}"] += 1
+        one.over = True
+        return
+    keys = Counter(tuple(row[names.index(name)] for name in one.drawn.key) for row in rows)
+    broken = any(n > 1 or None in key for key, n in keys.items())
+    try:
+        run = model.run(session, at) if first else model.run_incrementally(session, at)
+    except RunFailed as error:
+        if not broken:
+            lives.wrong.append(f"{one.drawn}: {error}")
+        lives.seen["keys that are not unique"] += 1
+        one.over = True
+        return
+    except RefusedError as error:
+        lives.seen[f"refused: {str(error)[:60]}"] += 1
+        one.over = True
+        return
+    except Exception as error:
+        lives.wrong.append(f"{one.drawn}: {type(error).__name__}: {str(error)[:500]}")
+        one.over = True
+        return
+    lives.seen[run.plan.strategy] += 1
+    lives.pairs += not first
+    columns = [f"`{c.name}`" for c in one.analysis.columns if not c.kept]
+    at_columns = [k for k, c in enumerate(one.analysis.columns) if not c.kept]
+    wanted = Counter(tuple(_plain(row[k]) for k in at_columns) for row in rows)
+    found = session.spark.sql(f"select {', '.join(columns)} from {model.table}").collect()
+    got = Counter(tuple(_plain(v) for v in row) for row in found)
+    if got != wanted or broken:
+        what = "repeated keys were let through" if broken else f"missing {wanted - got}, too many {got - wanted}"
+        lives.wrong.append("\n".join([f"{one.drawn}: {run.plan.strategy} at {at}", what, *session.statements]))
+        one.over = True
+    if session.warnings:
+        lives.seen[f"warned: {session.warnings[0].split(':', 1)[1][:70]}"] += 1
+
+
+def _plain(value: Any) -> Any:
+    return repr(value) if isinstance(value, float | list | dict) else value
+
+
+def live(pool: Pool, lives: Lives, numbers: range) -> None:
+    """A batch of models through one history."""
+    schema, session = f"grammar_{numbers.start}", pool.first
+    session.query(f"drop schema if exists {schema} cascade")
+    session.query(f"create schema {schema}")
+    for other in pool.sessions.queue:
+        other.query(f"use {schema}")
+    every = frozenset(SCHEMAS)
+    one = frozenset(Random(numbers.start).sample(sorted(every), 1))
+    menu = Menu(((every, frozenset(), frozenset(), True), (one, one, frozenset(), False)), (0, 1, 3, 24, 48))
+    history = draw_history(Random(numbers.start), SCHEMAS, menu, STEPS)
+    for table, columns in SCHEMAS.items():
+        listed = ", ".join(f"{n} {t}" for n, t in columns.items())
+        feed = "tblproperties (delta.enableChangeDataFeed = true)"
+        session.query(f"create table {table} ({listed}) using delta {feed}")
+        rows = ", ".join(f"({', '.join(map(literal, row))})" for row in history.rows.get(table, ()))
+        if rows:
+            session.query(f"insert into {table} values {rows}")
+    models = watched(schema, numbers, lives)
+    try:
+        pool.each(partial(check, lives, _text(history.hour), True), models)
+        for step in history.steps:
+            before = len(lives.wrong)
+            for op in step.ops:
+                change(session, op)
+            pool.each(partial(check, lives, _text(step.hour), False), models)
+            lives.wrong[before:] = [f"{text}\n--- history\n{history}" for text in lives.wrong[before:]]
+    finally:
+        for other in pool.sessions.queue:
+            other.query("use default")
+        session.query(f"drop schema if exists {schema} cascade")
+
+
+def _text(hour: int) -> str:
+    return instant(hour).strftime("%Y-%m-%d %H:%M:%S")
+
+
+@pytest.fixture(scope="module")
+def pool(spark: Any) -> Pool:
+    return Pool(spark)
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_every_table_equals_its_query(pool: Pool, batch: int) -> None:
+    lives = Lives()
+    first = FIRST + batch * BATCH
+    live(pool, lives, range(first, first + BATCH))
+    print(f"\n{lives.pairs} histories: {dict(lives.seen)}")
+    assert not lives.wrong, "\n\n".join(lives.wrong)
+    assert lives.pairs
