@@ -35,7 +35,7 @@ class Engine:
     statements: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     runs: int = 0
-    profile: Mapping[str, Any] = field(default_factory=lambda: {"embedded": True})
+    profile: Mapping[str, Any] = field(default_factory=lambda: {"embedded": True, "safety": {"second_reading": False}})
 
     @property
     def table(self) -> str:

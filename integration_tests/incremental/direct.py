@@ -118,7 +118,7 @@ class Model:
                 invocation_id=f"{self.runs:08x}-{self.name}",
                 full_refresh=full_refresh,
             ),
-            {"embedded": True, "ai": AI},
+            {"embedded": True, "ai": AI, "safety": {"second_reading": False}},
         )
         for step in run.steps():
             run.execute(step, statement(step))

@@ -107,7 +107,7 @@ def _of_target(step: Step) -> bool:
 class Findings:
     """What an audit found. `missing`, `different` and `extra` count rows of the table against the recompute, `unordered` rows
     that differ only in what depends on an order or a rounding; `examples` are a few of the former. `failed`: why there was
-    no audit."""
+    no audit. `second_reading`: nobody asked for it, so it says nothing unless it found something."""
 
     strategy: str
     steps: tuple[str, ...]
@@ -118,6 +118,7 @@ class Findings:
     repaired: bool = False
     examples: tuple[Mapping[str, Any], ...] = ()
     failed: str = ""
+    second_reading: bool = False
 
     @property
     def rows(self) -> int:
@@ -126,6 +127,8 @@ class Findings:
 
     def short(self) -> str:
         """For the console line."""
+        if self.second_reading and not self.rows:
+            return ""
         if self.failed:
             return "not audited"
         if not self.rows:

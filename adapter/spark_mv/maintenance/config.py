@@ -14,7 +14,7 @@ from spark_mv.maintenance.row_limit import RowLimit, row_limit
 AI_POLICIES = ("on_ai_error", "on_model_change", "max_ai_calls", "max_ai_tokens", "max_ai_cost")
 """AI settings that may also stand beside the `ai` block of a model."""
 
-SAFETY = ("max_rows_changed", "audit")
+SAFETY = ("max_rows_changed", "audit", "second_reading")
 """Settings that the profile and `--vars` may say, too: the invocation's win over the model's, these over the profile's."""
 
 OWN_WORDS = frozenset(
@@ -106,6 +106,7 @@ class ModelConfig:
     ai: Mapping[str, Any] = field(default_factory=dict)
     max_rows_changed: RowLimit | None = None
     audit: int | None = None  # every so many runs
+    second_reading: bool = True
 
     def redraws(self, column: str) -> bool:
         """Whether an update of the row draws this column anew."""
@@ -149,6 +150,9 @@ def read_config(model: str, config: Mapping[str, Any]) -> ModelConfig:
     if not isinstance(ai, Mapping):
         problems.append(f"ai: expected a mapping of settings, got {ai!r}")
         ai = {}
+    reads_twice = str(config.get("second_reading", True)).lower()
+    if reads_twice not in ("true", "false"):
+        problems.append(f"second_reading: {config['second_reading']!r} is not true or false")
     limit = None
     try:
         limit = row_limit(config.get("max_rows_changed"))
@@ -174,6 +178,7 @@ def read_config(model: str, config: Mapping[str, Any]) -> ModelConfig:
         ai={**ai, **{word: config[word] for word in AI_POLICIES if word in config}},
         max_rows_changed=limit,
         audit=every,
+        second_reading=reads_twice == "true",
     )
 
 

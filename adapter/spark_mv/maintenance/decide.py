@@ -18,6 +18,7 @@ from spark_mv.maintenance.past import pace
 from spark_mv.maintenance.plan import Candidate, Plan
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.second_reading import carried, with_second_reading
 from spark_mv.maintenance.state import Standing, StateFacts, standing
 from spark_mv.maintenance.steps.limit import limited
 from spark_mv.maintenance.steps.our_rows import TARGET, kept_in
@@ -119,6 +120,7 @@ def decide(
         ai_retry_at=record.ai_retry_at if record else None,
         unaudited=(record.unaudited if record else 0) + 1,
         started_at=facts.started_at,
+        read_twice=carried(record, analysis.fingerprint, facts),
         key_bound=record.key_bound if record and target.intact and not columns.identity.rekeyed else None,
         key_floor=record.key_floor if record and target.intact and not columns.identity.rekeyed else None,
     )
@@ -135,6 +137,7 @@ def decide(
             ai_retry_at=record.ai_retry_at,
             honoured=record.base_version if record.honoured is None else record.honoured,
             ask_again=record.ask_again,
+            strategy=record.strategy,
             target_rows=record.target_rows,
             source_rows=record.source_rows,
         )
@@ -172,6 +175,7 @@ def decide(
     learned = pace(record, target.record_at, cost.complete(changes))
     complete = replace(complete, record=replace(new_record, source_rows=changes.source_rows, pace=learned))
     plan = choose(complete, candidates[0], proposals, config)
+    plan = with_second_reading(plan, facts, analysis, config.second_reading)
     plan = replace(plan, fallback=replace(plan, steps=spare[0][0])) if spare else plan
     return limited(plan, config.max_rows_changed)
 

@@ -71,6 +71,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     few: bool = False
     audit: bool = False  # compares what another run has left
+    second_reading: bool = False  # an audit is to follow, see second_reading.py
     state: StateRecord | None = None  # what the commits to the state table say
     state_turn: int = 0
     fallback: Plan | None = None  # taken when a step fails, or does not follow the data, before anything is published

@@ -47,7 +47,8 @@ class RunRecord:
     is above `key_bound` or below `key_floor` (text of a whole number, decimal, date or string; None: not known).
     `turn` is the number of the run's turn, `run_id` is this run's alone, and `model` names the model whose run it was (dbt's
     unique id; empty in records of older versions, as the other two). `unaudited` counts the commits since the last audit,
-    this one included. `started_at` (UTC), `cost` (estimated rows) and `pace` (seconds per million of them, by strategy) let later runs learn from this one.
+    this one included, `read_twice` says of each strategy whether its first result for this query was right
+    (second_reading.py). `started_at` (UTC), `cost` (estimated rows) and `pace` (seconds per million of them, by strategy) let later runs learn from this one.
     """
 
     query: str
@@ -86,6 +87,7 @@ class RunRecord:
     run_id: str = ""
     turn: int = 0
     unaudited: int = 0
+    read_twice: Mapping[str, bool] = field(default_factory=dict)
 
     def of_columns(self, query: str, prints: Mapping[str, str]) -> KeptRecord:
         """What it says of the columns. A record of an earlier version names kept columns only: of the others it is known

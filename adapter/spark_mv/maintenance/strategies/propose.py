@@ -11,6 +11,7 @@ from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.second_reading import distrusted
 from spark_mv.maintenance.strategies import append_only, group_aggregate, row_based, window_function
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.restrict import NotIncremental
@@ -47,6 +48,10 @@ def propose(
         return [rejected(name, *known.changes.problems) for name in STRATEGIES], known.changes
     found = []
     for name, module in zip(STRATEGIES, _MODULES, strict=True):
+        doubt = distrusted(facts.target.record, name)
+        if doubt is not None:
+            found.append(rejected(name, doubt))
+            continue
         try:
             found.append(module.propose(known))
         except NotIncremental as error:

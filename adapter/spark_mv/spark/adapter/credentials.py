@@ -26,7 +26,7 @@ class SparkMvCredentials(SparkCredentials):
     both win over what this adapter would choose.
     `ai`: provider of the AI functions. `functions`: levels of the project's own functions. Both are kept as they are
     and never shown. `run_history`: whether runs of nondeterministic_mv are written to the table mv_runs beside them.
-    `max_rows_changed`, `audit`: defaults of the model settings of these names.
+    `max_rows_changed`, `audit`, `second_reading`: defaults of the model settings of these names.
     """
 
     host: str | None = None
@@ -39,6 +39,7 @@ class SparkMvCredentials(SparkCredentials):
     run_history: bool = True
     max_rows_changed: Any = None
     audit: Any = None
+    second_reading: Any = None
 
     def __post_init__(self) -> None:
         if self.host is None and self.method == SparkConnectionMethod.SESSION:

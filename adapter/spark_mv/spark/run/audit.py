@@ -11,6 +11,7 @@ from spark_mv.maintenance.audit import Findings, unauditable
 from spark_mv.maintenance.decide import decide
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.maintenance.plan import Plan
+from spark_mv.maintenance.second_reading import EXACT
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.current import StepView
 from spark_mv.spark.run.execute import MvRun
@@ -21,17 +22,21 @@ from spark_mv.spark.run.prepared import Prepared
 
 @dataclass
 class Auditor:
-    """`run` is the audit while it is under way, `findings` what it found."""
+    """`run` is the audit while it is under way, `findings` what it found. `asked`: by the user; else it is a second reading."""
 
     adapter: Any
     prepared: Prepared
+    asked: bool = True
     run: MvRun | None = None
     findings: Findings | None = None
     replaced: bool = False
 
     def steps(self, done: MvRun) -> Iterator[StepView]:
         """The audit's steps, once the run `done` has published."""
-        blank = Findings(done.plan.strategy, tuple(step.kind for step in done.plan.steps))
+        if not (self.asked or done.plan.second_reading):
+            return  # the plan that was to be read twice gave way to another one
+        kinds = tuple(step.kind for step in done.plan.steps)
+        blank = Findings(done.plan.strategy, kinds, second_reading=not self.asked)
         why = "a source was written to while the run read it" if done.moved else unauditable(self.prepared.facts)
         plan = None
         if not why:
@@ -100,7 +105,7 @@ class Auditor:
     def _report(self, found: Findings) -> None:
         self.findings = found
         model = self.prepared.invocation.name
-        if found.failed:
+        if found.failed and not found.second_reading:
             self.adapter.warn(f"model {model}: the run is done, its audit could not be: {found.failed}")
         if found.rows:
             keys = "; ".join(f"{e['key']} ({e['what']})" for e in found.examples)
@@ -109,12 +114,14 @@ class Auditor:
                 if found.repaired
                 else "Nothing was repaired: which rows there are is not determined"
             )
+            again = found.repaired and found.strategy not in EXACT
+            then = f", and {found.strategy} is not taken again until the query changes" if again else ""
             self.adapter.warn(
                 f"model {model}: AUDIT: after {found.strategy} ({', '.join(found.steps) or 'no step'}), the table differed from "
                 f"a complete recompute in {found.rows:,} rows: {found.missing:,} missing, {found.different:,} different, "
-                f"{found.extra:,} too many, e.g. {keys}. {what}. See mv_runs.audit, and please report it"
+                f"{found.extra:,} too many, e.g. {keys}. {what}{then}. See mv_runs.audit, and please report it"
             )
-        if found.unordered:
+        if found.unordered and not found.second_reading:
             self.adapter.warn(
                 f"model {model}: audit: {found.unordered:,} rows differ from a recompute only in columns that depend on an order "
                 "which the query leaves open, or in the last digits of sums. They are left as they are; a total order "

@@ -88,8 +88,13 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
         next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
         looking=prepared.looking,
-        auditor=Auditor(adapter, prepared) if audit_due(prepared.config.audit, prepared.facts) else None,
+        auditor=_auditor(adapter, prepared),
     )
+
+
+def _auditor(adapter: Any, prepared: Prepared) -> Auditor | None:
+    asked = audit_due(prepared.config.audit, prepared.facts)
+    return Auditor(adapter, prepared, asked) if asked or prepared.plan.second_reading else None
 
 
 def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead: bool = False) -> Prepared:

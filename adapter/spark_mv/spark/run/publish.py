@@ -10,6 +10,7 @@ from typing import Any
 
 from spark_mv.maintenance.errors import RunFailed, TurnTaken
 from spark_mv.maintenance.record import RunRecord, SourceVersion
+from spark_mv.maintenance.second_reading import found_wrong
 from spark_mv.maintenance.steps.versions import MOVED
 from spark_mv.query.syntax.reserved import filled, relation
 from spark_mv.spark.formats.remains import after_remains
@@ -98,6 +99,8 @@ def drop(run: CurrentRun, relation: str) -> None:
 
 def _completed(run: CurrentRun, record: RunRecord, kind: str) -> RunRecord:
     """The record with what the steps found out, and with the names that make it this run's and nobody else's."""
+    if run.plan.audit and kind != "record_only":
+        record = found_wrong(record, record.strategy)
     bound, floor = run.keys.after(replaced=kind in MADE_ANEW)
     to_come, ask_at = pending(run, record)
     return replace(
