@@ -71,8 +71,9 @@ def analyze(
         if key and any(level == Level.ORDER_DEPENDENT for _, level, _, _ in walk.functions.values()):
             # whether an ORDER BY is total depends on what the key columns are, which the first walk has found out
             found = [relation.find(name) for name in key]
-            if all(found):
-                walk, relation = run(frozenset(f.fingerprint for f in found if f is not None))
+            prints = frozenset(f.fingerprint for f in found if f is not None)
+            if all(found) and any(prints <= tie for tie in walk.ties):
+                walk, relation = run(prints)
     except RecursionError:
         error = QueryError("TOO_DEEP", f"model {model}: the statement is nested too deeply to be analysed", 1, 1)
         return Analysis(sql, digest("text", sql), (), shape=Shape(row_wise=False, opaque=True), errors=(error,))

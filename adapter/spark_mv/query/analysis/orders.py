@@ -50,6 +50,7 @@ def _covers(
     not for rows that a join, a union or explode may have made several of, nor for groups."""
     if any(keys <= fixed | ordered for keys in unique):
         return True
+    walk.ties.add(fixed | ordered)
     key = walk.key_fingerprints
     return single and bool(key) and key <= fixed | ordered and bool(ordered & (key - fixed))
 

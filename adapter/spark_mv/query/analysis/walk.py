@@ -89,6 +89,9 @@ class Walk:
     named_tables: set[int] = field(default_factory=set)  # ids of tables whose name is in `notes`
     own_functions: set[str] = field(default_factory=set)  # called, and declared deterministic
     drawn_reads: dict[tuple[int, int], str] = field(default_factory=dict)  # places of drawn columns: fingerprint
+    ties: set[frozenset[str]] = field(
+        default_factory=set
+    )  # what rows may tie in, for all that is known without the key
     total_window: int | None = None  # id of the function node whose window has a total order
     frames: list[Frame] = field(default_factory=lambda: [Frame()])
     ctes: list[Cte] = field(default_factory=list)  # all that were defined, read or not

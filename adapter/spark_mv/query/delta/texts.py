@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from spark_mv.query.syntax.condition import HEAD
+from spark_mv.query.syntax.ctes import visible_cte
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.select_tree import NotIncremental, SelectNode, SetNode, quoted
@@ -40,7 +41,7 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
         if not isinstance(table.this, exp.Identifier):
             raise NotIncremental("TABLE_FUNCTION", "a table function in FROM")
         parts = [part.name for part in table.parts]
-        if len(parts) == 1 and _is_cte(table, parts[0].lower()):
+        if visible_cte(table) is not None:
             continue
         if table.args.get("version") is not None or table.args.get("when") is not None:
             raise NotIncremental("TIME_TRAVEL", f"{'.'.join(parts)} is read at a version that the query names")
@@ -54,20 +55,6 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
             raise NotIncremental("STRUCTURE", f"the place of {'.'.join(parts)} in the text is not sure")
         refs.append(TableRef(joined(parts), text, start, end, table.alias))
     return tuple(sorted(refs, key=lambda r: r.start))
-
-
-def _is_cte(table: exp.Expr, name: str) -> bool:
-    """Whether a name stands for a CTE there: each is seen by those after it and by its query, not by itself."""
-    node, around = table, table.parent
-    while around is not None:
-        clause = around if isinstance(around, exp.With) else around.args.get("with_")
-        before = list(clause.expressions) if isinstance(clause, exp.With) and clause is not node else []
-        if clause is around:
-            before = before[: next(k for k, cte in enumerate(before) if cte is node)]
-        if any(cte.alias.lower() == name for cte in before):
-            return True
-        node, around = around, around.parent
-    return False
 
 
 def with_tables(sql: str, replacement: Callable[[TableRef], str]) -> str:

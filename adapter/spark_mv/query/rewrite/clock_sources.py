@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from spark_mv.query.syntax.ctes import visible_cte
 from spark_mv.query.syntax.source_blocks import Block, Context
 
 
@@ -88,27 +89,6 @@ def _keeps_right(join: exp.Expr) -> bool:
     """Only inner and cross joins treat the right side's rows like the left side's."""
     side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
     return side == "" and kind in ("", "INNER", "CROSS")
-
-
-def visible_cte(table: exp.Table) -> exp.CTE | None:
-    """The CTE that a table's name means: the nearest one around the table that is written before it."""
-    if len(table.parts) > 1:
-        return None
-    name = table.name.lower()
-    inside: exp.Expr = table
-    around = table.parent
-    while around is not None:
-        with_ = around if isinstance(around, exp.With) else around.args.get("with_")
-        if with_ is not None and with_ is not inside:
-            last = None
-            for cte in with_.expressions:
-                if cte is inside:
-                    break
-                last = cte if cte.alias.lower() == name else last
-            if last is not None:
-                return last  # type: ignore[no-any-return]
-        inside, around = around, around.parent
-    return None
 
 
 def _definition(select: exp.Select) -> exp.CTE | None:

@@ -159,14 +159,16 @@ _KEYWORD_TOKENS = frozenset(
 
 
 def written_places(tree: exp.Expr) -> frozenset[int]:
-    """The offsets of all names and calls that the tree remembers."""
-    found: set[int] = set()
-    for node in tree.walk():
-        if isinstance(call := node.meta.get("call"), Call):
-            found.add(call.start)
-        if "start" in node.meta:
-            found.add(node.meta["start"])
-    return frozenset(found)
+    """The offsets of all names and calls that the tree remembers. Remembered on the node: the tree never changes."""
+    if "places" not in tree.meta:
+        found: set[int] = set()
+        for node in tree.walk():
+            if isinstance(call := node.meta.get("call"), Call):
+                found.add(call.start)
+            if "start" in node.meta:
+                found.add(node.meta["start"])
+        tree.meta["places"] = frozenset(found)
+    return tree.meta["places"]  # type: ignore[no-any-return]
 
 
 def _dangling_dot(tokens: Sequence[Token], starts: tuple[int, ...]) -> QueryError | None:
