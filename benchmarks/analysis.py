@@ -62,7 +62,7 @@ def main() -> None:
     times = []
     for _ in range(ROUNDS):
         start = perf_counter()
-        analysis = analyze(sql, unique_key="id", schemas=SCHEMAS, time_zone="UTC")
+        analysis = analyze(sql, unique_key="id", schemas=SCHEMAS)
         times.append(perf_counter() - start)
     solved = sum(p.solved for p in analysis.clock_predicates)
     print(

@@ -104,7 +104,7 @@ def plan(sql: str) -> dict[str, float]:
         finally:
             took[name] = perf_counter() - start
 
-    analysis = timed("analyze", lambda: analyze(sql, unique_key="id", schemas=schemas, time_zone="UTC"))
+    analysis = timed("analyze", lambda: analyze(sql, unique_key="id", schemas=schemas))
     assert not analysis.errors, analysis.errors  # type: ignore[attr-defined]
     timed("pin", lambda: pin(sql, PINS))
     kept = timed("kept", lambda: kept_spans(sql, analysis))  # type: ignore[arg-type]

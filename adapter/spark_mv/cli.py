@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from spark_mv.explain.analysis import explain_data, explain_text
-from spark_mv.query.analysis.analyze import analyze
+from spark_mv.explain.judgement import judge
 
 
 @click.group()
@@ -86,7 +86,7 @@ def explain(
     """
     name = model or (Path(file).stem if file != "-" else "model")
     key = _names(unique_key)
-    analysis = analyze(
+    judged = judge(
         _read(file),
         unique_key=key,
         schemas=_tables(schema),
@@ -96,8 +96,11 @@ def explain(
         model=name,
         time_zone=time_zone,
     )
-    data = explain_data(analysis, model=name, unique_key=key)
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False) if format_ == "json" else explain_text(data))
+    if format_ == "json":
+        data = explain_data(judged, model=name, unique_key=key)
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    else:
+        click.echo(explain_text(judged, model=name, unique_key=key))
 
 
 @main.command("warm-up")

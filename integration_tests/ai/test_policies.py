@@ -16,8 +16,8 @@ from spark_mv.ai.driver_job import run_ai_round_on_driver
 from spark_mv.ai.job import count_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.upkeep import costs_view_sql, errors_view_sql, provenance_sql, prune_sql, recompute_sql
+from spark_mv.maintenance.rewrite import AiContext
 from spark_mv.spark.run.ai import AiRunner
-from spark_mv.spark.run.rewrite import AiContext
 
 SQL = "SELECT id, ai_gen(t) AS k FROM {s}.src"
 

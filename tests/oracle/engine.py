@@ -27,6 +27,7 @@ from spark_mv.maintenance.facts import Column, RunFacts, SourceFacts, TargetFact
 from spark_mv.maintenance.incremental_facts import Proposal
 from spark_mv.maintenance.plan import PUBLISHES, Plan
 from spark_mv.maintenance.record import RunRecord, SourceVersion
+from spark_mv.maintenance.rewrite import rewrite
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
@@ -35,8 +36,8 @@ from spark_mv.spark.run import gather as gathering
 from spark_mv.spark.run.as_of import utc_text
 from spark_mv.spark.run.execute import MvRun, StepView
 from spark_mv.spark.run.look_up import SessionFacts
+from spark_mv.spark.run.pins import run_pins
 from spark_mv.spark.run.publish import PREDICATE
-from spark_mv.spark.run.rewrite import rewrite, run_pins
 
 SESSION = SessionFacts("UTC", "me", "spark_catalog", "default", "4.1.0")
 BEFORE, NOW = SourceVersion(1, "before"), SourceVersion(2, "now")
@@ -164,7 +165,7 @@ class Model:
     def __post_init__(self) -> None:
         self.settings: ModelConfig = read_config("m", {"unique_key": list(self.key), **self.config})
         self.analysis: Analysis = analyze(
-            self.sql, unique_key=self.key, schemas=SCHEMAS, freeze=self.settings.freeze, model="m", time_zone="UTC"
+            self.sql, unique_key=self.key, schemas=SCHEMAS, freeze=self.settings.freeze, model="m"
         )
         self.tables = tuple(t.name for t in self.analysis.tables)
         self._types: tuple[Column, ...] | None = None

@@ -47,7 +47,16 @@ def test_json(tmp_path: Path) -> None:
     assert predicate["valid_from"] is None
     assert predicate["valid_to"] == "CAST(date_add(o.created, 30) AS TIMESTAMP)"
     assert [s["name"] for s in data["strategies"] if s["applies"]] == ["NO_OP", "ROW_BASED", "COMPLETE_RECOMPUTE"]
-    assert data["errors"] == []
+    append = next(s for s in data["strategies"] if s["name"] == "APPEND_ONLY")
+    assert append["reason_codes"] == ["BOUND_CROSSED"] and append["applies_when"] == ["orders only gains rows"]
+    assert data["errors"] == [] and data["supposed_tables"] == []
+
+
+def test_what_a_run_refuses_is_an_error(tmp_path: Path) -> None:
+    sql = "with c as (select * from t where rand() < 0.5) select id, count(*) as n from c group by id"
+    data = json.loads(_run(tmp_path, sql, "-k", "id", "--format", "json").output)
+    assert [e["code"] for e in data["errors"]] == ["NOT_KEPT"] and "unique_key" in data["errors"][0]["message"]
+    assert not any(s["applies"] for s in data["strategies"]) and data["supposed_tables"] == []
 
 
 def test_missing_key_is_an_error_and_the_rest_is_reported(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from spark_mv.maintenance.rewrite import unclear
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin import Pins, pin
 from spark_mv.query.solver.solve import solve
-from spark_mv.spark.run.rewrite import _unclear
 
 pytestmark = pytest.mark.unit
 
@@ -26,7 +26,7 @@ PINS = Pins(datetime(2026, 1, 31, 23, 30, tzinfo=timezone.utc))
 def _outcome(expression: str) -> str:
     sql = f"select id, {expression} as x from t"
     analysis, pinned = analyze(sql, unique_key="id", schemas=TABLES), pin(sql, PINS)
-    if any(error.code == "NOT_PINNED" for error in _unclear(pinned, analysis)):
+    if any(error.code == "NOT_PINNED" for error in unclear(pinned, analysis)):
         return "refused"
     if Level.COMMAND in analysis.levels:
         return "pinned" if pinned.count else "lost"

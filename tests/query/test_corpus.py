@@ -7,6 +7,7 @@ import re
 import pytest
 from sql_cases import Case, cases
 
+from spark_mv.explain.judgement import judge
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.syntax.parse import parse
@@ -22,7 +23,6 @@ def _analysis(case: Case) -> Analysis:
         functions=case.functions,
         freeze=case.freeze,
         views=case.views,
-        time_zone="UTC",
     )
 
 
@@ -42,7 +42,7 @@ def test_verdict(case: Case) -> None:
     for name, (level, rest) in case.columns.items():
         _check_cause(analysis, name, level, rest)
     for line in case.predicates:
-        _check_predicate(analysis, line)
+        _check_predicate(case, line)
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.place)
@@ -71,11 +71,15 @@ def _check_cause(analysis: Analysis, name: str, level: str, rest: str) -> None:
         assert column.cause is not None and ", ".join(column.cause.path) == path
 
 
-def _check_predicate(analysis: Analysis, line: str) -> None:
+def _check_predicate(case: Case, line: str) -> None:
     """`predicate CLAUSE level [clock [solved]]`"""
+    judged = judge(
+        case.sql, unique_key=case.key, schemas=case.tables or None, functions=case.functions, freeze=case.freeze,
+        views=case.views,
+    )  # fmt: skip
     shown = [
         " ".join(filter(None, (p.clause, p.level.value, "clock" if p.clock else "", "solved" if p.solved else "")))
-        for p in analysis.predicates
+        for p in judged.predicates
     ]
     assert line in shown
 

@@ -31,7 +31,7 @@ CLOCK = "ts > current_timestamp() - interval 30 days"
 
 def planned(sql: str) -> str:
     """Everything that a run reads of a model. '' where a strategy can follow it, else the code of the reason."""
-    analysis = analyze(sql, unique_key="id", schemas=SCHEMAS, time_zone="UTC")
+    analysis = analyze(sql, unique_key="id", schemas=SCHEMAS)
     assert analysis.errors == ()
     pin(sql, PINS)
     split = split_clock(sql, SCHEMAS, "UTC", kept=kept_spans(sql, analysis))

@@ -9,6 +9,7 @@ from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.plan import Candidate, Plan, Reason
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.rewrite.clock_split import split_clock
 
 pytestmark = pytest.mark.unit
 FACTS = RunFacts("m", "2026-01-01 00:00:00.000000", "UTC", "i", (), TargetFacts())
@@ -20,8 +21,9 @@ PLAN = Plan(
 
 
 def explained(sql: str, clock_solved: bool = True) -> str:
-    analysis = analyze(sql, unique_key=("id",), schemas={"t": {"id": "int", "ts": "timestamp"}}, time_zone="UTC")
-    rewritten = Rewritten(sql, (), "now", clock=True, clock_solved=clock_solved)
+    analysis = analyze(sql, unique_key=("id",), schemas={"t": {"id": "int", "ts": "timestamp"}})
+    predicates = split_clock(sql, {"t": {"id": "int", "ts": "timestamp"}}, "UTC").predicates
+    rewritten = Rewritten(sql, (), "now", clock=True, predicates=predicates, clock_solved=clock_solved)
     run = {
         "started_at": "2026-01-01 00:00:00",
         "seconds": 2.25,

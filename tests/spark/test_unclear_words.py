@@ -6,9 +6,9 @@ from datetime import datetime, timezone
 
 import pytest
 
+from spark_mv.maintenance.rewrite import unclear
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.rewrite.pin import Pins, pin
-from spark_mv.spark.run.rewrite import _unclear
 
 pytestmark = pytest.mark.unit
 
@@ -29,7 +29,7 @@ SCHEMAS = {"t": {"id": "int", "d": "date", "user": "string"}, "u": {"id": "int",
 )
 def test_words(sql: str, codes: list[str]) -> None:
     analysis = analyze(sql, unique_key=["id"], schemas=SCHEMAS)
-    assert [error.code for error in _unclear(pin(sql, PINS), analysis)] == codes
+    assert [error.code for error in unclear(pin(sql, PINS), analysis)] == codes
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_the_cure_has_the_type_that_the_word_is_read_as(condition: str, cure: st
     """DATE'now' instead of 'now' beside a timestamp would move the bound to midnight; a time of day is no date."""
     schemas = {"t": {"id": "int", "d": "date", "ts": "timestamp"}}
     sql = f"select id from t where {condition}"
-    (error,) = _unclear(pin(sql, PINS), analyze(sql, unique_key=["id"], schemas=schemas))
+    (error,) = unclear(pin(sql, PINS), analyze(sql, unique_key=["id"], schemas=schemas))
     assert cure in error.message
     name = error.message.split(" (line")[0]
     written = sql.replace(name, f"timestamp{name}" if condition.startswith("ts") else f"date{name}")
-    assert not _unclear(pin(written, PINS), analyze(written, unique_key=["id"], schemas=schemas))
+    assert not unclear(pin(written, PINS), analyze(written, unique_key=["id"], schemas=schemas))

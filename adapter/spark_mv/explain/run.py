@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spark_mv.ai.outcome import AiOutcome
+from spark_mv.explain.parts import because, bounded, column_data, predicate_data, predicate_lines, reasons_data, table
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.notes import order_notes
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.rewritten import Rewritten
-from spark_mv.query.analysis.verdict import Analysis, Cause, ColumnVerdict, PredicateVerdict
+from spark_mv.query.analysis.verdict import Analysis, ColumnVerdict, PredicateVerdict
 from spark_mv.query.functions.level import Level
 
 
@@ -32,14 +33,14 @@ def explain_text(
         reasons = "; ".join(f"{reason.code}: {reason.sentence}" for reason in candidate.reasons)
         lines.append(f"  {candidate.strategy:<20} {mark:<9} {reasons}{cost}")
     lines += ["", "columns"]
-    lines += _table([("name", "level", "kept", "because")] + [_column(column, plan) for column in analysis.columns])
-    if analysis.predicates:
-        lines += ["", "predicates"]
-        lines += [f"  {line}" for predicate in analysis.predicates for line in _predicate(predicate)]
+    lines += table([("name", "level", "kept", "because")] + [_column(column, plan) for column in analysis.columns])
+    predicates = bounded(analysis, rewritten)
+    if predicates:
+        lines += ["", "predicates", *(line for predicate in predicates for line in predicate_lines(predicate))]
     if rewritten.clock:
-        lines += ["", f"window: {_window(rewritten, plan, analysis)}"]
+        lines += ["", f"window: {_window(rewritten, plan, predicates)}"]
     lines += ["", "sources"]
-    lines += _table(
+    lines += table(
         [("name", "format", "version now", "version of the last run")]
         + [
             (
@@ -57,7 +58,7 @@ def explain_text(
         lines += ["", "steps: " + " → ".join(step.kind for step in plan.steps)]
     if runs:
         lines += ["", "last runs (mv_runs)"]
-        lines += _table(
+        lines += table(
             [("started at", "seconds", "estimated", "strategy", "because", "what")] + [_run(r) for r in runs]
         )
     notes = [*plan.notes, *_notes(analysis)]
@@ -83,27 +84,13 @@ def explain_json(
             {
                 "name": candidate.strategy,
                 "applies": candidate.applies,
-                "reasons": [{"code": r.code, "sentence": r.sentence} for r in candidate.reasons],
+                "reasons": reasons_data(candidate.reasons),
                 "cost": candidate.cost,
             }
             for candidate in plan.candidates
         ],
-        "columns": [
-            {"name": c.name, "level": c.level.value, "kept": c.kept, "frozen": c.frozen, "cause": _cause(c.cause)}
-            for c in analysis.columns
-        ],
-        "predicates": [
-            {
-                "text": p.text,
-                "clause": p.clause,
-                "level": p.level.value,
-                "clock": p.clock,
-                "solved": p.solved,
-                "valid_from": p.valid_from,
-                "valid_to": p.valid_to,
-            }
-            for p in analysis.predicates
-        ],
+        "columns": [column_data(c) for c in analysis.columns],
+        "predicates": [predicate_data(p) for p in bounded(analysis, rewritten)],
         "sources": [
             {"name": s.name, "format": s.provider, "version": s.version.version if s.version else None}
             for s in facts.sources
@@ -156,23 +143,11 @@ def _column(column: ColumnVerdict, plan: Plan) -> tuple[str, str, str, str]:
     kept = ("frozen" if column.frozen else "per key") if column.kept else "-"
     if staged is not None and staged.fresh:
         kept = "drawn anew: its expression changed"
-    cause = column.cause
-    because = f"{cause.function} (line {cause.line}, column {cause.column})" if cause else ""
-    if cause and cause.path:
-        because += f" through {' → '.join(cause.path)}"
-    return column.name, column.level.value, kept, because
+    return column.name, column.level.value, kept, because(column.cause)
 
 
-def _predicate(predicate: PredicateVerdict) -> Iterable[str]:
-    yield f"{predicate.clause} {predicate.text} [{predicate.level.value}]"
-    if predicate.clock and predicate.solved:
-        yield f"  valid from {predicate.valid_from or 'ever'} until {predicate.valid_to or 'ever'}"
-    elif predicate.clock:
-        yield "  follows the clock; evaluated at each run, because it could not be solved for the clock"
-
-
-def _window(rewritten: Rewritten, plan: Plan, analysis: Analysis) -> str:
-    if any(p.clock and not p.solved for p in analysis.predicates):
+def _window(rewritten: Rewritten, plan: Plan, predicates: Iterable[PredicateVerdict]) -> str:
+    if any(p.clock and not p.solved for p in predicates):
         return "some predicate on the clock could not be solved, so every move of the clock recomputes"
     if not rewritten.clock_solved:
         return "the clock stands outside the windows too (in a column that is not frozen, say), so every move of it recomputes"
@@ -196,16 +171,3 @@ def _before(facts: RunFacts, name: str) -> str:
     record = facts.target.record
     version = record.sources.get(name) if record else None
     return str(version.version) if version else "-"
-
-
-def _cause(cause: Cause | None) -> dict[str, Any] | None:
-    if cause is None:
-        return None
-    return {"function": cause.function, "line": cause.line, "column": cause.column, "path": list(cause.path)}
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]

@@ -172,10 +172,11 @@ class SourceTexts:
         return self._on(sql, moved.name, [self._moved_rows(moved, came)])
 
     def on_candidates(self, sql: str, moved: MovedWindows | None) -> str:
-        """The text reading only rows that the clock can have taken: those that left, and those that came too late."""
+        """The text, in which AI answers are joined in already, reading only rows that the clock can have taken: those that
+        left, and those that came too late."""
         rows = [self._moved_rows(moved, False)] if moved else []
         rows += [self._changed_rows(c, True, "", "") for c in self.changes]
-        return self._on(sql, moved.name if moved else self.changes[0].name, rows)
+        return self._on(sql, moved.name if moved else self.changes[0].name, rows, answers=True)
 
     def _changed_rows(self, change: SourceChange, came: bool, alias: str, condition: str) -> str:
         listed = self._listed(change.name)
@@ -197,9 +198,16 @@ class SourceTexts:
             f"WHERE ({there}) AND NOT ({gone})"
         )
 
-    def _on(self, sql: str, name: str, rows: Sequence[str]) -> str:
+    def _on(self, sql: str, name: str, rows: Sequence[str], answers: bool = False) -> str:
+        """`answers`: what is no source is the table of AI answers."""
         text = f"({' UNION ALL '.join(rows)})"
-        return with_tables(sql, lambda ref: text if ref.name.lower() == name.lower() else self._pinned_ref(ref))
+
+        def read(ref: TableRef) -> str:
+            if ref.name.lower() == name.lower():
+                return text
+            return ref.text if answers and ref.name.lower() not in self.facts else self._pinned_ref(ref)
+
+        return with_tables(sql, read)
 
 
 def feed(change: SourceChange) -> str:

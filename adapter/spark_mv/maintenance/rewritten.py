@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from spark_mv.maintenance.facts import Column
+from spark_mv.query.analysis.verdict import PredicateVerdict
 
 VALID_FROM = "__mv_valid_from"
 VALID_TO = "__mv_valid_to"
@@ -17,7 +18,8 @@ BOUNDS = (Column(VALID_FROM, "timestamp"), Column(VALID_TO, "timestamp"))
 class Rewritten:
     """`sql` gives exactly `columns`. `unclocked_sql`, where the clock predicates can be pulled up, gives the rows
     whatever the clock says, with their bounds as two more columns (TIMESTAMP, NULL = unbounded); where not,
-    `unclocked_reason` says why. `next_change_sql` gives the next instant at which a row enters or leaves; `near_change_sql`
+    `unclocked_reason` says why. `predicates` are those on the clock, in the order of the text, with their bounds where they
+    are solved. `next_change_sql` gives the next instant at which a row enters or leaves; `near_change_sql`
     looks among the rows that do within a day, and gives NULL if there is none.
     `as_of_literal` is the as-of instant as a TIMESTAMP literal. `draw_sql` gives the key and the draws of every
     candidate row of a random filter (`draw_columns`: keys first); `sql` then reads the draws from the state table;
@@ -29,6 +31,7 @@ class Rewritten:
     pins: Mapping[str, str] = field(default_factory=dict)
     ai_rounds: int = 0
     clock: bool = False
+    predicates: tuple[PredicateVerdict, ...] = ()
     clock_solved: bool = True
     clock_elsewhere: bool = False
     unclocked_sql: str | None = None

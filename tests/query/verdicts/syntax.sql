@@ -56,16 +56,16 @@ SELECT id, :p AS p, ? AS q FROM t
 -- table t id bigint
 SELECT IDENTIFIER('id') FROM t
 
--- The clock hidden in a column or scalar subquery: solved with the expression in its place.
+-- The clock hidden in a column or scalar subquery, or where it does not decide alone: no run solves it.
 
 -- table t id bigint, d date
 -- rows command
--- predicate WHERE command clock solved
+-- predicate WHERE command clock
 SELECT id FROM (SELECT *, datediff(current_date(), d) AS age FROM t) WHERE age <= 30
 
 -- table t id bigint, d date
 -- rows command
--- predicate WHERE command clock solved
+-- predicate WHERE command clock
 WITH p AS (SELECT current_date() AS today), w AS (SELECT date_sub(today, 7) AS since FROM p) SELECT t.id FROM t CROSS JOIN w WHERE t.d >= w.since
 
 -- table t id bigint, d date
@@ -80,12 +80,12 @@ WITH a AS (SELECT id, datediff(now(), ts) AS age FROM t) SELECT id FROM a WHERE 
 
 -- table t id bigint, ts timestamp
 -- rows command
--- predicate WHERE command clock solved
+-- predicate WHERE command clock
 WITH a AS (SELECT id, ts, ts > now() - INTERVAL 7 DAYS AS recent FROM t) SELECT id FROM a WHERE NOT recent
 
 -- table t id bigint, d date
 -- rows command
--- predicate WHERE command clock solved
+-- predicate WHERE command clock
 WITH p AS (SELECT current_date() AS d) SELECT id FROM t WHERE d BETWEEN (SELECT d FROM p) - 7 AND (SELECT current_date())
 
 -- table t id bigint, d date
@@ -98,30 +98,30 @@ SELECT id FROM t WHERE d >= (SELECT max(day) FROM u WHERE day <= current_date())
 -- key k
 -- column idle command current_date
 -- rows command
--- predicate HAVING command clock solved
+-- predicate HAVING command clock
 SELECT k, datediff(current_date(), max(d)) AS idle FROM t GROUP BY k HAVING idle < 30
 
 -- table t k bigint, ts timestamp, d date
 -- key k
 -- rows command
--- predicate HAVING command clock solved
+-- predicate HAVING command clock
 SELECT k, max(d) AS last_day FROM t GROUP BY k HAVING last_day >= current_date() - 30
 
 -- table t id bigint, k bigint, ts timestamp
 -- rows command
--- predicate QUALIFY command clock solved
+-- predicate QUALIFY command clock
 SELECT id FROM t QUALIFY max(ts) OVER (PARTITION BY k) > now() - INTERVAL 1 DAY
 
 -- table t id bigint, k bigint
 -- table u id bigint, ts timestamp
 -- rows command
--- predicate JOIN ON command clock solved
+-- predicate JOIN ON command clock
 SELECT t.id FROM t LEFT JOIN u ON t.k = u.id AND u.ts > now() - INTERVAL 1 DAY
 
 -- table t id bigint, k bigint
 -- table u id bigint, ts timestamp
 -- rows command
--- predicate WHERE command clock solved
+-- predicate WHERE command clock
 SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.id = t.k AND u.ts > now() - INTERVAL 1 DAY)
 
 -- table t id bigint, ts timestamp
@@ -198,7 +198,7 @@ WITH a AS (SELECT id, ts, datediff(now(), ts) AS age FROM t) SELECT x.id, y.age 
 
 -- table t id bigint, ts timestamp
 -- rows command
--- predicate WHERE command clock solved
+-- predicate WHERE command clock
 WITH a AS (SELECT id, ts, datediff(now(), ts) AS age FROM t) SELECT x.id FROM a x JOIN a y ON x.id = y.id WHERE x.age < 5
 
 -- column a session session.v

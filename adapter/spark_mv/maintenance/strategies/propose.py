@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timezone
 
 from spark_mv.maintenance.changes import Changes
 from spark_mv.maintenance.columns import ColumnPlan
@@ -14,9 +15,10 @@ from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.second_reading import distrusted
 from spark_mv.maintenance.strategies import append_only, group_aggregate, row_based, window_function
 from spark_mv.query.analysis.verdict import Analysis
-from spark_mv.query.delta.restrict import NotIncremental
+from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree
 from spark_mv.query.functions.clock_words import pin_level
 from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.pin import Pins
 
 STRATEGIES = ("APPEND_ONLY", "ROW_BASED", "GROUP_AGGREGATE", "WINDOW_FUNCTION")
 _MODULES = (append_only, row_based, group_aggregate, window_function)
@@ -109,3 +111,11 @@ def crossed(facts: RunFacts) -> bool:
     if record is None or not record.clock_solved or facts.as_of < record.as_of:
         return True
     return record.next_change_at is not None and facts.as_of >= record.next_change_at
+
+
+def clock_move(facts: RunFacts, tree: QueryTree, pins: Pins) -> Move | None:
+    """The move of the clock since the last run; None where it moved no row."""
+    record = facts.target.record
+    if record is None or not tree.windows or not (clock_moves(facts) and crossed(facts)):
+        return None
+    return Move(tree.windows, pins.at(datetime.fromisoformat(record.as_of).replace(tzinfo=timezone.utc)), pins)

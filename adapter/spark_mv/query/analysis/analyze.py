@@ -11,7 +11,6 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.analysis.fingerprint import literals
-from spark_mv.query.analysis.predicate_bounds import with_bounds
 from spark_mv.query.analysis.relations import cte_relation, query
 from spark_mv.query.analysis.rules import forbid_per_row
 from spark_mv.query.analysis.taint import Field, OpenPart, Relation, digest
@@ -36,15 +35,13 @@ def analyze(
     freeze: str | Iterable[str] = (),
     views: Mapping[str, str] | None = None,
     model: str = "model",
-    time_zone: str | None = None,
     rewritten: bool = False,
 ) -> Analysis:
     """The level of every part of `sql`, with cause and position, and all that is wrong with it.
 
     `schemas` maps table names as written (parts joined by dots) to {column: Spark type}; a table that is not in it
     has unknown columns. `functions` maps declared functions to {"determinism": level}; `views` maps view names to
-    their SQL, which is looked through. `time_zone` is the session's; without it, predicates that compare the clock with
-    local dates are not solved for it. `rewritten`: the text is the engine's, which may use names of its own. Never raises
+    their SQL, which is looked through. `rewritten`: the text is the engine's, which may use names of its own. Never raises
     for bad SQL: `Analysis.errors` says what is wrong.
     """
     key = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key)
@@ -89,7 +86,7 @@ def analyze(
         sql=sql,
         fingerprint=_fingerprint(walk, parsed, relation),
         columns=columns,
-        predicates=tuple(sorted(with_bounds(walk, time_zone).values(), key=lambda p: (p.line, p.column))),
+        predicates=tuple(sorted(walk.predicates.values(), key=lambda p: (p.line, p.column))),
         tables=_tables(relation),
         functions=functions_found,
         shape=_shape(walk, relation),

@@ -86,20 +86,3 @@ def known_types(node: exp.Expr, scope: Scope) -> dict[str, str]:
         if kind:
             types[f"{column.table}.{column.name}".lower() if column.table else column.name.lower()] = kind
     return types
-
-
-def visible_types(scope: Scope) -> dict[str, str]:
-    """`alias.column` and, where only one FROM item has it, `column` → type, for all columns that a scope sees."""
-    types: dict[str, str] = {}
-    seen: set[str] = set()
-    for alias, relation in scope.visible():
-        for field in relation.fields:
-            kind, name = field_type(field), field.name.lower()
-            if kind:
-                types[f"{alias}.{name}"] = kind
-            if name in seen:
-                types.pop(name, None)
-            elif kind and not any(other.is_open for _, other in scope.visible() if other is not relation):
-                types[name] = kind
-            seen.add(name)
-    return types

@@ -78,8 +78,6 @@ class Walk:
     functions: dict[tuple[str, int, int], tuple[str, Level, int, int]] = field(default_factory=dict)
     query: Callable[[Walk, exp.Expr, Env], Relation] = _not_set
     cte: Callable[[Walk, Cte], Relation] = _not_set
-    # of each predicate: its node, scope and text
-    nodes: dict[tuple[object, ...], tuple[exp.Expr, Scope, Parsed]] = field(default_factory=dict)
     tainted_names: set[str] = field(default_factory=set)  # lower case names of columns that are not deterministic
     seen: set[int] = field(default_factory=set)  # ids of the call nodes that were judged
     # what nodes stand for, by id (the node is kept, so that its id stays its own), see fingerprint.py

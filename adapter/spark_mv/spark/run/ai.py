@@ -15,7 +15,7 @@ from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import add_columns_sql, create_sql, table_name
 from spark_mv.ai.settings import AiSettings
 from spark_mv.maintenance.errors import RefusedError
-from spark_mv.spark.run.rewrite import AiContext
+from spark_mv.maintenance.rewrite import AiContext
 
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls.plan import AiPlan

@@ -54,8 +54,3 @@ def instant_text(micros: int) -> str | None:
         return utc_text(datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=micros))
     except OverflowError:
         return None
-
-
-def timestamp_literal(instant: datetime) -> str:
-    """A Spark TIMESTAMP literal of exactly this instant, whatever the session's time zone."""
-    return f"TIMESTAMP'{utc_text(instant)} UTC'"

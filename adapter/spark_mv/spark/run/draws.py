@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import Column, TargetFacts
 from spark_mv.maintenance.strategies.state_steps import Seed
-from spark_mv.query.ai_calls.plan import plan_ai
+from spark_mv.query.ai_calls.kept_rows import UnkeptDraws, split_rows
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.draw_refusals import refused, unkept
 from spark_mv.query.rewrite.filter_draws import (
     DRAW,
     FilterDraws,
     Members,
-    expand_star,
     split_filter_draws,
 )
 from spark_mv.query.rewrite.pin import Pins, pin
@@ -76,35 +74,20 @@ def kept_draws(
 ) -> KeptDraws:
     """The draws that decide which rows the model has. `read` gives the verdict on a text. Raises RefusedError where a draw
     decides rows in a way that the key of a row cannot keep."""
-    analysis = read(sql)
-    expanded = expand_star(sql, analysis)
-    if expanded != sql:
-        sql, analysis = expanded, read(expanded)
-    split = split_filter_draws(sql, unique_key, state_table, declared, analysis.drawn_reads)
-    if split is not None and split.filtered_sql is None:
-        raise RefusedError(f"model {model}: {unkept(split, analysis)}")
-    rest = analysis if split is None or split.filtered_sql is None else read(split.filtered_sql)
-    if (
-        rest.rows_level is Level.NONDETERMINISTIC
-        or split is None
-        or split.draw_sql is None
-        or split.filtered_sql is None
-    ):
-        raise RefusedError(f"model {model}: {refused(rest, analysis)}")
-    draw_sql = pin(split.draw_sql, pins).sql
-    if plan_ai(split.draw_sql, results_table="ai_results", identity={"model": "any"}).rounds:
-        raise RefusedError(
-            f"model {model}: {split.draws[0]} stands in a WHERE beside an AI function. Which rows are drawn for would "
-            "depend on answers that are asked only for rows drawn: put one of them into a model of its own"
-        )
+    try:
+        kept = split_rows(sql, read, unique_key, declared, state_table)
+    except UnkeptDraws as error:
+        raise RefusedError(f"model {model}: {error}") from error
+    split = kept.split
+    draw_sql = pin(kept.draw_sql, pins).sql
     columns = query_columns(query, draw_sql)
     prints = dict(zip(split.columns, split.fingerprints, strict=True))
     return KeptDraws(
-        split.filtered_sql,
+        kept.filtered_sql,
         draw_sql,
         columns,
         prints,
         state_table,
-        lambda members: split_filter_draws(sql, unique_key, state_table, declared, analysis.drawn_reads, members),
+        lambda members: split_filter_draws(kept.sql, unique_key, state_table, declared, kept.reads, members),
         pins,
     )

@@ -20,7 +20,7 @@ from spark_mv.query.syntax.condition import read_condition
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.turn import USER_METADATA, tagged
 from spark_mv.spark.run.look_up import session_facts, target_facts
-from spark_mv.spark.run.rewrite import run_pins
+from spark_mv.spark.run.pins import run_pins
 
 PROPERTY = "spark_mv.forget"
 """Table property whose change makes the commit that carries a request. Its value says nothing."""

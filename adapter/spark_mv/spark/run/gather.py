@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.changes import SourceTexts
@@ -12,18 +11,19 @@ from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
+from spark_mv.maintenance.rewrite import with_answers
 from spark_mv.maintenance.rewritten import Rewritten
-from spark_mv.maintenance.strategies.propose import clock_moves, crossed
+from spark_mv.maintenance.strategies.propose import clock_move, clock_moves
 from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.delta.model_tree import model_tree
 from spark_mv.query.delta.output_windows import output_windows
-from spark_mv.query.delta.restrict import Move, NotIncremental, kept_spans, read_tree
+from spark_mv.query.delta.restrict import NotIncremental
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_move import pinned_condition
-from spark_mv.query.rewrite.pin import Pins, clock_spans, pin
+from spark_mv.query.rewrite.pin import Pins, pin
 from spark_mv.query.syntax.reserved import filled
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.changes import read_changes
-from spark_mv.spark.run.rewrite import _with_answers
 
 if TYPE_CHECKING:
     from spark_mv.spark.run.ai import AiRunner
@@ -46,26 +46,7 @@ class Gatherer:
 
     def __call__(self, columns: ColumnPlan) -> IncrementalFacts:
         """Raises NotIncremental."""
-        schemas = self._schemas()
-        clock = Level.COMMAND in self.analysis.levels
-        split = None
-        if clock:
-            from spark_mv.query.rewrite.clock_split import split_clock
-
-            split = split_clock(
-                self.analysis.sql,
-                schemas,
-                self.facts.time_zone,
-                kept=kept_spans(self.analysis.sql, self.analysis),
-            )
-        uses = clock_spans(self.analysis.sql) if clock else ()
-        moves = clock_moves(self.facts)
-        tree = read_tree(self.analysis, split, uses, moves)
-        move = None
-        record = self.facts.target.record
-        if moves and crossed(self.facts) and tree.windows and record is not None:
-            before = datetime.fromisoformat(record.as_of).replace(tzinfo=timezone.utc)
-            move = Move(tree.windows, self.pins.at(before), self.pins)
+        tree = model_tree(self.analysis, self._schemas(), self.facts.time_zone, clock_moves(self.facts))
         return IncrementalFacts(
             facts=self.facts,
             config=self.config,
@@ -73,7 +54,7 @@ class Gatherer:
             columns=columns,
             tree=tree,
             changes=read_changes(self.query, self.facts, self.target),
-            move=move,
+            move=clock_move(self.facts, tree, self.pins),
             pins=self.pins,
             evaluate=self.evaluate,
             settled=Level.ORDER_DEPENDENT not in self.analysis.levels,
@@ -82,13 +63,8 @@ class Gatherer:
     def row_bounds(self) -> tuple[str, str] | None:
         """The instants at which a row of the table comes and leaves by the clock, over the table's own columns; None where
         they do not tell."""
-        from spark_mv.query.rewrite.clock_split import split_clock
-
-        kept = kept_spans(self.analysis.sql, self.analysis)
-        schemas, zone = self._schemas(), self.facts.time_zone
         try:
-            split = split_clock(self.analysis.sql, schemas, zone, kept=kept)
-            tree = read_tree(self.analysis, split, (), False)
+            tree = model_tree(self.analysis, self._schemas(), self.facts.time_zone, False)
             there = {(c.name.lower(), c.type.lower()) for c in self.facts.target.columns}
             drawn = {c.name.lower() for c in self.analysis.columns if c.kept}
             usable = {name for c in self.rewritten.columns if (name := c.name.lower()) not in drawn} & {
@@ -106,7 +82,7 @@ class Gatherer:
     def evaluate(self, sql: str) -> tuple[str, int, int]:
         if sql in self._known:
             return self._known[sql]
-        text, plan, errors = _with_answers(
+        text, plan, errors = with_answers(
             pin(sql, self.pins).sql, self._schemas(), self.runner.context if self.runner else None
         )
         if errors:

@@ -15,6 +15,7 @@ from spark_mv.maintenance.decide import decide, refuse
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.notes import order_notes
+from spark_mv.maintenance.rewrite import rewrite
 from spark_mv.maintenance.state import StateFacts, standing
 from spark_mv.maintenance.steps.our_rows import our_rows
 from spark_mv.maintenance.steps.versions import at_versions
@@ -35,9 +36,9 @@ from spark_mv.spark.run.gather import Gatherer, fill_ai_plan
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import query_columns, session_facts, source_facts, state_facts, target_facts
 from spark_mv.spark.run.own_functions import own_functions
+from spark_mv.spark.run.pins import run_pins
 from spark_mv.spark.run.planning import look_ahead
 from spark_mv.spark.run.prepared import Prepared
-from spark_mv.spark.run.rewrite import rewrite, run_pins
 from spark_mv.spark.session.catalogue import own_catalogue
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     }
     session = session_facts(query)
     as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone, invocation.allow_future_as_of)
-    analysis, sources = _analyze(query, invocation, config, functions, session.time_zone)
+    analysis, sources = _analyze(query, invocation, config, functions)
     own, reading = own_functions(query, analysis.own_functions, functions, invocation.name)
     sources |= reading
     facts = RunFacts(
@@ -274,7 +275,6 @@ def _analyze(
     invocation: Invocation,
     config: ModelConfig,
     functions: Mapping[str, Mapping[str, Any]],
-    time_zone: str,
 ) -> tuple[Analysis, dict[str, SourceFacts]]:
     """The verdict with the columns of all sources known and views looked through. Views may stand on views."""
     sources: dict[str, SourceFacts] = {}
@@ -287,7 +287,6 @@ def _analyze(
             freeze=config.freeze,
             views={name: source.view_text for name, source in sources.items() if source.view_text},
             model=invocation.name,
-            time_zone=time_zone,
         )
         new = source_facts(query, [table.name for table in analysis.tables], sources)
         if not new:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.facts import Column
@@ -16,10 +15,8 @@ from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.restrict import kept_spans
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.pin import Pinned, Pins, pin
+from spark_mv.query.rewrite.pin import Pinned, Pins, pin, timestamp_literal
 from spark_mv.query.syntax.query_error import QueryError
-from spark_mv.spark.run.as_of import timestamp_literal
-from spark_mv.spark.run.look_up import SessionFacts
 
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls.plan import AiPlan
@@ -37,23 +34,11 @@ class AiContext:
 
 @dataclass(frozen=True)
 class RewriteResult:
+    """What a run evaluates, the AI calls that were taken out of it, and what is wrong with the text."""
+
     rewritten: Rewritten
     ai: AiPlan | None
     errors: tuple[QueryError, ...] = ()
-
-
-def run_pins(as_of: datetime, session: SessionFacts, schemas: Mapping[str, Mapping[str, str]]) -> Pins:
-    """What the functions of level command, user and session answer in this run. `schemas`: all that the query reads."""
-    return Pins(
-        as_of=as_of,
-        time_zone=session.time_zone,
-        user=session.user,
-        session_user=session.user,
-        catalog=session.catalog,
-        schema=session.schema,
-        version=session.version,
-        columns=frozenset(column for columns in schemas.values() for column in columns),
-    )
 
 
 def rewrite(
@@ -68,11 +53,11 @@ def rewrite(
     pinned = pin(sql, pins)
     if pinned.unnamed and ai is None:
         pinned = pin(sql, pins, [column.name for column in columns_of(sql)])
-    evaluated, ai_plan, errors = _with_answers(pinned.sql, schemas, ai)
-    errors = (*_unclear(pinned, analysis), *errors)
+    evaluated, ai_plan, errors = with_answers(pinned.sql, schemas, ai)
+    errors = (*unclear(pinned, analysis), *errors)
     if errors:
-        return RewriteResult(Rewritten(sql, (), timestamp_literal(pins.as_of)), ai_plan, errors)
-    literal = timestamp_literal(pins.as_of)
+        return RewriteResult(Rewritten(sql, (), timestamp_literal(pins.as_of, "UTC")), ai_plan, errors)
+    literal = timestamp_literal(pins.as_of, "UTC")
     rewritten = Rewritten(
         sql=evaluated,
         columns=columns_of(evaluated),
@@ -94,7 +79,8 @@ def _one_value(name: str) -> str:
     return f"Write DATE{name} beside a date, TIMESTAMP{name} beside a timestamp"
 
 
-def _unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
+def unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
+    """What the text leaves open of the clock, the user and the session, so that a run could not say one value for it."""
     called = {name.lower() for name, *_ in analysis.functions}
     once = [f for f in analysis.functions if f[1] in (Level.COMMAND, Level.USER, Level.SESSION)]
     seen = {*pinned.used, *map(str.lower, pinned.ambiguous)}
@@ -155,12 +141,13 @@ def _with_window(
         return replace(rewritten, clock_elsewhere=split.clock_elsewhere)
     unclocked = None
     if split.pullable and split.unclocked_sql:
-        unclocked, _, _ = _with_answers(pin(split.unclocked_sql, pins).sql, schemas, ai)
+        unclocked, _, _ = with_answers(pin(split.unclocked_sql, pins).sql, schemas, ai)
     next_change = next_change_sql(split, rewritten.as_of_literal)
     near_change = near_change_sql(split, rewritten.as_of_literal)
     return replace(
         rewritten,
         clock=True,
+        predicates=split.predicates,
         clock_solved=split.all_solved and split.bounds_complete,
         clock_elsewhere=split.clock_elsewhere,
         unclocked_sql=unclocked,
@@ -170,9 +157,10 @@ def _with_window(
     )
 
 
-def _with_answers(
+def with_answers(
     sql: str, schemas: Mapping[str, Mapping[str, str]], ai: AiContext | None
 ) -> tuple[str, AiPlan | None, tuple[QueryError, ...]]:
+    """The text with kept answers in the place of its AI calls, these calls, and what is wrong with them."""
     if ai is None:
         return sql, None, ()
     from spark_mv.query.ai_calls.plan import plan_ai

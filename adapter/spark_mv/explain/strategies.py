@@ -1,0 +1,209 @@
+"""What the strategies can do with a model, said before there is a table: the decision's own functions, asked about supposed runs.
+
+Each situation is a run after one whose result is in the table. In general, rows of all sources changed (or all only gained
+rows, which is what APPEND_ONLY is for), and rows enter and leave by the clock; what does not apply then may where less went
+on: changes of one source, or the clock alone. The clock is a day later in all of them, as it is in real runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from spark_mv.maintenance.changes import Changes, SourceChange
+from spark_mv.maintenance.columns import ColumnPlan, column_prints, plan_columns
+from spark_mv.maintenance.config import ModelConfig
+from spark_mv.maintenance.decide import config_fingerprint
+from spark_mv.maintenance.facts import Column, RunFacts, SourceFacts, TargetFacts
+from spark_mv.maintenance.incremental_facts import IncrementalFacts
+from spark_mv.maintenance.plan import Candidate, Reason
+from spark_mv.maintenance.record import RunRecord, SourceVersion
+from spark_mv.maintenance.rewrite import AiContext, with_answers
+from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.strategies.no_op import no_op
+from spark_mv.maintenance.strategies.propose import STRATEGIES, answers_decide, clock_move, propose
+from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.delta.model_tree import model_tree
+from spark_mv.query.delta.restrict import NotIncremental, QueryTree
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.pin import Pins, pin
+
+LAST = datetime(2026, 1, 30, 12, tzinfo=timezone.utc)
+NOW = LAST + timedelta(days=1)
+BEFORE, VERSION = SourceVersion(1, "before"), SourceVersion(2, "now")
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What went on since the last run. `when` says it, as a condition."""
+
+    when: str
+    changes: tuple[SourceChange, ...] = ()
+    crossed: bool = False
+
+    @property
+    def grows(self) -> bool:
+        """Whether it is one that APPEND_ONLY is for."""
+        return all(change.append_only for change in self.changes)
+
+
+@dataclass(frozen=True)
+class Applies:
+    """One strategy: it applies if it does in general. If not, `reasons` say why, and `when` in which situations it does."""
+
+    strategy: str
+    applies: bool
+    reasons: tuple[Reason, ...] = ()
+    when: tuple[str, ...] = ()
+
+
+@dataclass
+class Supposed:
+    """A model with its sources' columns, as the runs would know it. `analysis.sql` has no views any more."""
+
+    analysis: Analysis
+    config: ModelConfig
+    rewritten: Rewritten
+    schemas: Mapping[str, Mapping[str, str]]
+    pins: Pins
+    ai: AiContext | None
+    _tree: QueryTree | NotIncremental | None = None
+
+    def strategies(self) -> tuple[Applies, ...]:
+        """All six, in the order in which a run looks at them."""
+        nothing = self._no_op(self.facts(Situation("nothing")))
+        found = [Applies("NO_OP", nothing.applies, () if nothing.applies else nothing.reasons)]
+        general = {only: self.candidates(self.general(only)) for only in (True, False)}
+        parts = [(situation, self.candidates(situation)) for situation in self.situations()]
+        for number, strategy in enumerate(STRATEGIES):
+            grows = strategy == "APPEND_ONLY"
+            candidate = general[grows][number]
+            when = tuple(s.when for s, said in parts if (s.grows or not grows) and said[number].applies)
+            reasons, when = ((), ()) if candidate.applies else (candidate.reasons, when)
+            found.append(Applies(strategy, candidate.applies, reasons, when))
+        return (*found, Applies("COMPLETE_RECOMPUTE", True))
+
+    def general(self, only_inserts: bool) -> Situation:
+        """All that can go on at once."""
+        changes = (self._change(source.name, only_inserts) for source in self._sources() if source.version is not None)
+        return Situation("anything changes", tuple(changes), Level.COMMAND in self.analysis.levels)
+
+    def situations(self) -> Iterator[Situation]:
+        """One per source and kind of change, and one for the clock."""
+        for source in self._sources():
+            if source.version is not None:
+                yield Situation(f"{source.name} only gains rows", (self._change(source.name, True),))
+                yield Situation(f"rows of {source.name} change", (self._change(source.name, False),))
+        if Level.COMMAND in self.analysis.levels:
+            yield Situation("rows enter or leave by the clock", crossed=True)
+
+    def _change(self, name: str, only_inserts: bool) -> SourceChange:
+        return SourceChange(name, 1, 2, "feed", only_inserts, 1, 1000)
+
+    def candidates(self, situation: Situation) -> list[Candidate]:
+        """What the incremental strategies say to it."""
+        facts = self.facts(situation)
+        changes = Changes(situation.changes, (), dict.fromkeys(self.schemas, 1000), 1000)
+
+        def gather(columns: ColumnPlan) -> IncrementalFacts:
+            tree = self.tree()
+            return IncrementalFacts(
+                facts=facts,
+                config=self.config,
+                rewritten=self.rewritten,
+                columns=columns,
+                tree=tree,
+                changes=changes,
+                move=clock_move(facts, tree, self.pins),
+                pins=self.pins,
+                evaluate=self._evaluate,
+                settled=Level.ORDER_DEPENDENT not in self.analysis.levels,
+            )
+
+        start = self._no_op(facts)
+        columns = self._columns(facts)
+        proposals, _ = propose(
+            facts, self.config, self.rewritten, columns, start, gather, answers_decide(self.analysis)
+        )
+        return [proposal.candidate for proposal in proposals]
+
+    def tree(self) -> QueryTree:
+        """Read once for all situations: the clock moves in each of them."""
+        if self._tree is None:
+            try:
+                self._tree = model_tree(self.analysis, self.schemas, self.pins.time_zone, self._clock_moves())
+            except NotIncremental as error:
+                self._tree = error
+        if isinstance(self._tree, NotIncremental):
+            raise self._tree
+        return self._tree
+
+    def facts(self, situation: Situation) -> RunFacts:
+        """What a run would find."""
+        changed = {change.name for change in situation.changes}
+        columns = self.rewritten.columns
+        record = RunRecord(
+            query=self.analysis.fingerprint,
+            config=config_fingerprint(self.config),
+            as_of=_text(LAST),
+            time_zone=self.pins.time_zone,
+            sources={
+                s.name: BEFORE if s.name in changed else VERSION for s in self._sources() if s.version is not None
+            },
+            kept={c.name.lower(): c.fingerprint for c in self.analysis.columns if c.kept},
+            columns=column_prints(self.analysis, columns),
+            keys=tuple(name.lower() for name in self.config.unique_key),
+            pins=self._pins_before(),
+            next_change_at=_text(NOW) if situation.crossed else None,
+            clock_solved=self.rewritten.clock_solved,
+            base_version=1,
+        )
+        target = TargetFacts(
+            exists=True, provider="delta", ours=True, columns=columns, version=2, record=record, intact=True
+        )
+        return RunFacts(
+            model="",
+            as_of=_text(NOW),
+            time_zone=self.pins.time_zone,
+            invocation_id="",
+            sources=self._sources(),
+            target=target,
+            pins=dict(self.rewritten.pins),
+        )
+
+    def _sources(self) -> tuple[SourceFacts, ...]:
+        tables = tuple(
+            SourceFacts(name, tuple(Column(c, t) for c, t in columns.items()), "delta", VERSION, change_feed=True)
+            for name, columns in self.schemas.items()
+            if name.lower() in {t.name.lower() for t in self.analysis.tables}
+        )
+        functions = (t.name for t in self.analysis.tables if t.name.endswith("()"))
+        return (*tables, *(SourceFacts(name, (), "a table function") for name in functions))
+
+    def _columns(self, facts: RunFacts) -> ColumnPlan:
+        record = facts.target.record
+        assert record is not None
+        before = record.of_columns(record.query, record.columns)
+        return plan_columns(self.analysis, self.rewritten.columns, facts.target, self.config, before)
+
+    def _no_op(self, facts: RunFacts) -> Candidate:
+        record = facts.target.record
+        assert record is not None
+        return no_op(facts, record.query, record.config, self.rewritten.clock_elsewhere, kept=record.kept)
+
+    def _pins_before(self) -> dict[str, str]:
+        return dict(pin(self.analysis.sql, self.pins.at(LAST)).used)
+
+    def _clock_moves(self) -> bool:
+        return self._pins_before() != dict(self.rewritten.pins)
+
+    def _evaluate(self, sql: str) -> tuple[str, int, int]:
+        text, plan, errors = with_answers(pin(sql, self.pins).sql, self.schemas, self.ai)
+        if errors:
+            raise NotIncremental("AI_CALLS", f"the AI calls of the restricted query: {errors[0].message}")
+        return text, 0, len(plan.rounds) if plan is not None else 0
+
+
+def _text(instant: datetime) -> str:
+    return instant.strftime("%Y-%m-%d %H:%M:%S.%f")

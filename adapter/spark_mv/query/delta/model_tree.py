@@ -1,0 +1,18 @@
+"""The tree of a model's query, with its windows: what the strategies follow changes through, in a run and in `explain`."""
+
+from __future__ import annotations
+
+from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.delta.restrict import QueryTree, kept_spans, read_tree
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.clock_scope_types import Schemas
+from spark_mv.query.rewrite.clock_split import split_clock
+from spark_mv.query.rewrite.pin import clock_spans
+
+
+def model_tree(analysis: Analysis, schemas: Schemas, time_zone: str, clock_moves: bool) -> QueryTree:
+    """`clock_moves`: the clock has other values than in the last run. Raises NotIncremental."""
+    if Level.COMMAND not in analysis.levels:
+        return read_tree(analysis, None, (), clock_moves)
+    split = split_clock(analysis.sql, schemas, time_zone, kept=kept_spans(analysis.sql, analysis))
+    return read_tree(analysis, split, clock_spans(analysis.sql), clock_moves)
