@@ -19,7 +19,7 @@ from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.filter_draws import split_filter_draws
 from spark_mv.spark.run import draws as draws_of_runs
-from spark_mv.spark.run.rewrite import run_pins
+from spark_mv.spark.run.pins import run_pins
 
 HISTORIES = 100
 _PLACE = re.compile(r"line (\d+), column (\d+): (\w+)")
@@ -49,7 +49,7 @@ def wrong_tables(query: str, key: tuple[str, ...], histories: int) -> str:
 
 
 def verdict(sql: str, key: tuple[str, ...]) -> Analysis:
-    return analyze(sql, unique_key=key, schemas=SCHEMAS, freeze=(), model="m", time_zone="UTC")
+    return analyze(sql, unique_key=key, schemas=SCHEMAS, freeze=(), model="m")
 
 
 # --- logic
