@@ -32,6 +32,49 @@ class TestTextsOfTheUser:
         engine.run("2026-03-02 06:00:00")
         assert engine.rows(columns="id, x") == {(5, text): 1, (6, text): 1}
 
+    def test_a_setting_that_spark_puts_into_the_query(self, engine: Any) -> None:
+        session = engine.adapter.mv_spark()
+        engine.model("select 1 as id, '${mine.day}' as a, '${hiveconf:mine.day}' as b, rand() as r")
+        try:
+            for value in ("monday", "friday"):
+                session.conf.set("mine.day", value)
+                engine.run()
+                assert engine.rows(columns="a, b") == {(value, value): 1}
+                assert engine.run().plan.strategy == "NO_OP"
+        finally:
+            session.conf.unset("mine.day")
+
+
+class TestKeysOfTheUser:
+    """Keys that Spark reads otherwise than as they stand where a statement names them: `${…}` of a setting, escapes."""
+
+    @pytest.mark.parametrize("escaped", ["false", "true"])
+    def test_rows_that_go_and_rows_that_change(self, engine: Any, spark: Any, escaped: str) -> None:
+        setting, name = "spark.sql.parser.escapedStringLiterals", "concat('$', '{spark.app.name}')"
+        session = engine.adapter.mv_spark()
+        keys = f"explode(array('a', 'b', {name}, concat('O', chr(39), 'Brien'), concat('c', chr(92), 'n')))"
+        engine.query(f"create or replace table {{schema}}.src using delta as select 'x' as v, {keys} as id")
+        engine.model("select id, v, rand() as r from {schema}.src")
+        try:
+            session.conf.set(setting, escaped)
+            engine.run()
+            kept = dict(engine.rows_of("select id, r from {schema}.mv"))
+            engine.query("update {schema}.src set v = 'y' where id = 'a'")
+            engine.query("delete from {schema}.src where length(id) > 1")
+            assert engine.run().counts["deleted"] == 3
+            assert engine.rows(columns="id, v") == {("a", "y"): 1, ("b", "x"): 1}
+            engine.query(f"insert into {{schema}}.src select 'x', {name}")
+            engine.query("update {schema}.src set v = 'z'")
+            engine.run()
+            engine.query("update {schema}.src set v = 'w' where id <> 'a'")
+            engine.run()
+            assert engine.rows(columns="v") == {("z",): 1, ("w",): 2}
+            assert dict(engine.rows_of("select id, r from {schema}.mv where id < 'c' and id > 'A'")) == {
+                key: kept[key] for key in ("a", "b")
+            }
+        finally:
+            session.conf.unset(setting)
+
 
 class TestFarBounds:
     @pytest.mark.parametrize(

@@ -10,6 +10,10 @@ MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', refresh=var('refresh', 'auto')) }}
 select *, uuid() as drawn from {{ target.schema }}.src
 """
+RETYPED = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', freeze=['first'], on_schema_change=var('policy', 'sync_all_columns')) }}
+select id, c, c as first, uuid() as drawn from {{ target.schema }}.retyped_src
+"""
 SOURCE = """
 create or replace table {schema}.src tblproperties ('delta.enableChangeDataFeed' = 'true') as
 select
@@ -39,7 +43,7 @@ COLUMNS = "id, cast(m['a'] as string), s, a, to_json(v), c, d, to_json(deep)"
 class TestTypes:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"mv.sql": MODEL}
+        return {"mv.sql": MODEL, "retyped.sql": RETYPED}
 
     @pytest.mark.parametrize("refresh", ["full", "incremental"])
     def test_changes_are_seen(self, mv: Any, sql: Any, refresh: str) -> None:
@@ -56,3 +60,27 @@ class TestTypes:
         assert mv.by_id("drawn") == drawn
         sql("update {schema}.src set d = d, m = m, v = v")
         assert mv.run(refresh=refresh)["rows_affected"] in (0, None)
+
+    def test_types_between_which_there_is_no_cast(self, mv: Any, sql: Any) -> None:
+        model = type(mv)(sql, "retyped")
+
+        def source(value: str) -> list[tuple[Any, ...]]:
+            sql(f"create or replace table {{schema}}.retyped_src using delta as select id, {value} as c from range(4)")
+            return sql("select id, c from {schema}.retyped_src order by id")
+
+        wanted = source("1.5D")
+        model.run()
+        drawn = model.by_id("drawn")
+        for args, value in (((), "date'2026-01-01'"), (("--full-refresh",), "named_struct('a', 1)"), ((), "true")):
+            wanted = source(value)
+            if value == "true":
+                assert "on_schema_change: ignore" in model.run(expect_pass=False, policy="ignore")
+            answer = model.run("2026-02-01 06:00:00", *args)
+            assert any("first is drawn anew in all rows: what it was" in note for note in answer["notes"])
+            assert sql("select id, c from {schema}.retyped order by id") == wanted
+            assert sql("select id, first from {schema}.retyped order by id") == wanted
+            assert model.by_id("drawn") == drawn
+        source("1")  # there is a cast: what is frozen stays what it was
+        model.run()
+        assert set(sql("select distinct c, first from {schema}.retyped")) == {(1, 1)}
+        assert model.by_id("drawn") == drawn

@@ -54,6 +54,7 @@ def test_detail(text: bool) -> None:
     }
     found = detailed(described("my_token=*********(redacted)"), thrift if text else row)
     assert found.properties == {"my_token": "a,b=c"}
+    assert found.written == "[my_token=a,b=c]"
     assert (found.partition_by, found.cluster_by) == (("page url",), ("`a.b`", "u"))
 
 

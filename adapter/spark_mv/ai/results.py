@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_mv.query.ai_calls.keys import quote
+from spark_mv.query.syntax.source_text import string_literal as quote
 
 TABLE_NAME = "ai_results"
 

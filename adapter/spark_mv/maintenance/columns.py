@@ -122,11 +122,17 @@ def plan_columns(
     """
     problems = _name_problems(query, config)
     verdicts = _verdicts(analysis, query)
-    existing = {c.name.lower(): c for c in target.columns} if target.exists else {}
     wanted = {c.name.lower(): c for c in query}
+    existing = {c.name.lower(): c for c in target.columns} if target.exists else {}
+    strange = {n: c for n, c in existing.items() if n in wanted and (c.type, wanted[n].type) in target.uncastable}
+    existing = {name: column for name, column in existing.items() if name not in strange}  # as if it had another name
     added = tuple(c.name for c in query if c.name.lower() not in existing) if target.exists else ()
-    removed = tuple(c.name for c in target.columns if c.name.lower() not in wanted) if target.exists else ()
-    retyped = tuple(c.name for c in query if c.name.lower() in existing and not _same(c, existing[c.name.lower()]))
+    removed = (
+        tuple(c.name for c in target.columns if c.name.lower() not in wanted or c in strange.values())
+        if target.exists
+        else ()
+    )
+    retyped = tuple(c.name for c in query if c.name.lower() in existing and not same_type(c, existing[c.name.lower()]))
     changed = bool(added or removed or retyped)
     policy = config.on_schema_change if changed else "sync_all_columns"
 
@@ -171,6 +177,12 @@ def plan_columns(
             else c
             for c in columns
         )
+    if strange and names is not query and policy != "fail":
+        problems.append(
+            "; ".join(f"column {c.name} was {c.type} and is {wanted[n].type} now" for n, c in strange.items())
+            + f". There is no cast from the one to the other, and on_schema_change: {policy} keeps the table's type. Run with "
+            "--full-refresh, or set on_schema_change: sync_all_columns"
+        )
     missing_keys = keys - {c.name.lower() for c in columns}
     if missing_keys and not problems:
         problems.append(
@@ -188,13 +200,21 @@ def plan_columns(
         retyped=retyped,
         problems=tuple(problems),
         prints=prints,
-        drawn_anew={
-            c.name: "its expression changed"
-            if before is not None and c.name.lower() in before.kept
-            else "it was not kept before"
-            for c in columns
-            if c.fresh
-        },
+        drawn_anew={c.name: _why_anew(c, before, strange) for c in columns if c.fresh or _is_strange(c, strange)},
+    )
+
+
+def _is_strange(column: StagedColumn, strange: Mapping[str, Column]) -> bool:
+    return column.role is Role.KEPT and column.name.lower() in strange
+
+
+def _why_anew(column: StagedColumn, before: KeptRecord | None, strange: Mapping[str, Column]) -> str:
+    if _is_strange(column, strange):
+        return f"what it was, {strange[column.name.lower()].type}, cannot be cast to {column.type}"
+    return (
+        "its expression changed"
+        if before is not None and column.name.lower() in before.kept
+        else "it was not kept before"
     )
 
 
@@ -228,9 +248,9 @@ def _staged(
         fresh=fresh,
         redraw=role is Role.KEPT and not (verdict is not None and verdict.frozen) and config.redraws(column.name),
         as_json=bool(_NOT_COMPARABLE.search(column.type)),
-        cast=in_query and not _same(wanted[name], column),
+        cast=in_query and not same_type(wanted[name], column),
         forget=tuple(r.flag for r in forget if name in r.columns) if role is Role.KEPT else (),
-        retyped=in_target and not _same(existing[name], column),
+        retyped=in_target and not same_type(existing[name], column),
     )
 
 
@@ -286,6 +306,6 @@ def _name_problems(query: Sequence[Column], config: ModelConfig) -> list[str]:
     return problems
 
 
-def _same(left: Column, right: Column) -> bool:
+def same_type(left: Column, right: Column) -> bool:
     """Same type, up to the length of text: CHAR and VARCHAR columns are read as STRING."""
     return _TEXT.sub("string", left.type.lower()) == _TEXT.sub("string", right.type.lower())

@@ -65,7 +65,8 @@ class TargetFacts(TableFacts):
 
     `ours` says whether this materialization made it. `record` is the newest bookkeeping, `intact` whether no other
     writer has changed rows since. `clean`: versions that hold our rows as our runs left them, best first. A `version` of
-    what does not exist is that of a Delta table that is not ours and may be replaced.
+    what does not exist is that of a Delta table that is not ours and may be replaced. `uncastable`: types of its columns,
+    and types that the query gives them now, between which Spark knows no cast.
     """
 
     is_table: bool = True
@@ -83,6 +84,7 @@ class TargetFacts(TableFacts):
     cluster_by: tuple[str, ...] = ()
     forget: tuple[ForgetRequest, ...] = ()  # requests that no run has honoured yet
     ask_again: str = ""  # the newest request for new AI answers, see record.RunRecord.ask_again
+    uncastable: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ def remember(known: Known) -> StateSteps:
     done = state.record.forgotten if trusted and state.record else ()
     waiting = tuple(request for request in target.forget if request.id not in done)
     there = state.columns if trusted else (*target.columns, *BOUNDS)
-    like = TargetFacts(exists=trusted or target.exists, columns=there, forget=waiting)
+    like = TargetFacts(exists=trusted or target.exists, columns=there, forget=waiting, uncastable=target.uncastable)
     before = state.record.of_columns if trusted and state.record else of_target
     config = replace(known.config, on_schema_change="sync_all_columns")
     plan = plan_columns(known.analysis, rewritten.columns, like, config, before)

@@ -15,6 +15,7 @@ from typing import Any
 
 from spark_mv.query.ai_calls.signatures import ANSWER_FIELD, ERROR_FIELDS, PROMPT_VERSION, ParsedCall
 from spark_mv.query.ai_calls.text import Span
+from spark_mv.query.syntax.source_text import string_literal as quote
 
 _EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECASE)
 
@@ -81,11 +82,6 @@ def identity_text(parsed: ParsedCall, identity: AiIdentity) -> str:
         declared = parsed.declared
         parts["prompt"] = hashlib.sha256(canonical([declared.prompt, declared.returns]).encode()).hexdigest()
     return canonical(parts)
-
-
-def quote(text: str) -> str:
-    """A Spark string literal."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r") + "'"
 
 
 def request_sql(parsed: ParsedCall, render: Callable[[Span], str]) -> str:

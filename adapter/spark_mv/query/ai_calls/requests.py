@@ -10,12 +10,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from spark_mv.query.ai_calls.keys import quote
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.ai_calls.text import Block, Cte, Edit, Item, Query, Span, edited, outermost
 from spark_mv.query.syntax.aggregates import groups_or_windows
 from spark_mv.query.syntax.condition import read_expression
+from spark_mv.query.syntax.source_text import string_literal as quote
 
 BuildRequest = Callable[[ParsedCall, Render], tuple[str, str]]  # gives SQL of the request and the identity's text
 Found = tuple[str, list[ParsedCall]]  # the statement, and the calls whose answers it reads

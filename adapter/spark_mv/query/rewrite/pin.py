@@ -19,7 +19,7 @@ from spark_mv.query.rewrite.pin_names import output_names
 from spark_mv.query.solver.zone import zone_of
 from spark_mv.query.syntax.clock_words import ClockText, argument_types, clock_text
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, closing, tokenize
+from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, closing, string_literal, tokenize
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -58,11 +58,6 @@ class Pinned:
     unnamed: tuple[str, ...] = ()
     ambiguous: tuple[str, ...] = ()
     count: int = 0
-
-
-def string_literal(text: str) -> str:
-    """A Spark string literal, for the default `escapedStringLiterals=false`."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def timestamp_literal(instant: datetime, time_zone: str) -> str:

@@ -98,6 +98,17 @@ def tokenize(sql: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
+def string_literal(text: str) -> str:
+    r"""A Spark string literal (with the default, `escapedStringLiterals=false`). Spark puts the value of a setting or of an
+    environment variable for `${…}` anywhere in a statement, in strings too (`spark.sql.variable.substitute`): not in this one.
+
+    >>> print(string_literal("O'Brien\\n ${env:HOME}"))
+    'O\'Brien\\n \u0024{env:HOME}'
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+    return "'" + escaped.replace("${", "\\u0024{") + "'"
+
+
 def quotes_escaped(sql: str) -> str:
     r"""The text with `''` inside a string written as `\'`: one string to Spark 4, two to sqlglot. Of the same length.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionWrapper
 
+from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.spark.adapter.statements import split_statements
 
 if TYPE_CHECKING:
@@ -172,4 +173,4 @@ def literal(value: Any) -> str:
         return f"timestamp'{value.isoformat(sep=' ')}'"
     if isinstance(value, dt.date):
         return f"date'{value.isoformat()}'"
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r") + "'"
+    return string_literal(str(value))

@@ -48,6 +48,13 @@ class Description:
         return dict(self._printed()) if self.known_properties is None else self.known_properties
 
     @property
+    def written(self) -> str:
+        """All properties in one text, as DESCRIBE EXTENDED prints them; nothing is hidden in it once DESCRIBE DETAIL was asked."""
+        if self.known_properties is None:
+            return self.details.get("Table Properties", "")
+        return f"[{','.join(f'{name}={value}' for name, value in self.known_properties.items())}]"
+
+    @property
     def unclear(self) -> bool:
         """Whether the printed properties may be others than the table's: Spark hides values that look like secrets (also
         where a column is called `page_url`, or a model `tokens`), and a comma in a value looks like the next property."""

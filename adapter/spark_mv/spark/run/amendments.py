@@ -16,15 +16,13 @@ FEED = "delta.enableChangeDataFeed"
 MAPPING = "delta.columnMapping.mode"
 CHECK = "delta.constraints."
 _OUR_NAMES = re.compile(r"mv_(not_null|check)_[0-9a-f]{8}")
-_REDACTED = "*********(redacted)"
-"""What Spark prints instead of the value of a property whose name looks like that of a secret."""
 
 
 @dataclass
 class Amendments:
-    """`written` are the table's properties as DESCRIBE prints them (empty: there is no table), `comments` its columns'. `checks`
-    are the contract's conditions by name, `described` the columns' descriptions in the model, `feed` whether the user wants a
-    feed of changes."""
+    """`written` are the table's properties as DESCRIBE prints them, none of them hidden (empty: there is no table), `comments`
+    its columns'. `checks` are the contract's conditions by name, `described` the columns' descriptions in the model, `feed`
+    whether the user wants a feed of changes."""
 
     table: str
     written: str = ""
@@ -92,7 +90,7 @@ class Amendments:
         if expression is None:
             return False
         # an expression may hold commas, which are all that stands between two properties; Delta puts spaces of its own in
-        found = (f"{CHECK}{name}={text}{end}" for text in (expression, _REDACTED) for end in (",", "]"))
+        found = (f"{CHECK}{name}={expression}{end}" for end in (",", "]"))
         written = _without_spaces(self.written)
         return any(_without_spaces(text) in written for text in found)
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 from spark_mv.query.syntax.select_tree import quoted
+
+_NOT_AS_IT_STANDS = re.compile(r"[\\'\x00-\x1f]|\$\{")
+"""What a string may hold that Spark reads in more than one way: escapes by `spark.sql.parser.escapedStringLiterals`, `${…}` by
+`spark.sql.variable.substitute`."""
 
 
 def in_list(key: str, values: Sequence[Any]) -> str | None:
@@ -27,13 +32,17 @@ def between(column: str, low: Any, high: Any, table: str = "") -> str | None:
 
 
 def literal(value: Any) -> str | None:
-    """The value in SQL, or None where a literal would not be exact."""
+    """The value in SQL, or None where a literal would not be exact.
+
+    >>> literal("a {b} $1"), literal("${env:HOME}"), literal("O'Brien"), literal(True)
+    ("'a {b} $1'", None, None, None)
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r") + "'"
+        return None if _NOT_AS_IT_STANDS.search(value) else f"'{value}'"
     if isinstance(value, Decimal) and value.is_finite():
         return f"{value:f}BD"
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from spark_mv.maintenance.columns import same_type
 from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts
 from spark_mv.maintenance.state import StateFacts
 from spark_mv.query.syntax.table_name import parts_of, quoted_name
@@ -39,15 +42,21 @@ class SessionFacts:
 RESULT_SETTINGS = frozenset(
     {
         "spark.sql.caseSensitive",
+        "spark.sql.charAsVarchar",
+        "spark.sql.columnNameOfCorruptRecord",
         "spark.sql.decimalOperations.allowPrecisionLoss",
         "spark.sql.groupByAliases",
         "spark.sql.groupByOrdinal",
+        "spark.sql.icu.caseMappings.enabled",
         "spark.sql.jsonGenerator.ignoreNullFields",
         "spark.sql.mapKeyDedupPolicy",
         "spark.sql.orderByOrdinal",
+        "spark.sql.readSideCharPadding",
         "spark.sql.sources.default",
         "spark.sql.storeAssignmentPolicy",
+        "spark.sql.stableDerivedColumnAlias.enabled",
         "spark.sql.timestampType",
+        "spark.sql.variable.substitute",
     }
 )
 """Settings of a session that decide what an expression gives, beside those that start with RESULT_PREFIXES."""
@@ -59,10 +68,12 @@ RESULT_PREFIXES = (
     "spark.sql.parser.",
     "spark.sql.session.collation",
 )
+_VARIABLE = re.compile(r"\$\{(?:(?:spark|sparkconf|hivevar|hiveconf):)?([^}$\s]+)\}")
+"""Where Spark puts the value of a setting into a statement (`spark.sql.variable.substitute`). It may be a secret."""
 
 
-def session_facts(query: Query) -> SessionFacts:
-    """One statement, and over Thrift another one for the settings."""
+def session_facts(query: Query, sql: str = "") -> SessionFacts:
+    """One statement, and over Thrift another one for the settings. `sql`: the query whose result is to be told by them."""
     row = query(
         "select current_timezone() as time_zone, current_user() as user_name, current_catalog() as catalog_name, "
         "current_schema() as schema_name, version() as version_text"
@@ -73,17 +84,20 @@ def session_facts(query: Query) -> SessionFacts:
         row["catalog_name"],
         row["schema_name"],
         row["version_text"],
-        {"Spark": row["version_text"], **_result_settings(query)},
+        {"Spark": row["version_text"], **_result_settings(query, sql)},
     )
 
 
-def _result_settings(query: Query) -> dict[str, str]:
-    """The settings that were made and decide what an expression gives. What was not made follows from Spark's version."""
+def _result_settings(query: Query, sql: str) -> dict[str, str]:
+    """The settings that were made and decide what an expression gives, or stand in the query by their names. What was not
+    made follows from Spark's version."""
     spark = getattr(query, "spark", None)
     made = getattr(spark.conf, "getAll", None) if spark is not None else None  # new in PySpark 4
     if made is None:
         made = {row["key"]: row["value"] for row in query("set")}
-    return {k: str(v) for k, v in made.items() if decides_results(k)}
+    decide = {k: str(v) for k, v in made.items() if decides_results(k)}
+    named = {name for name in _VARIABLE.findall(sql) if name in made}
+    return decide | {name: hashlib.sha256(str(made[name]).encode()).hexdigest()[:12] for name in sorted(named)}
 
 
 def decides_results(setting: str) -> bool:
@@ -175,7 +189,7 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
         record_at=history.record_at if history else "",
         record_version=history.record_version if history else None,
         clean=history.clean if history else (),
-        written=description.details.get("Table Properties", ""),
+        written=description.written,
         our_checks=description.properties.get(OUR_CHECKS, ""),
         comments=description.comments,
         intact=history.intact if history else False,
@@ -194,6 +208,25 @@ def state_facts(query: Query, table: str) -> StateFacts:
         return StateFacts()
     facts = read_state(query, table, description.columns)
     return replace(facts, ours=OWNER_PROPERTY in description.properties)
+
+
+def uncastable(query: Query, table: Iterable[Column], wanted: Iterable[Column]) -> frozenset[tuple[str, str]]:
+    """Types of a table's columns, and types that the query gives these columns now, between which Spark knows no cast. No
+    statement where no type changed."""
+    now = {column.name.lower(): column for column in wanted}
+    both = [(column, now[column.name.lower()]) for column in table if column.name.lower() in now]
+    pairs = {(old.type, new.type) for old, new in both if not same_type(old, new)}
+    return frozenset(pair for pair in pairs if not _castable(query, *pair))
+
+
+def _castable(query: Query, old: str, new: str) -> bool:
+    try:
+        query_columns(query, f"select cast(cast(null as {old}) as {new}) as one")
+    except Exception as error:
+        if "DATATYPE_MISMATCH" in str(error):
+            return False
+        raise
+    return True
 
 
 def query_columns(query: Query, sql: str) -> tuple[Column, ...]:

@@ -34,7 +34,7 @@ from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forget import still_possible
 from spark_mv.spark.run.gather import Gatherer, fill_ai_plan
 from spark_mv.spark.run.invocation import Invocation
-from spark_mv.spark.run.look_up import query_columns, session_facts, source_facts, state_facts, target_facts
+from spark_mv.spark.run.look_up import query_columns, session_facts, source_facts, state_facts, target_facts, uncastable
 from spark_mv.spark.run.own_functions import own_functions
 from spark_mv.spark.run.pins import run_pins
 from spark_mv.spark.run.planning import look_ahead
@@ -108,7 +108,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
         **invocation.functions,
         **_declared_ai_functions(profile.get("ai") or {}, config.ai),
     }
-    session = session_facts(query)
+    session = session_facts(query, invocation.sql)
     as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone, invocation.allow_future_as_of)
     analysis, sources = _analyze(query, invocation, config, functions)
     own, reading = own_functions(query, analysis.own_functions, functions, invocation.name)
@@ -186,6 +186,8 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     remembers = config.on_source_delete == "keep" and rewritten.clock
     asked_of = (invocation.target, state_table) if remembers and state.exists else (invocation.target,)
     target, dropped = still_possible(query, facts.target, asked_of)
+    columns_there = (*target.columns, *(state.columns if remembers else ())) if target.ours else ()
+    target = replace(target, uncastable=uncastable(query, columns_there, rewritten.columns))
     facts = replace(facts, target=target, pins=dict(rewritten.pins))
     gatherer = Gatherer(
         query,

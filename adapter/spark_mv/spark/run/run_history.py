@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from spark_mv.maintenance.plan import Plan
-from spark_mv.query.rewrite.pin import string_literal
+from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.spark.formats.commits import Query
 
 TABLE = "mv_runs"
