@@ -16,7 +16,7 @@ from spark_mv.ai.driver_job import run_ai_round_on_driver
 from spark_mv.ai.job import count_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.upkeep import costs_view_sql, errors_view_sql, provenance_sql, prune_sql, recompute_sql
-from spark_mv.maintenance.rewrite import AiContext
+from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.spark.run.ai import AiRunner
 
 SQL = "SELECT id, ai_gen(t) AS k FROM {s}.src"
@@ -291,8 +291,8 @@ def test_where_the_workers_lack_a_package_the_driver_asks(bench: Bench) -> None:
             said.append(text)
 
     context = AiContext(results_table=bench.results, identity=settings.identity(), functions=())
-    runner = AiRunner(Adapter(), "tickets", settings, context, "i", datetime.now(timezone.utc), plan=plan)
-    outcome = runner.run(0)
+    runner = AiRunner(Adapter(), "tickets", settings, context, "i", datetime.now(timezone.utc))
+    outcome = runner.run(plan.rounds[0])
     assert (outcome.requested, outcome.calls, outcome.ok, outcome.reused, outcome.left_for_later) == (12, 12, 12, 0, 0)
     assert "lacks a_package_that_is_nowhere" in said[0]
     assert "dbt's own process asks instead" in said[0]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
+from spark_mv.maintenance.read_query import clock_moves
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.strategies.no_op import no_op
-from spark_mv.maintenance.strategies.propose import FOLLOWABLE, clock_moves
+from spark_mv.maintenance.strategies.propose import FOLLOWABLE
 
 pytestmark = pytest.mark.unit
 

@@ -25,14 +25,15 @@ from spark_mv.maintenance.config import ModelConfig, read_config
 from spark_mv.maintenance.errors import RefusedError, RunFailed
 from spark_mv.maintenance.facts import Column, RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.incremental_facts import Proposal
+from spark_mv.maintenance.next_record import config_fingerprint
 from spark_mv.maintenance.plan import PUBLISHES, Plan
 from spark_mv.maintenance.record import RunRecord, SourceVersion
 from spark_mv.maintenance.rewrite import rewrite
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.situation import Situation as Known
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
-from spark_mv.spark.run import gather as gathering
 from spark_mv.spark.run.as_of import utc_text
 from spark_mv.spark.run.execute import MvRun, StepView
 from spark_mv.spark.run.look_up import SessionFacts
@@ -199,7 +200,7 @@ class Model:
         rewritten = self.rewritten(hour)
         return RunRecord(
             query=self.analysis.fingerprint,
-            config=deciding.config_fingerprint(self.settings),
+            config=config_fingerprint(self.settings),
             as_of=utc_text(instant(hour)),
             time_zone="UTC",
             sources=dict.fromkeys(self.tables, BEFORE),
@@ -249,11 +250,10 @@ class Model:
             ),
             pins=dict(rewritten.pins),
         )  # fmt: skip
-        gather = gathering.Gatherer(
-            None, facts, self.analysis, self.settings, rewritten, self.pins(situation.hour), "target", None  # type: ignore[arg-type]
-        )  # fmt: skip
-        with _changes_are(changes), _proposals() as seen:
-            chosen = deciding.decide(facts, self.analysis, self.settings, rewritten, gather=gather)
+        known = Known(facts, self.analysis, self.settings, rewritten, self.pins(situation.hour))
+        opening = deciding.begin(known)
+        with _proposals() as seen:
+            chosen = deciding.decide(opening, changes if opening.asks_for_changes else None)
         plans = [chosen]
         for complete, proposal in seen:
             if proposal.candidate.applies and proposal.candidate.strategy != chosen.strategy:
@@ -264,16 +264,6 @@ class Model:
         if seen and chosen.strategy != "COMPLETE_RECOMPUTE":
             plans.append(seen[0][0])
         return plans
-
-
-@contextmanager
-def _changes_are(changes: Changes) -> Any:
-    """What Delta's history would say of the sources."""
-    before, gathering.read_changes = gathering.read_changes, lambda *_: changes
-    try:
-        yield
-    finally:
-        gathering.read_changes = before
 
 
 @contextmanager

@@ -27,14 +27,13 @@ from faults_of_joins import JOINS
 from faults_of_logic import LOGIC
 from histories import instant
 
-from spark_mv.maintenance import changes, incremental_facts
+from spark_mv.maintenance import changes, incremental_facts, read_query
 from spark_mv.maintenance.steps import next_bound, staging
 from spark_mv.maintenance.strategies import adjusted_groups, incremental_rows, leaving
 from spark_mv.query.delta import affected, distributive, restrict
 from spark_mv.query.delta.joined import Joined
 from spark_mv.query.rewrite import clock_split
 from spark_mv.query.syntax.select_tree import SelectNode
-from spark_mv.spark.run import gather
 
 Affected, Tables, Query, Known = (
     affected.Affected,
@@ -161,7 +160,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "scalar subqueries are taken as static",
-        gather,
+        read_query,
         "read_tree",
         without_deep,
         "select id, (select max(b.y) from u b where b.k = t.k) as m from t",
@@ -322,7 +321,7 @@ FAULTS: tuple[Fault, ...] = (
         "k",
     ),
     # --- the clock
-    Fault("no bound is ever crossed", gather, "crossed", always(False), "select id, x from t where ts <= now()"),
+    Fault("no bound is ever crossed", read_query, "crossed", always(False), "select id, x from t where ts <= now()"),
     Fault(
         "the next bound looks at rows that leave only",
         clock_split,

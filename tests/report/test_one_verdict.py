@@ -16,10 +16,10 @@ from spark_mv.explain.analysis import explain_data
 from spark_mv.explain.judgement import Judgement, judge
 from spark_mv.explain.strategies import Situation, Supposed
 from spark_mv.maintenance.changes import Changes
-from spark_mv.maintenance.decide import decide
+from spark_mv.maintenance.decide import begin, decide
+from spark_mv.maintenance.situation import Situation as Known
 from spark_mv.query.delta.restrict import kept_spans
 from spark_mv.query.rewrite.clock_split import split_clock
-from spark_mv.spark.run import gather
 
 pytestmark = pytest.mark.unit
 QUERIES = Path(__file__).parents[1] / "query"
@@ -52,22 +52,16 @@ def corpus() -> list[tuple[str, str, dict[str, Any]]]:
     return found
 
 
-def decided(known: Supposed, situation: Situation, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
+def decided(known: Supposed, situation: Situation) -> dict[str, bool]:
     """Strategy → whether it applies, by the decision of a run with the run's own look at the query."""
     facts = known.facts(situation)
-    changes = Changes(situation.changes, (), dict.fromkeys(known.schemas, 1000), 1000)
-    monkeypatch.setattr(gather, "read_changes", lambda *_: changes)
-    look = gather.Gatherer(
-        None, facts, known.analysis, known.config, known.rewritten, known.pins, "target", None  # type: ignore[arg-type]
-    )  # fmt: skip
-    plan = decide(facts, known.analysis, known.config, known.rewritten, gather=look)
+    opening = begin(Known(facts, known.analysis, known.config, known.rewritten, known.pins, ai=known.ai))
+    plan = decide(opening, Changes(situation.changes, (), dict.fromkeys(known.schemas, 1000), 1000))
     return {candidate.strategy: candidate.applies for candidate in plan.candidates}
 
 
 @pytest.mark.parametrize(("name", "sql", "known"), corpus(), ids=lambda value: value if isinstance(value, str) else "")
-def test_explain_says_what_a_run_decides(
-    name: str, sql: str, known: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_explain_says_what_a_run_decides(name: str, sql: str, known: dict[str, Any]) -> None:
     judged = judge(sql, **known)
     assert [s.strategy for s in judged.strategies] == [
         "NO_OP", "APPEND_ONLY", "ROW_BASED", "GROUP_AGGREGATE", "WINDOW_FUNCTION", "COMPLETE_RECOMPUTE"
@@ -78,14 +72,14 @@ def test_explain_says_what_a_run_decides(
     if judged.analysis.errors == () or {e.code for e in judged.analysis.errors} == {"MISSING_UNIQUE_KEY"}:
         model = replace(judged.model, analysis=replace(judged.model.analysis, errors=()))
         for situation in (model.general(True), model.general(False), *model.situations()):
-            found = decided(model, situation, monkeypatch)
+            found = decided(model, situation)
             for said in judged.strategies[1:-1]:
                 if not found["NO_OP"] and (said.strategy != "APPEND_ONLY" or situation.grows):
                     assert found[said.strategy] == (said.applies or situation.when in said.when) or (
                         # what applies in general need not where less goes on: nothing came, say
                         said.applies and situation.when != "anything changes"
                     ), (situation.when, said)
-        assert decided(model, Situation("nothing"), monkeypatch)["NO_OP"] == judged.strategies[0].applies
+        assert decided(model, Situation("nothing"))["NO_OP"] == judged.strategies[0].applies
     if not known.get("views"):
         _same_bounds(judged, sql)
 

@@ -9,10 +9,11 @@ from typing import Any
 from spark_mv.explain.parts import bounded
 from spark_mv.explain.strategies import NOW, Applies, Supposed
 from spark_mv.explain.supposed import Schemas, supposed_columns
+from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.plan import Reason
-from spark_mv.maintenance.rewrite import AiContext, rewrite
+from spark_mv.maintenance.rewrite import rewrite
 from spark_mv.maintenance.strategies.propose import STRATEGIES
 from spark_mv.query.ai_calls.kept_rows import UnkeptDraws, split_rows
 from spark_mv.query.ai_calls.keys import AiIdentity

@@ -11,18 +11,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
+from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.changes import Changes, SourceChange
 from spark_mv.maintenance.columns import ColumnPlan, column_prints, plan_columns
 from spark_mv.maintenance.config import ModelConfig
-from spark_mv.maintenance.decide import config_fingerprint
 from spark_mv.maintenance.facts import Column, RunFacts, SourceFacts, TargetFacts
-from spark_mv.maintenance.incremental_facts import IncrementalFacts
+from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
+from spark_mv.maintenance.next_record import config_fingerprint
 from spark_mv.maintenance.plan import Candidate, Reason
+from spark_mv.maintenance.read_query import clock_move
 from spark_mv.maintenance.record import RunRecord, SourceVersion
-from spark_mv.maintenance.rewrite import AiContext, with_answers
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.situation import Situation as Known
 from spark_mv.maintenance.strategies.no_op import no_op
-from spark_mv.maintenance.strategies.propose import STRATEGIES, answers_decide, clock_move, propose
+from spark_mv.maintenance.strategies.propose import STRATEGIES, blocked, propose, rejected_all
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.model_tree import model_tree
 from spark_mv.query.delta.restrict import NotIncremental, QueryTree
@@ -103,30 +105,31 @@ class Supposed:
 
     def candidates(self, situation: Situation) -> list[Candidate]:
         """What the incremental strategies say to it."""
-        facts = self.facts(situation)
-        changes = Changes(situation.changes, (), dict.fromkeys(self.schemas, 1000), 1000)
+        return [proposal.candidate for proposal in self._proposals(self.facts(situation), situation.changes)]
 
-        def gather(columns: ColumnPlan) -> IncrementalFacts:
+    def _proposals(self, facts: RunFacts, changed: tuple[SourceChange, ...]) -> list[Proposal]:
+        columns = self._columns(facts)
+        known = Known(facts, self.analysis, self.config, self.rewritten, self.pins, ai=self.ai)
+        if reasons := blocked(known, columns, self._no_op(facts)):
+            return rejected_all(reasons)
+        try:
             tree = self.tree()
-            return IncrementalFacts(
+        except NotIncremental as error:
+            return rejected_all([Reason(error.code, error.sentence)])
+        return propose(
+            IncrementalFacts(
                 facts=facts,
                 config=self.config,
                 rewritten=self.rewritten,
                 columns=columns,
                 tree=tree,
-                changes=changes,
+                changes=Changes(changed, (), dict.fromkeys(self.schemas, 1000), 1000),
                 move=clock_move(facts, tree, self.pins),
                 pins=self.pins,
-                evaluate=self._evaluate,
+                ai=self.ai,
                 settled=Level.ORDER_DEPENDENT not in self.analysis.levels,
             )
-
-        start = self._no_op(facts)
-        columns = self._columns(facts)
-        proposals, _ = propose(
-            facts, self.config, self.rewritten, columns, start, gather, answers_decide(self.analysis)
         )
-        return [proposal.candidate for proposal in proposals]
 
     def tree(self) -> QueryTree:
         """Read once for all situations: the clock moves in each of them."""
@@ -197,12 +200,6 @@ class Supposed:
 
     def _clock_moves(self) -> bool:
         return self._pins_before() != dict(self.rewritten.pins)
-
-    def _evaluate(self, sql: str) -> tuple[str, int, int]:
-        text, plan, errors = with_answers(pin(sql, self.pins).sql, self.schemas, self.ai)
-        if errors:
-            raise NotIncremental("AI_CALLS", f"the AI calls of the restricted query: {errors[0].message}")
-        return text, 0, len(plan.rounds) if plan is not None else 0
 
 
 def _text(instant: datetime) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from spark_mv.maintenance.ai_context import AiContext, with_answers
 from spark_mv.maintenance.changes import Changes, MovedWindows, SourceTexts, is_comparable
 from spark_mv.maintenance.columns import ColumnPlan, Role
 from spark_mv.maintenance.config import ModelConfig
@@ -13,17 +14,23 @@ from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.delta.output_windows import OutputWindows, output_windows
-from spark_mv.query.delta.restrict import Move, QueryTree
+from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree
 from spark_mv.query.rewrite.clock_move import pinned_condition
-from spark_mv.query.rewrite.pin import Pins
+from spark_mv.query.rewrite.pin import Pins, pin
 
-Evaluate = Callable[[str], "tuple[str, int, int]"]
-"""A SELECT in the user's words → the SELECT that Spark evaluates (clock pinned, AI answers joined in), and the first and
-number of its rounds of AI calls. Raises NotIncremental where the calls cannot be taken out of it."""
-
+if TYPE_CHECKING:  # loaded by models with AI calls only
+    from spark_mv.query.ai_calls.plan import AiCall
 
 FEW_ROWS = 100_000
 """Estimated changed rows that are few."""
+
+
+@dataclass(frozen=True)
+class EvaluatedSql:
+    """A SELECT as Spark evaluates it, and the rounds of AI calls whose answers it reads."""
+
+    sql: str
+    ai_rounds: tuple[tuple[AiCall, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,9 +45,21 @@ class IncrementalFacts:
     changes: Changes
     move: Move | None
     pins: Pins
-    evaluate: Evaluate
+    ai: AiContext | None = None
     settled: bool = False  # no value depends on the order of rows: two evaluations find the same rows
     unstaged: bool = False  # read the change feed where it is needed, instead of writing it down first
+    _evaluated: dict[str, EvaluatedSql] = field(default_factory=dict, repr=False, compare=False)  # one text, one answer
+
+    def evaluate(self, sql: str) -> EvaluatedSql:
+        """A SELECT in the user's words as Spark evaluates it: clock pinned, AI answers joined in. Raises NotIncremental where
+        the calls cannot be taken out of it."""
+        if sql not in self._evaluated:
+            schemas = {s.name: {c.name: c.type for c in s.columns} for s in self.facts.sources}
+            text, plan, errors = with_answers(pin(sql, self.pins).sql, schemas, self.ai)
+            if errors:
+                raise NotIncremental("AI_CALLS", f"the AI calls of the restricted query: {errors[0].message}")
+            self._evaluated[sql] = EvaluatedSql(text, plan.rounds if plan is not None else ())
+        return self._evaluated[sql]
 
     @property
     def texts(self) -> SourceTexts:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from spark_mv.maintenance.ai_context import AiContext, with_answers
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.analysis.verdict import Analysis
@@ -21,15 +22,6 @@ from spark_mv.query.syntax.query_error import QueryError
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls.plan import AiPlan
     from spark_mv.query.rewrite.clock_split import ClockSplit
-
-
-@dataclass(frozen=True)
-class AiContext:
-    """What the rewrite of AI calls needs: the result table and the identity (model, version…) of the answers."""
-
-    results_table: str
-    identity: Any
-    functions: Any
 
 
 @dataclass(frozen=True)
@@ -63,7 +55,7 @@ def rewrite(
         columns=columns_of(evaluated),
         as_of_literal=literal,
         pins=dict(pinned.used),
-        ai_rounds=len(ai_plan.rounds) if ai_plan else 0,
+        ai_rounds=ai_plan.rounds if ai_plan else (),
     )
     if Level.COMMAND in analysis.levels:
         rewritten = _with_window(rewritten, sql, analysis, pins, schemas, ai)
@@ -155,15 +147,3 @@ def _with_window(
         next_change_sql=pin(next_change, pins).sql if next_change else None,
         near_change_sql=pin(near_change, pins).sql if near_change else None,
     )
-
-
-def with_answers(
-    sql: str, schemas: Mapping[str, Mapping[str, str]], ai: AiContext | None
-) -> tuple[str, AiPlan | None, tuple[QueryError, ...]]:
-    """The text with kept answers in the place of its AI calls, these calls, and what is wrong with them."""
-    if ai is None:
-        return sql, None, ()
-    from spark_mv.query.ai_calls.plan import plan_ai
-
-    plan = plan_ai(sql, results_table=ai.results_table, identity=ai.identity, schemas=schemas, functions=ai.functions)
-    return plan.sql, plan, plan.errors

@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from spark_mv.maintenance.facts import Column
 from spark_mv.query.analysis.verdict import PredicateVerdict
+
+if TYPE_CHECKING:  # loaded by models with AI calls only
+    from spark_mv.query.ai_calls.plan import AiCall
 
 VALID_FROM = "__mv_valid_from"
 VALID_TO = "__mv_valid_to"
@@ -21,7 +25,7 @@ class Rewritten:
     `unclocked_reason` says why. `predicates` are those on the clock, in the order of the text, with their bounds where they
     are solved. `next_change_sql` gives the next instant at which a row enters or leaves; `near_change_sql`
     looks among the rows that do within a day, and gives NULL if there is none.
-    `as_of_literal` is the as-of instant as a TIMESTAMP literal. `draw_sql` gives the key and the draws of every
+    `ai_rounds` are the calls whose answers `sql` reads, in the order in which they must be answered. `as_of_literal` is the as-of instant as a TIMESTAMP literal. `draw_sql` gives the key and the draws of every
     candidate row of a random filter (`draw_columns`: keys first); `sql` then reads the draws from the state table;
     `filter_print` is a fingerprint of the conditions that they stand in."""
 
@@ -29,7 +33,7 @@ class Rewritten:
     columns: tuple[Column, ...]
     as_of_literal: str
     pins: Mapping[str, str] = field(default_factory=dict)
-    ai_rounds: int = 0
+    ai_rounds: tuple[tuple[AiCall, ...], ...] = ()
     clock: bool = False
     predicates: tuple[PredicateVerdict, ...] = ()
     clock_solved: bool = True

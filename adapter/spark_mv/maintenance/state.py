@@ -122,3 +122,14 @@ def stamp(target: TargetFacts) -> str:
     if not target.exists:
         return NO_TABLE
     return f"{target.record.started_at} {target.record.invocation_id}" if target.record else PUBLISHED
+
+
+@dataclass(frozen=True)
+class Seed:
+    """What the model's table tells of a lost state. `trial_sql` and `accepted_sql` draw again for rows that passed a random
+    filter (query.rewrite.filter_draws.Members). `bounds`: when a row of the table comes and leaves by the clock, over its own
+    columns. None where that is not known."""
+
+    trial_sql: str | None = None
+    accepted_sql: str | None = None
+    bounds: tuple[str, str] | None = None

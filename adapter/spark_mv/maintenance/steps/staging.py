@@ -10,6 +10,7 @@ from spark_mv.maintenance.changes import stage_args
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
 from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.plan import Step
+from spark_mv.maintenance.steps.ai_round import ai_steps
 from spark_mv.maintenance.steps.next_bound import NextBound, next_bound, row_ends
 from spark_mv.maintenance.steps.publish import LARGE, bounded, check_stage, counted, publish
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
@@ -68,10 +69,10 @@ def publish_ready(known: IncrementalFacts, query: str) -> list[Step]:
 def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = None) -> list[Step]:
     """Check that all rows of `query` are new, and append them. With `known.unstaged`, nothing is written in between.
     Rows of the table that leave go with the same commit."""
-    sql, first, rounds = known.evaluate(query)
-    args = _stage_args(known, sql)
+    evaluated = known.evaluate(query)
+    args = _stage_args(known, evaluated.sql)
     staged: dict[str, Any] = {"inline": args} if known.unstaged else {"stage": "stage"}
-    steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
+    steps = ai_steps(evaluated.ai_rounds)
     if not known.unstaged:
         steps.append(Step("stage_changes", args))
     leave = {"target": "target", "leaves": leaves.condition, "typed": leaves.typed} if leaves else {}
@@ -119,14 +120,14 @@ def merge_rows(
     """Evaluate `query` (already restricted), stage where it differs from the table's rows of the affected `anchors`
     (column of the table → column of the affected rows), and publish. `images`: columns whose old values the affected
     rows have, so that they need not be read from the table. `affected` where the affected rows are not staged."""
-    sql, first, rounds = known.evaluate(query)
+    evaluated = known.evaluate(query)
     keys = {name.lower() for name in known.columns.keys}
     # no key of the table is NULL; <=> keeps Spark from the quickest of its joins
     listed = [{"column": c, "affected": k, "test": "=" if c.lower() in keys else "<=>"} for c, k in anchors.items()]
-    args = {**_stage_args(known, sql), "target": "target", "anchors": listed}
+    args = {**_stage_args(known, evaluated.sql), "target": "target", "anchors": listed}
     args["affected"] = f"(\n{affected.rows}\n)" if affected else relation("affected")
     args["images"] = dict(images or {})
-    steps = [Step("ai_round", {"round": first + i}) for i in range(rounds)]
+    steps = ai_steps(evaluated.ai_rounds)
     ranged = _ranged(known, listed)
     if ranged:
         within = f"(\n{affected.anchors}\n)" if affected else relation("affected")

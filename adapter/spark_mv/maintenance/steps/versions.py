@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from spark_mv.maintenance.facts import SourceFacts
 from spark_mv.maintenance.plan import Step
@@ -11,6 +12,9 @@ from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.delta.texts import TableRef, with_tables
 from spark_mv.query.syntax.select_tree import NotIncremental
 from spark_mv.query.syntax.table_name import table_key
+
+if TYPE_CHECKING:  # loaded by models with AI calls only
+    from spark_mv.query.ai_calls.plan import AiCall
 
 MOVED = -1
 """Version in the bookkeeping of a source that was written to while a run read it: no version that ever was."""
@@ -35,6 +39,16 @@ def at_versions(sql: str, sources: Sequence[SourceFacts]) -> str | None:
         return with_tables(sql, pinned)
     except NotIncremental:
         return None
+
+
+def rounds_at_versions(
+    rounds: Sequence[tuple[AiCall, ...]], sources: Sequence[SourceFacts]
+) -> tuple[tuple[AiCall, ...], ...]:
+    """The requests for answers, reading the sources as the query does."""
+    return tuple(
+        tuple(replace(call, request_sql=at_versions(call.request_sql, sources) or call.request_sql) for call in calls)
+        for calls in rounds
+    )
 
 
 def rewritten_at_versions(rewritten: Rewritten, sources: Sequence[SourceFacts]) -> tuple[Rewritten, tuple[Step, ...]]:

@@ -113,10 +113,10 @@ def _terms(known: IncrementalFacts) -> list[tuple[bool, str]]:
         for k, change in enumerate(known.changes.sources):
             if came or not change.append_only:
                 text = texts.on_step(sql, k, came)
-                terms.append((came, known.evaluate(pin(text, known.move.before).sql if known.move else text)[0]))
+                terms.append((came, known.evaluate(pin(text, known.move.before).sql if known.move else text).sql))
         if moved is not None and known.move is not None:
             text = texts.on_move(sql, moved, came)
-            terms.append((came, known.evaluate(text if came else pin(text, known.move.before).sql)[0]))
+            terms.append((came, known.evaluate(text if came else pin(text, known.move.before).sql).sql))
     if not terms:
         raise NotIncremental("NOTHING_CHANGED", "no table of the query changed")
     return terms

@@ -14,10 +14,12 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.rewritten import VALID_FROM, VALID_TO, Rewritten
+from spark_mv.maintenance.state import Seed
+from spark_mv.maintenance.steps.ai_round import ai_steps
 from spark_mv.maintenance.steps.our_rows import TARGET
 from spark_mv.maintenance.steps.publish import check_stage, publish
 from spark_mv.maintenance.steps.versions import at_versions, rewritten_at_versions
-from spark_mv.maintenance.strategies.state_steps import Known, Seed, StateSteps, flags, keep_draws, remember
+from spark_mv.maintenance.strategies.state_steps import Known, StateSteps, flags, keep_draws, remember
 from spark_mv.query.syntax.reserved import relation
 
 
@@ -46,7 +48,7 @@ def steps(
         state = remember(known) if remembers else keep_draws(known)
     if state and not remembers:
         steps += state.steps
-    steps += [Step("ai_round", {"round": i}) for i in range(rewritten.ai_rounds)]
+    steps += ai_steps(rewritten.ai_rounds)
     if state and remembers:
         steps += state.steps
         query = _remembered(rewritten, [c.name for c in columns.columns if c.in_query])

@@ -23,7 +23,7 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     sides = []
     for came in (True, False):
         text = texts.on_changes(sql, came, moved)
-        query = known.evaluate(pin(text, known.move.before).sql if known.move and not came else text)[0]
+        query = known.evaluate(pin(text, known.move.before).sql if known.move and not came else text).sql
         old = "".join(f", {'NULL' if came else value} AS {name}" for name, value in images.values())
         sides.append(f"SELECT {listed}, {'false' if came else 'true'} AS `__mv_pre`{old} FROM (\n{query}\n)")
     anchors = ", ".join(columns.values())
@@ -31,7 +31,7 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     old = "".join(f", first({name}, true) AS {name}" for name, _ in images.values())
     affected = f"SELECT {anchors}, max(`__mv_pre`) AS `__mv_pre`{old} FROM (\n{union}\n) GROUP BY {anchors}"
     if moved is not None and known.move is not None and known.changes.sources:
-        passing = known.evaluate(pin(texts.on_passing(sql, moved), known.move.before).sql)[0]
+        passing = known.evaluate(pin(texts.on_passing(sql, moved), known.move.before).sql).sql
         affected = _without_passing(union, f"SELECT {listed} FROM (\n{passing}\n)", anchors)
     # rows of staged changes alone are as quickly asked again as written down once more
     inline = known.only_changes and not known.rewritten.ai_rounds
@@ -86,7 +86,7 @@ def for_affected_anchors(known: IncrementalFacts, strategy: str, why: Reason) ->
     keys = {key.lower() for key in known.columns.keys}
     if known.config.on_source_delete == "keep" and not {a.lower() for a in found.anchors} <= keys:
         raise NotIncremental("KEPT_ROWS", "on_source_delete: keep needs changes that can be followed to the unique_key")
-    affected = known.evaluate(f"SELECT *, true AS `__mv_pre` FROM (\n{found.sql}\n)")[0]
+    affected = known.evaluate(f"SELECT *, true AS `__mv_pre` FROM (\n{found.sql}\n)").sql
     query = texts.pinned(known.tree.restricted(relation("affected"), found))
     steps = (
         *stage_sources(known),

@@ -15,23 +15,12 @@ from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.record import KeptRecord
 from spark_mv.maintenance.rewritten import BOUNDS, VALID_FROM, VALID_TO, Rewritten
 from spark_mv.maintenance.row_identity import row_identity
-from spark_mv.maintenance.state import Standing, StateFacts, StateRecord, stamp
+from spark_mv.maintenance.state import Seed, Standing, StateFacts, StateRecord, stamp
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.syntax.reserved import relation
 from spark_mv.query.syntax.select_tree import quoted
 
 TRIAL = "__mv_trial"
-
-
-@dataclass(frozen=True)
-class Seed:
-    """What the model's table tells of a lost state. `trial_sql` and `accepted_sql` draw again for rows that passed a random
-    filter (query.rewrite.filter_draws.Members). `bounds`: when a row of the table comes and leaves by the clock, over its own
-    columns. None where that is not known."""
-
-    trial_sql: str | None = None
-    accepted_sql: str | None = None
-    bounds: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,11 @@ from spark_mv.ai.job import count_ai_round, run_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import add_columns_sql, create_sql, table_name
 from spark_mv.ai.settings import AiSettings
+from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.errors import RefusedError
-from spark_mv.maintenance.rewrite import AiContext
 
 if TYPE_CHECKING:
-    from spark_mv.query.ai_calls.plan import AiPlan
+    from spark_mv.query.ai_calls.plan import AiCall
 
 _CREATING = threading.Lock()
 _COMPLETE: set[str] = set()  # result tables of which this process knows that they have all columns
@@ -27,7 +27,7 @@ _RACES = ("DELTA_PROTOCOL_CHANGED", "DELTA_CONCURRENT", "DELTA_METADATA_CHANGED"
 
 @dataclass
 class AiRunner:
-    """`context` is what the rewrite needs; `plan`, set after the rewrite, holds the rounds of calls."""
+    """`context` is what the rewrite of calls needs."""
 
     adapter: Any
     model: str
@@ -36,18 +36,11 @@ class AiRunner:
     invocation_id: str
     as_of: datetime
     project: str = ""
-    plan: AiPlan | None = None
     spent: AiOutcome = field(default_factory=AiOutcome)  # by the rounds so far: budgets are those of a run
 
-    @property
-    def identity_text(self) -> str:
-        """What of the settings decides which answers are shown; part of the configuration's fingerprint."""
-        return repr(self.context.identity)
-
-    def run(self, number: int) -> AiOutcome:
+    def run(self, calls: Sequence[AiCall]) -> AiOutcome:
         """Execute the calls of one round: on the executors, or here where no Python can run on the engine."""
-        assert self.plan is not None
-        spark, calls = self.adapter.mv_spark(), self.plan.rounds[number]
+        spark = self.adapter.mv_spark()
         more: dict[str, Any] = {
             "settings": self.settings,
             "results_table": self.context.results_table,
@@ -84,13 +77,12 @@ class AiRunner:
             why = f": {outcome.message}" if outcome.message else ""
             self.adapter.say(f"model {self.model}: {outcome.left_for_later:,} AI calls are left for a later run{why}")
 
-    def count(self, rounds: int) -> AiOutcome:
-        """What the first `rounds` rounds would ask now, without asking. Later rounds count only what the answers that
-        are there already let them ask."""
-        assert self.plan is not None
+    def count(self, rounds: Sequence[Sequence[AiCall]]) -> AiOutcome:
+        """What these rounds would ask now, without asking. Later rounds count only what the answers that are there already
+        let them ask."""
         spark, outcome = self.adapter.mv_spark(), AiOutcome()
         more: dict[str, Any] = {"settings": self.settings, "results_table": self.context.results_table}
-        for calls in self.plan.rounds[:rounds]:
+        for calls in rounds:
             if spark is None:
                 outcome += count_ai_round_on_driver(self._rows, calls, **more)
             else:

@@ -15,7 +15,7 @@ ASK_AGAIN = "dbt run-operation recompute_ai --args '{{model: {0}, errors_only: t
 def ai_round(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """Ask for what is missing. Raises RunFailed under `on_ai_error: fail`."""
     assert run.ai_round is not None
-    outcome = run.ai_round(int(step.args["round"]))
+    outcome = run.ai_round(step.args["calls"])
     run.ai += outcome
     failed = outcome.errors + outcome.blocked
     if not failed:

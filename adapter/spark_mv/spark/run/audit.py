@@ -8,7 +8,7 @@ from typing import Any
 
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.audit import Findings, unauditable
-from spark_mv.maintenance.decide import decide
+from spark_mv.maintenance.decide_audit import decide_audit
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.second_reading import EXACT
@@ -16,7 +16,7 @@ from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.current import StepView
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.keys import Keys
-from spark_mv.spark.run.look_up import state_facts, target_facts
+from spark_mv.spark.run.look_up import target_facts
 from spark_mv.spark.run.prepared import Prepared
 
 
@@ -89,18 +89,11 @@ class Auditor:
     def _plan(self, done: MvRun) -> tuple[Plan | None, str]:
         seen = self.prepared
         query = Ask(self.adapter.query, self.adapter.mv_spark())
-        invocation, rewritten = seen.invocation, replace(seen.rewritten, ai_rounds=0)
-        target = target_facts(query, invocation.target, True)
+        target = target_facts(query, seen.invocation.target, True)
         mine = done.verb == "NO_OP" or (target.record is not None and target.record.invocation_id == done.invocation_id)
         if not target.intact or not mine or (done.verb == "NO_OP" and target.version != seen.facts.target.version):
             return None, "somebody else wrote to the table meanwhile"
-        remembers = seen.config.on_source_delete == "keep" and rewritten.clock
-        state_table = f"{invocation.schema}.`{invocation.identifier}__state`"
-        has_state = remembers or rewritten.draw_sql is not None
-        state = state_facts(query, state_table) if has_state else None
-        facts = replace(seen.facts, target=target, pins=dict(rewritten.pins), full_refresh=False)
-        identity = seen.runner.identity_text if seen.runner else ""
-        return decide(facts, seen.analysis, seen.config, rewritten, state=state, ai_identity=identity, audit=True), ""
+        return decide_audit(seen.to_audit(query, replace(seen.facts, target=target, full_refresh=False))), ""
 
     def _report(self, found: Findings) -> None:
         self.findings = found

@@ -6,7 +6,7 @@ after what is execute.py's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -40,7 +40,7 @@ class StepView:
 @dataclass
 class CurrentRun:
     """`query_sql` is the model's SELECT as Spark evaluates it. `relations` gives the rendered name of each symbolic relation:
-    target, stage, state, state_stage. `ai_round` executes the AI calls of one round and returns their outcome."""
+    target, stage, state, state_stage. `ai_round` executes AI calls of one round and returns their outcome."""
 
     session: Session
     plan: Plan
@@ -56,7 +56,7 @@ class CurrentRun:
     stamp: str = ""
     leftovers: tuple[str, ...] = ()
     in_the_way: str | None = None  # `view` or `table`: what the new table takes the place of
-    ai_round: Callable[[int], Any] | None = None
+    ai_round: Callable[[Sequence[Any]], AiOutcome] | None = None
     on_ai_error: str = "null"
     counts: dict[str, int] = field(default_factory=dict)
     statements: int = 0

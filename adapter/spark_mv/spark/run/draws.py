@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import Column, TargetFacts
-from spark_mv.maintenance.strategies.state_steps import Seed
+from spark_mv.maintenance.state import Seed
 from spark_mv.query.ai_calls.kept_rows import UnkeptDraws, split_rows
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from spark_mv.ai.outcome import AiOutcome
@@ -205,6 +205,8 @@ class MvRun(CurrentRun):
                 args[name] = self.relations[value]
             elif name in (*TEXTS, "target") and isinstance(value, str):
                 args[name] = filled(value, self.relations)
+            elif name == "calls":
+                args[name] = tuple(replace(c, request_sql=filled(c.request_sql, self.relations)) for c in value)
             elif name == "inline":
                 args[name] = self._args(value)
             elif isinstance(value, tuple) and value and isinstance(value[0], StagedColumn):

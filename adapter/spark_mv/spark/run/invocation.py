@@ -63,3 +63,11 @@ class Invocation:
             full_refresh=bool(values.get("full_refresh")),
             partial=bool(values.get("partial")),
         )
+
+    def beside(self, suffix: str) -> str:
+        """The rendered name of a relation that belongs to the model's table."""
+        return f"{self.schema}.`{self.identifier}__{suffix}`"
+
+    @property
+    def state_table(self) -> str:
+        return self.beside("state")

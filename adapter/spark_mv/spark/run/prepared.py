@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,12 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.situation import Situation
+from spark_mv.maintenance.state import Seed
 from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.invocation import Invocation
+from spark_mv.spark.run.look_up import state_facts
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
     from spark_mv.query.ai_calls.plan import AiPlan
@@ -26,11 +30,29 @@ class Prepared:
 
     invocation: Invocation
     analysis: Analysis
-    config: ModelConfig
-    facts: RunFacts
-    rewritten: Rewritten
+    situation: Situation
     plan: Plan
     as_of: datetime
     runner: AiRunner | None
     ai: AiPlan | None = None
     looking: Future[Any] | None = None
+
+    @property
+    def config(self) -> ModelConfig:
+        return self.situation.config
+
+    @property
+    def facts(self) -> RunFacts:
+        return self.situation.facts
+
+    @property
+    def rewritten(self) -> Rewritten:
+        return self.situation.rewritten
+
+    def to_audit(self, query: Query, facts: RunFacts) -> Situation:
+        """The situation in which the table is compared with a recompute, by these facts and the state table as it is now."""
+        has_state = self.rewritten.draw_sql is not None or (
+            self.config.on_source_delete == "keep" and self.rewritten.clock
+        )
+        state = state_facts(query, self.invocation.state_table) if has_state else None
+        return replace(self.situation, facts=facts, state=state, seed=Seed(), notes=())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from spark_mv.maintenance.columns import Role, StagedColumn
-from spark_mv.maintenance.decide import decide
+from spark_mv.maintenance.decide_audit import decide_audit
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import SourceFacts
 from spark_mv.maintenance.record import RunRecord
@@ -17,7 +17,7 @@ from spark_mv.query.syntax.select_tree import quoted
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.invocation import Invocation
-from spark_mv.spark.run.look_up import state_facts, target_facts
+from spark_mv.spark.run.look_up import target_facts
 from spark_mv.spark.run.prepare import look
 from spark_mv.spark.run.prepared import Prepared
 
@@ -48,15 +48,9 @@ def recompute_args(adapter: Any, invocation: Invocation, profile: Mapping[str, A
         seen.facts,
         # as it is: what others wrote is a difference, and nothing is put right here
         target=replace(target, intact=True, forget=()),
-        pins=dict(seen.rewritten.pins),
         sources=tuple(_as_read(name, source, record) for source in seen.facts.sources),
     )
-    rewritten = replace(seen.rewritten, ai_rounds=0)
-    has_state = rewritten.draw_sql is not None or (seen.config.on_source_delete == "keep" and rewritten.clock)
-    state_table = f"{invocation.schema}.`{invocation.identifier}__state`"
-    state = state_facts(query, state_table) if has_state else None
-    identity = seen.runner.identity_text if seen.runner else ""
-    plan = decide(facts, seen.analysis, seen.config, rewritten, state=state, ai_identity=identity, audit=True)
+    plan = decide_audit(seen.to_audit(query, facts))
     moved = [s.name for s, now in zip(facts.sources, seen.facts.sources, strict=True) if s.version != now.version]
     if moved and any(step.kind == "confirm_sources" for step in plan.steps):
         raise _cannot(
@@ -65,8 +59,14 @@ def recompute_args(adapter: Any, invocation: Invocation, profile: Mapping[str, A
             "version. Test right after the run, or read the table itself",
         )
     stage = next(step for step in plan.steps if step.kind == "stage_changes" and step.args["into"] == "stage")
-    relations = {"target": invocation.target, "state": state_table, "stage": "", "state_stage": "", "affected": ""}
-    run = MvRun(adapter, plan, relations, rewritten.sql, "", facts.as_of)
+    relations = {
+        "target": invocation.target,
+        "state": invocation.state_table,
+        "stage": "",
+        "state_stage": "",
+        "affected": "",
+    }
+    run = MvRun(adapter, plan, relations, seen.rewritten.sql, "", facts.as_of)
     args = dict(run._view(stage).args)
     if share is not None:
         condition = _sampled(plan.columns, share)

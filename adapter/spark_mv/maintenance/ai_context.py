@@ -1,0 +1,39 @@
+"""AI calls taken out of a SELECT: what that needs to know of the result table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spark_mv.query.syntax.query_error import QueryError
+
+if TYPE_CHECKING:  # loaded by models with AI calls only
+    from spark_mv.query.ai_calls.plan import AiPlan
+
+
+@dataclass(frozen=True)
+class AiContext:
+    """The result table and the identity (model, version…) of the answers; `functions` are the project's own."""
+
+    results_table: str
+    identity: Any
+    functions: Any
+
+    @property
+    def identity_text(self) -> str:
+        """What of the settings decides which answers are shown; part of the configuration's fingerprint."""
+        return repr(self.identity)
+
+
+def with_answers(
+    sql: str, schemas: Mapping[str, Mapping[str, str]], ai: AiContext | None
+) -> tuple[str, AiPlan | None, tuple[QueryError, ...]]:
+    """The SELECT that reads answers where `sql` calls AI functions, the plan of these calls, and what keeps them from being
+    taken out. Without a context, there are none."""
+    if ai is None:
+        return sql, None, ()
+    from spark_mv.query.ai_calls.plan import plan_ai
+
+    plan = plan_ai(sql, results_table=ai.results_table, identity=ai.identity, schemas=schemas, functions=ai.functions)
+    return plan.sql, plan, plan.errors

@@ -1,0 +1,147 @@
+"""What every decision stands on: the columns of the table, whether its state table is to be trusted, what has to be said.
+What must stop a run whatever its strategy stops it here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from spark_mv.maintenance.columns import ColumnPlan, column_prints, plan_columns
+from spark_mv.maintenance.config import ModelConfig
+from spark_mv.maintenance.errors import ConfigError, RefusedError
+from spark_mv.maintenance.facts import RunFacts, TargetFacts
+from spark_mv.maintenance.notes import forget_notes, kept_notes
+from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.situation import Situation
+from spark_mv.maintenance.state import Standing, standing
+from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.syntax.table_name import joined
+
+
+@dataclass(frozen=True)
+class Ground:
+    """`situation` knows of the model's table only what is ours. `layout_changed`: the table is to be partitioned or clustered
+    in another way."""
+
+    situation: Situation
+    columns: ColumnPlan
+    standing: Standing
+    notes: tuple[str, ...]
+    layout_changed: bool = False
+
+    @property
+    def renewed(self) -> ColumnPlan:
+        """The columns of the table that this run leaves."""
+        return replace(self.columns, replace=True) if self.layout_changed else self.columns
+
+
+def ground(situation: Situation) -> Ground:
+    """Raises RefusedError when the target is not ours or the analysis found errors, ConfigError when settings do not fit
+    the query."""
+    refuse(situation.facts, situation.analysis)
+    if not situation.facts.target.ours:
+        facts = replace(situation.facts, target=TargetFacts(version=situation.facts.target.version))
+        situation = replace(situation, facts=facts)
+    target = situation.facts.target
+    columns = _columns(situation)
+    return Ground(
+        situation,
+        columns,
+        _standing(situation),
+        (*situation.notes, *forget_notes(columns, target), *kept_notes(columns, target)),
+        _layout_changed(situation.config, target),
+    )
+
+
+def refuse(facts: RunFacts, analysis: Analysis) -> None:
+    """Raises RefusedError for what must stop a run whatever its strategy."""
+    if analysis.errors:
+        raise RefusedError("\n".join(error.message for error in analysis.errors))
+    target = facts.target
+    if target.exists and not target.ours and not facts.full_refresh:
+        kind = "table" if target.is_table else "view"
+        raise RefusedError(
+            f"model {facts.model}: a {kind} of this name exists that nondeterministic_mv did not make, and it is never "
+            "overwritten by accident. Run once with --full-refresh to replace it, or give the model another alias"
+        )
+
+
+def _columns(situation: Situation) -> ColumnPlan:
+    facts, analysis, config = situation.facts, situation.analysis, situation.config
+    rewritten, record = situation.rewritten, situation.facts.target.record
+    prints = column_prints(analysis, rewritten.columns)
+    before = record.of_columns(analysis.fingerprint, prints) if record else None
+    policy = replace(config, on_schema_change="sync_all_columns") if facts.full_refresh else config
+    columns = plan_columns(analysis, rewritten.columns, facts.target, policy, before)
+    problems = [*columns.problems, *_window_problems(config, rewritten), *_layout_problems(config, facts.target)]
+    if problems:
+        raise ConfigError(facts.model, problems)
+    return columns
+
+
+def _standing(situation: Situation) -> Standing:
+    state = situation.state
+    if state is None:
+        return Standing(True)
+    stands = standing(state, situation.facts.target)
+    if state.exists and not (state.ours or state.record or stands.trusted):
+        model = situation.facts.model
+        raise RefusedError(
+            f"model {model}: the table {model}__state exists and nondeterministic_mv did not make it, so it is not "
+            "overwritten. The model needs a table of that name beside its own: drop it, or give the model another alias"
+        )
+    return stands
+
+
+def state_lost(situation: Situation) -> bool:
+    """Whether a table of ours has rows that its state table does not tell of: it is not to be trusted, or has other draws."""
+    target, state = situation.facts.target, situation.state
+    if state is None or not (target.exists and target.ours):
+        return False
+    keys = {name.lower() for name in situation.config.unique_key}
+    rekeyed = target.record is not None and {*target.record.keys} != keys
+    drawn = situation.rewritten.draw_fingerprints
+    other = bool(drawn) and state.record is not None and {**state.record.kept} != {**drawn}
+    return rekeyed or other or not standing(state, target).trusted
+
+
+def same_filter(situation: Situation) -> bool:
+    """Whether the rows of the table are known to have passed the random filter that the query has now."""
+    record = situation.facts.target.record
+    if record is not None and record.filter_print:
+        return record.filter_print == situation.rewritten.filter_print
+    return record is not None and record.query == situation.analysis.fingerprint
+
+
+def _window_problems(config: ModelConfig, rewritten: Rewritten) -> list[str]:
+    if config.on_source_delete == "keep" and rewritten.clock and rewritten.draw_sql:
+        return [
+            "on_source_delete: keep does not go with both a window and a random filter: which rows would have been "
+            "candidates cannot be told once the source has lost them. Give the draw its own nondeterministic_mv"
+        ]
+    if config.on_source_delete == "keep" and rewritten.clock and not rewritten.unclocked_sql:
+        return [
+            "on_source_delete: keep needs clock predicates from which each row's time of leaving follows, because a row "
+            f"that the source has lost stays until its window evicts it; here {rewritten.unclocked_reason}. Write the "
+            "window as comparisons of a column with the clock in the outermost WHERE, or use on_source_delete: delete"
+        ]
+    return []
+
+
+def _layout_problems(config: ModelConfig, target: TargetFacts) -> list[str]:
+    if target.cluster_by and config.partition_by and not config.cluster_by:
+        return [
+            "partition_by: the table is clustered, and Delta replaces no clustered table with a partitioned one. Use "
+            "liquid_clustered_by, or drop the table (its kept values go with it)"
+        ]
+    return []
+
+
+def _layout_changed(config: ModelConfig, target: TargetFacts) -> bool:
+    def lower(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name.strip("`").lower() for name in names)
+
+    clusters = tuple(joined([name]) for name in lower(config.cluster_by))
+    return target.exists and (
+        lower(config.partition_by) != lower(target.partition_by)
+        or clusters != tuple(name.lower() for name in target.cluster_by)
+    )
