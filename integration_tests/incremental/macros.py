@@ -60,8 +60,4 @@ def _module() -> Any:
 
 def statement(step: Any) -> str | None:
     """The SQL of one step, as `mv_statement` picks it."""
-    if step.kind in ("ai_round", "confirm_sources", "ask_ahead"):
-        return None
-    if step.kind == "next_change":
-        return str(step.args["query"])
-    return str(getattr(_module(), f"default__mv_{step.kind}")(step.args)).strip()
+    return None if step.macro is None else str(getattr(_module(), f"default__{step.macro}")(step.args)).strip()

@@ -26,7 +26,7 @@ from spark_mv.maintenance.errors import RefusedError, RunFailed
 from spark_mv.maintenance.facts import Column, RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.incremental_facts import Proposal
 from spark_mv.maintenance.next_record import config_fingerprint
-from spark_mv.maintenance.plan import PUBLISHES, Plan
+from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.record import RunRecord, SourceVersion
 from spark_mv.maintenance.rewrite import rewrite
 from spark_mv.maintenance.rewritten import Rewritten
@@ -287,11 +287,11 @@ class DuckRun(MvRun):
     """A run whose commits are DuckDB's."""
 
     def _execute(self, step: StepView, sql: str | None) -> None:
-        if step.kind not in PUBLISHES:
+        if not step.of.publishes:
             super()._execute(step, sql)
             return
         assert self.plan.record is not None
-        bound, floor = self.keys.after(replaced=step.kind == "replace_table")
+        bound, floor = self.staged.keys.after(replaced=step.kind == "replace_table")
         self.written = replace(self.plan.record, next_change_at=self.next_change_at, key_bound=bound, key_floor=floor)
         getattr(self, f"_duck_{step.kind}")(step, sql)
         self.verb = "MERGE"
@@ -309,7 +309,7 @@ class DuckRun(MvRun):
         predicate = head.split("replace where ", 1)[1]
         self.session.con.execute(f"create or replace temp table coming as {duck('select' + rows)}")  # type: ignore[attr-defined]
         if predicate == PREDICATE:
-            predicate = self.keys.listed.replace("`", '"')
+            predicate = self.key_texts.listed.replace("`", '"')
             self.session.con.execute(f"delete from target where {predicate}")  # type: ignore[attr-defined]
         else:
             self.session.query(f"delete from target where {predicate}")

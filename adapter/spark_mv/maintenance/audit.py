@@ -16,7 +16,9 @@ from typing import Any
 
 from spark_mv.maintenance.columns import Role, StagedColumn
 from spark_mv.maintenance.facts import RunFacts
-from spark_mv.maintenance.plan import PUBLISHES, Plan, Reason, Step
+from spark_mv.maintenance.plan import Plan, Reason, Step
+from spark_mv.maintenance.staged import When
+from spark_mv.maintenance.steps.kinds import KINDS
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
 
@@ -69,7 +71,7 @@ def audit_plan(plan: Plan, repair: bool, record: bool) -> Plan:
     stage = next(step for step in plan.steps if step.kind == "stage_changes" and step.args["into"] == "stage")
     listed = {"stage": "stage", "target": "target", "keys": [c.name for c in plan.columns if c.role is Role.KEY]}
     about = {**listed, "columns": plan.columns}
-    look = [Step("audit_examples", about, when="changed")]
+    look = [Step("audit_examples", about, when=When.CHANGED)]
     if any(c.watched or c.approximate for c in plan.columns):
         look.append(Step("audit_watched", {**about, "query": stage.args["query"]}))
     first = next(k for k, step in enumerate(plan.steps) if _of_target(step))
@@ -99,7 +101,7 @@ def _anew(plan: Plan, look: Sequence[Step]) -> Plan:
 
 
 def _of_target(step: Step) -> bool:
-    publishes = step.kind in PUBLISHES or step.kind in ("gone_keys", "staged_keys")
+    publishes = KINDS[step.kind].publishes or step.kind in ("gone_keys", "staged_keys")
     return publishes and step.args.get("relation", "target") == "target"
 
 

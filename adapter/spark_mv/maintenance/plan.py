@@ -8,21 +8,9 @@ from typing import Any
 
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.record import RunRecord
+from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.state import StateRecord
 
-PUBLISHES = frozenset(
-    {
-        "merge_into",
-        "create_table",
-        "replace_table",
-        "record_only",
-        "append",
-        "replace_where",
-        "replace_using",
-        "delete_where",
-    }
-)
-"""Kinds of steps that commit to a table of the model."""
 STRATEGIES = ("NO_OP", "APPEND_ONLY", "ROW_BASED", "GROUP_AGGREGATE", "WINDOW_FUNCTION", "COMPLETE_RECOMPUTE")
 
 
@@ -46,15 +34,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Step:
-    """One statement, or one piece of work outside SQL. `kind` names the macro that renders it.
-
-    `when`: the step is only executed if that count of the run (MvRun.counts) is not zero: `changed` (rows to write),
-    `unchanged` (none), `deleted`, `only_leave`, … None: always.
-    """
+    """One statement, or one piece of work outside SQL. `kind` is one of steps.kinds. `when`: what has to be true of the staged
+    rows for the step to be executed (None: always)."""
 
     kind: str
     args: Mapping[str, Any] = field(default_factory=dict)
-    when: str | None = None
+    when: When | None = None
 
 
 @dataclass(frozen=True)

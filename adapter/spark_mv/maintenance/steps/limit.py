@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_mv.maintenance.plan import PUBLISHES, Plan, Step
+from spark_mv.maintenance.plan import Plan, Step
 from spark_mv.maintenance.row_limit import RowLimit
+from spark_mv.maintenance.staged import When
+from spark_mv.maintenance.steps.kinds import KINDS
 
 
 def limited(plan: Plan, limit: RowLimit | None) -> Plan:
@@ -24,12 +26,12 @@ def limited(plan: Plan, limit: RowLimit | None) -> Plan:
         state = next((k for k, step in enumerate(steps[:first]) if _publishes(step, "state")), None)
         if state is not None:
             of_state = {"limit": limit.written, "target": "target", "rows_before": known}
-            steps.insert(state, Step("check_limit", of_state, when="state_updated"))
+            steps.insert(state, Step("check_limit", of_state, when=When.STATE_UPDATED))
     return replace(plan, steps=tuple(steps), fallback=fallback)
 
 
 def _publishes(step: Step, relation: str) -> bool:
-    return step.kind in PUBLISHES and step.args["relation"] == relation
+    return KINDS[step.kind].publishes and step.args["relation"] == relation
 
 
 def _counting(step: Step, limit: RowLimit, there: str) -> Step:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
 from spark_mv.maintenance.plan import Step
+from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.steps.versions import at_versions
 from spark_mv.query.rewrite.clock_move import NEAR, pinned_condition
 
@@ -30,7 +31,7 @@ class NextBound:
 
     def far(self) -> list[Step]:
         """The look at all rows, where there was none near ahead."""
-        return [Step("next_change", {"query": self.query, "near": None}, when="far")] if self.near else []
+        return [Step("next_change", {"query": self.query, "near": None}, when=When.FAR)] if self.near else []
 
 
 def next_bound(known: IncrementalFacts) -> NextBound:

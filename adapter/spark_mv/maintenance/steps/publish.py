@@ -8,11 +8,8 @@ from typing import Any
 from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.plan import Step
-
-LARGE = 500_000
-"""Rows of a table from which on a statement to prune its files is worth its time."""
-FEW_KEYS = 20_000
-"""Staged keys up to which they are written into the statement (REPLACE WHERE key IN …)."""
+from spark_mv.maintenance.staged import When
+from spark_mv.maintenance.steps.rewrite_rows import FEW_KEYS
 
 
 def check_stage(columns: ColumnPlan, target_rows: int | None, counted_in: str | None = None) -> Step:
@@ -42,11 +39,11 @@ def publish(columns: ColumnPlan, staged: Mapping[str, Any]) -> list[Step]:
     """One commit, whatever it takes. What the check of the staged rows found decides which of these steps is due."""
     to = {"relation": "target", "stage": "stage", "columns": columns.columns}
     return [
-        Step("append", {**to, **staged}, when="only_new"),
-        Step("gone_keys", {"stage": "stage", "keys": columns.keys}, when="few_gone"),
-        Step("replace_using", {**to, "keys": columns.keys}, when="by_join"),
-        Step("staged_keys", {"stage": "stage", "keys": columns.keys, "limit": FEW_KEYS + 1}, when="by_list"),
-        Step("replace_where", {**to, "keys": columns.keys}, when="few_keys"),
-        Step("merge_into", {**to, "keys": columns.keys}, when="many_keys"),
-        Step("record_only", {"relation": "target"}, when="unchanged"),
+        Step("append", {**to, **staged}, when=When.ONLY_NEW),
+        Step("gone_keys", {"stage": "stage", "keys": columns.keys}, when=When.FEW_GONE),
+        Step("replace_using", {**to, "keys": columns.keys}, when=When.BY_JOIN),
+        Step("staged_keys", {"stage": "stage", "keys": columns.keys, "limit": FEW_KEYS + 1}, when=When.BY_LIST),
+        Step("replace_where", {**to, "keys": columns.keys}, when=When.FEW_KEYS),
+        Step("merge_into", {**to, "keys": columns.keys}, when=When.MANY_KEYS),
+        Step("record_only", {"relation": "target"}, when=When.UNCHANGED),
     ]

@@ -10,9 +10,11 @@ from spark_mv.maintenance.changes import stage_args
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
 from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.plan import Step
+from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.steps.ai_round import ai_steps
 from spark_mv.maintenance.steps.next_bound import NextBound, next_bound, row_ends
-from spark_mv.maintenance.steps.publish import LARGE, bounded, check_stage, counted, publish
+from spark_mv.maintenance.steps.publish import bounded, check_stage, counted, publish
+from spark_mv.maintenance.steps.rewrite_rows import LARGE
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
 from spark_mv.query.rewrite.pin import pin
 from spark_mv.query.syntax.reserved import relation
@@ -79,12 +81,12 @@ def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = No
     bound = next_bound(known)
     steps.append(_check(known, {**staged, **leave, **_asked(known, bound)}))
     if bounded(known.columns):
-        steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when="no_bound"))
-    steps.append(Step("check_new", {**_new(known), **staged, **leave}, when="unproven"))
+        steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when=When.NO_BOUND))
+    steps.append(Step("check_new", {**_new(known), **staged, **leave}, when=When.UNPROVEN))
     publishing = publish(known.columns, staged)
     if leaves:
         args = {"relation": "target", "columns": known.columns.columns, "predicate": leaves.condition, **staged}
-        publishing = [*_delete(leaves.condition), Step("replace_where", args, when="come_and_leave"), *publishing]
+        publishing = [*_delete(leaves.condition), Step("replace_where", args, when=When.COME_AND_LEAVE), *publishing]
     return [*steps, *bound.far(), *publishing]
 
 
@@ -96,7 +98,7 @@ def evict_rows(known: IncrementalFacts, leaves: Leaving) -> list[Step]:
         Step("check_leaving", {**check, **counted(known.columns, known.changes.target_rows)}),
         *bound.far(),
         *_delete(leaves.condition),
-        Step("record_only", {"relation": "target"}, when="unchanged"),
+        Step("record_only", {"relation": "target"}, when=When.UNCHANGED),
     ]
 
 
@@ -107,7 +109,7 @@ def _asked(known: IncrementalFacts, bound: NextBound) -> dict[str, Any]:
 
 
 def _delete(leaves: str) -> list[Step]:
-    return [Step("delete_where", {"relation": "target", "predicate": leaves}, when="only_leave")]
+    return [Step("delete_where", {"relation": "target", "predicate": leaves}, when=When.ONLY_LEAVE)]
 
 
 def merge_rows(
@@ -135,7 +137,7 @@ def merge_rows(
     staged, bound = {"stage": "stage"}, next_bound(known)
     steps += [*bound.ahead(), Step("stage_changes", args), _check(known, {**staged, "next_change": bound.first})]
     if not {name.lower() for name in anchors} <= keys:
-        steps.append(Step("check_new", {**_new(known), **staged}, when="inserted"))
+        steps.append(Step("check_new", {**_new(known), **staged}, when=When.INSERTED))
     return [*steps, *_evicted(known), *bound.far(), *publish(known.columns, staged)]
 
 
@@ -190,7 +192,7 @@ def _evicted(known: IncrementalFacts) -> list[Step]:
         "is_relation": False,
         "as_of": known.rewritten.as_of_literal,
     }
-    return [Step("count_evicted", args, when="deleted")]
+    return [Step("count_evicted", args, when=When.DELETED)]
 
 
 def _still_there(known: IncrementalFacts) -> str | None:

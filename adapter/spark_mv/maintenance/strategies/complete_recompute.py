@@ -14,6 +14,7 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.rewritten import VALID_FROM, VALID_TO, Rewritten
+from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.state import Seed
 from spark_mv.maintenance.steps.ai_round import ai_steps
 from spark_mv.maintenance.steps.our_rows import TARGET
@@ -84,7 +85,7 @@ def steps(
                     "is_relation": remembers,
                     "as_of": rewritten.as_of_literal,
                 },
-                when="deleted",
+                when=When.DELETED,
             )
         )
     if rewritten.next_change_sql or remembers:

@@ -15,6 +15,7 @@ from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.record import KeptRecord
 from spark_mv.maintenance.rewritten import BOUNDS, VALID_FROM, VALID_TO, Rewritten
 from spark_mv.maintenance.row_identity import row_identity
+from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.state import Seed, Standing, StateFacts, StateRecord, stamp
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.syntax.reserved import relation
@@ -243,14 +244,14 @@ def _publish(
     check = Step("check_stage", {"stage": "state_stage", "keys": known.columns.keys, "into": "state"})
     if replaces:
         return [check, Step("replace_table" if known.state.exists else "create_table", args)]
-    steps = [check, Step("merge_into", args, when="state_changed")]
+    steps = [check, Step("merge_into", args, when=When.STATE_CHANGED)]
     old = known.state.record
     if (
         old is None
         or (old.kept, old.columns, old.keys) != (record.kept, record.columns, record.keys)
         or record.forgotten
     ):
-        steps.append(Step("record_only", {"relation": "state"}, when="state_unchanged"))
+        steps.append(Step("record_only", {"relation": "state"}, when=When.STATE_UNCHANGED))
     return steps
 
 

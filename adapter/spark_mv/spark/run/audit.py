@@ -12,10 +12,10 @@ from spark_mv.maintenance.decide_audit import decide_audit
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.second_reading import EXACT
+from spark_mv.maintenance.staged import Staged
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.current import StepView
 from spark_mv.spark.run.execute import MvRun
-from spark_mv.spark.run.keys import Keys
 from spark_mv.spark.run.look_up import target_facts
 from spark_mv.spark.run.prepared import Prepared
 
@@ -53,15 +53,15 @@ class Auditor:
         if audit.broken:
             self._report(replace(blank, failed=audit.broken))
             return
-        counts, again = audit.counts, audit.plan.fallback is None and audit.replaced
+        found, again = audit.staged, audit.plan.fallback is None and audit.replaced
         self._report(
             replace(
                 blank,
-                missing=counts.get("inserted", 0),
-                different=counts.get("updated", 0),
-                extra=counts.get("deleted", 0) + (audit.found.get("repeated", 0) if again else 0),
+                missing=found.inserted,
+                different=found.updated,
+                extra=found.deleted + (audit.found.get("repeated", 0) if again else 0),
                 unordered=audit.found.get("unordered", 0),
-                repaired=audit.verb != "NO_OP" and bool(counts.get("changed", 0) or again),
+                repaired=audit.verb != "NO_OP" and bool(found.changed or again),
                 examples=tuple(audit.found.get("examples", ())),
             )
         )
@@ -125,7 +125,7 @@ class Auditor:
 def _beside(done: MvRun, plan: Plan) -> MvRun:
     """A run of this plan that shares nothing with the one that is done but its names."""
     beside = {name: f"{done.relations[name].removesuffix('`')}_audit`" for name in ("stage", "state_stage")}
-    fresh: dict[str, Any] = {"counts": {}, "found": {}, "moved": set(), "keys": Keys(), "looking": None, "asked": None}
+    fresh: dict[str, Any] = {"staged": Staged(), "found": {}, "moved": set(), "looking": None, "asked": None}
     return replace(
         done,
         plan=plan,

@@ -1,30 +1,59 @@
 """What a run learns from the steps that look before they write: counts, bounds, and what keeps it from publishing.
 
-Each function executes one kind of step, and sets the counts (CurrentRun.counts) that decide which later steps are due.
+Each function executes the kind of step of its name (steps.kinds), and says in CurrentRun.staged what decides which later steps are due.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.key_bound import bound_text
 from spark_mv.maintenance.row_limit import row_limit
-from spark_mv.maintenance.steps.publish import FEW_KEYS, LARGE
+from spark_mv.maintenance.staged import Staged
+from spark_mv.maintenance.steps.rewrite_rows import Rewrite, Rows, listable, rewrite_of
+from spark_mv.query.syntax.literals import between, in_list, literal
+from spark_mv.query.syntax.table_name import quoted_name
+from spark_mv.spark.formats.history import latest_version
 from spark_mv.spark.formats.replace_using import Gone, can_replace_using
 from spark_mv.spark.run import planning
 from spark_mv.spark.run.answers import ai_round
 from spark_mv.spark.run.as_of import instant_text
 from spark_mv.spark.run.audit_checks import AUDIT_CHECKS
 from spark_mv.spark.run.current import CurrentRun, StepView
-from spark_mv.spark.run.literals import between, in_list, literal
 
 
 def check_stage(run: CurrentRun, step: StepView, sql: str | None) -> None:
     row = run.statement(sql or "")[0]
+    _refuse_rows(run, step, row)
+    if step.args.get("into") == "state":
+        inserted, updated = int(row["inserted"]), int(row["updated"])
+        run.staged = replace(run.staged, state_rows=inserted + updated, state_updates=updated, state_checked=True)
+        return
+    of_table = json.loads(row["of_the_table"]) if row.get("of_the_table") is not None else None
+    if of_table is not None:
+        bounds = [found for found in (row["next_change"], of_table.get("next_change")) if found is not None]
+        row = {**row, "leaving": of_table["leaving"], "next_change": min(bounds, default=None)}
+    staged = replace(
+        run.staged,
+        inserted=int(row["inserted"]),
+        updated=int(row["updated"]),
+        deleted=int(row["deleted"]),
+        remaining=int(row["remaining"]),
+        changes=int(row.get("changes", row["updated"])),
+        keys=run.staged.keys.staged(row),
+    ).with_leaving(int(row.get("leaving") or 0))
+    run.staged = _of_target(run, staged, row.get("target_rows", step.args["target_rows"]), step.args["keeps"])
+    _found_next(run, row)
+    _choose_rewrite(run, int(row["deleted"]), step.args["keys"])
+
+
+def _refuse_rows(run: CurrentRun, step: StepView, row: Mapping[str, Any]) -> None:
+    """Raises NotFollowed or RunFailed for staged rows that cannot be published."""
     if row.get("unsure"):
         raise NotFollowed(f"model {run.plan.model}: {row['unsure']:,} groups have to be recomputed")
     if not row.get("typed", True):
@@ -46,75 +75,41 @@ def check_stage(run: CurrentRun, step: StepView, sql: str | None) -> None:
             f"model {run.plan.model}: the contract does not hold: {broken}. The table was not touched. Correct the "
             "query or its sources, or change the constraint"
         )
-    if step.args.get("into") == "state":
-        run.counts["state_changed"], run.counts["state_updated"] = (
-            int(row["inserted"] + row["updated"]),
-            int(row["updated"]),
-        )
-        run.counts["state_unchanged"] = int(run.counts["state_changed"] == 0)
-        return
-    for name in ("inserted", "updated", "deleted", "remaining"):
-        run.counts[name] = int(row[name])
-    run.counts["changes"] = int(row.get("changes", row["updated"]))
-    if row.get("of_the_table") is not None:
-        table = json.loads(row["of_the_table"])
-        bounds = [found for found in (row["next_change"], table.get("next_change")) if found is not None]
-        row = {**row, "leaving": table["leaving"], "next_change": min(bounds, default=None)}
-    _count_leaving(run, int(row.get("leaving") or 0))
-    run.counts["only_new"] = int(run.counts["changed"] == run.counts["inserted"] > 0)
-    _count_target(run, row.get("target_rows", step.args["target_rows"]), step.args["keeps"])
-    _found_next(run, row)
-    run.keys.staged(row)
-    _choose_rewrite(run, int(row["deleted"]), step.args["keys"])
-    run.counts["no_bound"] = int(run.keys.need_bound)
-    _prove_new(run)
 
 
 def check_leaving(run: CurrentRun, step: StepView, sql: str | None) -> None:
-    run.counts.update(inserted=0, updated=0, deleted=0, changes=0)
     row = run.statement(sql or "")[0]
-    _count_leaving(run, int(row["leaving"]))
+    found = run.staged.with_leaving(int(row["leaving"]))
+    run.staged = _of_target(run, found, step.args["target_rows"], step.args["keeps"])
     _found_next(run, row)
-    _count_target(run, step.args["target_rows"], step.args["keeps"])
 
 
-def _count_leaving(run: CurrentRun, leaving: int) -> None:
-    """Rows of the table that go without being staged."""
-    counts = run.counts
-    counts["deleted"] += leaving
-    if leaving:
-        counts["evicted"] = leaving
-    counts["changed"] = sum(counts[name] for name in ("inserted", "updated", "deleted"))
-    counts["unchanged"] = int(counts["changed"] == 0)
-    counts["only_leave"] = int(counts["changed"] == leaving > 0)
-    counts["come_and_leave"] = int(counts["changed"] > leaving > 0)
-
-
-def _count_target(run: CurrentRun, before: int | None, keeps: bool) -> None:
-    """Rows of the table after this run, from those `before` it, and how many of them kept their values."""
-    if before is not None:
-        run.counts["rows_before"] = int(before)
-        run.counts["target_rows"] = int(before) + run.counts["inserted"] - run.counts["deleted"]
-        if keeps and run.plan.record and run.plan.record.base_version is not None:
-            run.counts["kept"] = int(before) - run.counts["deleted"]
+def _of_target(run: CurrentRun, found: Staged, before: int | None, keeps: bool) -> Staged:
+    """With the rows of the table `before` this run, and how many of them keep their values."""
+    if before is None:
+        return found
+    record = run.plan.record
+    kept = int(before) - found.deleted if keeps and record and record.base_version is not None else None
+    return replace(found, rows_before=int(before), kept=kept)
 
 
 def check_limit(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """Rows that only come do not count."""
-    counts, limit = run.counts, row_limit(step.args["limit"])
+    limit = row_limit(step.args["limit"])
     assert limit is not None
-    if "target" in step.args:
-        before = step.args["rows_before"]
-        if before is None:
-            before = run.statement(f"select count(*) as n from {step.args['target']}")[0]["n"]
-        counts = {"changes": counts["state_updated"], "deleted": 0, "rows_before": int(before)}
-    changed, before = counts["changes"] + counts["deleted"], counts.get("rows_before", 0)
+    changes, deleted, before = run.staged.changes, run.staged.deleted, run.staged.rows_before or 0
+    if "target" in step.args:  # of the state table: what changes in it would change in the model's
+        known = step.args["rows_before"]
+        if known is None:
+            known = run.statement(f"select count(*) as n from {step.args['target']}")[0]["n"]
+        changes, deleted, before = run.staged.state_updates, 0, int(known)
+    changed = changes + deleted
     if changed <= limit.most(before):
         return
     of = f" of {before:,}" if before else ""
-    evicted = f", {counts['evicted']:,} of them by the clock" if counts.get("evicted") else ""
+    evicted = f", {run.staged.evicted:,} of them by the clock" if run.staged.evicted else ""
     raise RunFailed(
-        f"model {run.plan.model}: this run would change {counts['changes']:,} and delete {counts['deleted']:,} rows{evicted}: "
+        f"model {run.plan.model}: this run would change {changes:,} and delete {deleted:,} rows{evicted}: "
         f"{changed:,}{of}, and max_rows_changed is {limit.written} ({limit.most(before):,} rows). Nothing was published. Look whether "
         "the sources arrived complete; if this is right, let it pass once with "
         """--vars '{"max_rows_changed": "100%"}'"""
@@ -127,32 +122,24 @@ def affected_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
     keys = [column.name for column in run.plan.columns if column.role is Role.KEY]
     ends = {name: (row[f"low {name}"], row[f"high {name}"]) for name in names}
     ranges = [
-        between(n, low, high, "r.") for n, (low, high) in ends.items() if [n] != keys or not run.keys.far(low, high)
+        between(n, low, high, "r.")
+        for n, (low, high) in ends.items()
+        if [n] != keys or not run.staged.keys.far(low, high)
     ]
-    run.keys.affected = " AND ".join(text for text in ranges if text is not None)
+    run.key_texts = replace(run.key_texts, affected=" AND ".join(text for text in ranges if text is not None))
 
 
 def key_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
     row = run.statement(sql or "")[0]
-    run.keys.bound, run.keys.floor = bound_text(row["highest"]), bound_text(row["lowest"])
-    _prove_new(run)
+    keys = replace(run.staged.keys, bound=bound_text(row["highest"]), floor=bound_text(row["lowest"]))
+    run.staged = replace(run.staged, keys=keys)
 
 
-def _choose_rewrite(run: CurrentRun, gone: int, keys: Sequence[str]) -> None:
-    """By which statement rows of the table are written anew. A join finds them quickest, and a list of keys where it
-    spares most of a large table. `gone` of the staged rows are not written."""
-    counts, rows = run.counts, run.counts.get("target_rows", 0)
-    written = counts["inserted"] + counts["updated"]
-    rewritten = written + gone > counts["inserted"]
-    small = rows < LARGE or written + gone > FEW_KEYS
-    join = (
-        rewritten
-        and (gone == 0 or (len(keys) == 1 and gone <= FEW_KEYS and written > 0))
-        and (small or not run.keys.range(keys[0]) or run.keys.spread)
-        and can_replace_using(run.session.mv_spark(), keys)
-    )
-    counts["by_join"], counts["few_gone"] = int(join), int(join and gone > 0)
-    counts["by_list"] = counts["many_keys"] = int(rewritten and not join)
+def _choose_rewrite(run: CurrentRun, gone: int, names: Sequence[str]) -> None:
+    found = run.staged
+    rows = Rows(found.inserted, found.updated, gone, found.target_rows or 0)
+    can = can_replace_using(run.session.mv_spark(), names)
+    run.staged = replace(found, rewrite=rewrite_of(rows, found.keys, tuple(names), can))
 
 
 def gone_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
@@ -161,13 +148,9 @@ def gone_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
     listed = in_list(name, [row["key"] for row in found if row["gone"]])
     written = literal(next(row["key"] for row in found if not row["gone"]))
     if listed is None or written is None:  # a type without exact literals
-        run.counts["by_join"], run.counts["by_list"], run.counts["many_keys"] = 0, 1, 1
+        run.staged = replace(run.staged, rewrite=Rewrite.LIST)
     else:
-        run.keys.gone = Gone(listed, written)
-
-
-def _prove_new(run: CurrentRun) -> None:
-    run.counts["unproven"] = int(run.counts["inserted"] > 0 and not run.keys.proven_new)
+        run.key_texts = replace(run.key_texts, gone=Gone(listed, written))
 
 
 def check_new(run: CurrentRun, step: StepView, sql: str | None) -> None:
@@ -184,11 +167,11 @@ def check_new(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 
 def staged_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
-    if len(step.args["keys"]) == 1 and run.counts["changed"] < int(step.args["limit"]):
-        key = step.args["keys"][0]
-        run.keys.listed = in_list(key, [row[key] for row in run.statement(sql or "")]) or ""
-    run.counts["few_keys"] = int(bool(run.keys.listed))
-    run.counts["many_keys"] = int(not run.keys.listed)
+    listed, keys = None, step.args["keys"]
+    if listable(tuple(keys), run.staged.rows):
+        listed = in_list(keys[0], [row[keys[0]] for row in run.statement(sql or "")])
+    run.key_texts = replace(run.key_texts, listed=listed or "")
+    run.staged = replace(run.staged, rewrite=Rewrite.LISTED if listed else Rewrite.MERGE)
 
 
 def _wrong_keys(run: CurrentRun, step: StepView, found: str) -> RunFailed:
@@ -200,12 +183,12 @@ def _wrong_keys(run: CurrentRun, step: StepView, found: str) -> RunFailed:
 
 
 def count_evicted(run: CurrentRun, step: StepView, sql: str | None) -> None:
-    run.counts["evicted"] = int(run.statement(sql or "")[0]["evicted"])
+    run.staged = replace(run.staged, evicted=int(run.statement(sql or "")[0]["evicted"]))
 
 
 def next_change(run: CurrentRun, step: StepView, sql: str | None) -> None:
     micros = None
-    for query in (step.args.get("near"), sql):
+    for query in (step.args.get("near"), step.args["query"]):
         if query and micros is None:
             micros = run.statement(_micros(query))[0]["next_change"]
     _changes_next(run, micros)
@@ -227,7 +210,7 @@ def _found_next(run: CurrentRun, row: Mapping[str, Any]) -> None:
         row = run.asked.result()[0]
     if "next_change" in row:
         _changes_next(run, row["next_change"])
-        run.counts["far"] = int(row["next_change"] is None)
+        run.staged = replace(run.staged, far=row["next_change"] is None)
 
 
 def _changes_next(run: CurrentRun, micros: int | None) -> None:
@@ -235,7 +218,15 @@ def _changes_next(run: CurrentRun, micros: int | None) -> None:
     run.next_change_at = None if micros is None else instant_text(micros)
 
 
-CHECKS: Mapping[str, Callable[[CurrentRun, StepView, str | None], None]] = AUDIT_CHECKS | {
+def confirm_sources(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    """Which sources were written to while the run read them."""
+    for name, version in step.args["versions"].items():
+        latest = latest_version(run.ask, quoted_name(name))
+        if latest is None or latest.version != version:
+            run.moved.add(name)
+
+
+HANDLERS: Mapping[str, Callable[[CurrentRun, StepView, str | None], None]] = AUDIT_CHECKS | {
     f.__name__: f
     for f in (
         ai_round,
@@ -250,5 +241,6 @@ CHECKS: Mapping[str, Callable[[CurrentRun, StepView, str | None], None]] = AUDIT
         count_evicted,
         ask_ahead,
         next_change,
+        confirm_sources,
     )
 }

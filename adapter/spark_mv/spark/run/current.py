@@ -14,9 +14,11 @@ from typing import Any, Protocol
 
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.plan import Plan
+from spark_mv.maintenance.staged import Staged
+from spark_mv.maintenance.steps.kinds import KINDS, StepKind
 from spark_mv.spark.formats.commits import Ask
+from spark_mv.spark.formats.replace_using import Gone
 from spark_mv.spark.run.amendments import Amendments
-from spark_mv.spark.run.keys import Keys
 
 Send = Callable[[str], list[dict[str, Any]]]
 
@@ -35,6 +37,25 @@ class StepView:
 
     kind: str
     args: Mapping[str, Any]
+
+    @property
+    def of(self) -> StepKind:
+        return KINDS[self.kind]
+
+    @property
+    def macro(self) -> str | None:
+        """The macro that renders it, None for a step without a statement."""
+        return self.of.macro
+
+
+@dataclass(frozen=True)
+class KeyTexts:
+    """Keys as statements have them: the range of the `affected` anchors; the condition that holds for the `listed` keys, the
+    staged ones, and for no other; the staged rows that are `gone`."""
+
+    affected: str = ""
+    listed: str = ""
+    gone: Gone | None = None
 
 
 @dataclass
@@ -58,7 +79,7 @@ class CurrentRun:
     in_the_way: str | None = None  # `view` or `table`: what the new table takes the place of
     ai_round: Callable[[Sequence[Any]], AiOutcome] | None = None
     on_ai_error: str = "null"
-    counts: dict[str, int] = field(default_factory=dict)
+    staged: Staged = field(default_factory=Staged)
     statements: int = 0
     verb: str = "NO_OP"
     next_change_at: str | None = None
@@ -67,9 +88,14 @@ class CurrentRun:
     broken: str = ""
     found: dict[str, Any] = field(default_factory=dict)  # by an audit
     moved: set[str] = field(default_factory=set)  # sources written to while this run read them
-    keys: Keys = field(default_factory=Keys)
+    key_texts: KeyTexts = field(default_factory=KeyTexts)
     looking: Future[Any] | None = None  # statements that are sent beside those of the steps
     asked: Future[Any] | None = None
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Rows by what became of them, as far as it is known."""
+        return self.staged.counts
 
     @property
     def ask(self) -> Ask:

@@ -15,23 +15,18 @@ from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.audit import Findings
 from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
-from spark_mv.maintenance.plan import PUBLISHES, Step
+from spark_mv.maintenance.key_range import KeyRange
+from spark_mv.maintenance.plan import Step
+from spark_mv.maintenance.staged import Staged
+from spark_mv.maintenance.steps.kinds import KINDS, RELATIONS, TEXTS
 from spark_mv.query.syntax.reserved import filled
-from spark_mv.query.syntax.table_name import quoted_name
-from spark_mv.spark.formats.history import latest_version
-from spark_mv.spark.run.checks import CHECKS
-from spark_mv.spark.run.current import CurrentRun, StepView
-from spark_mv.spark.run.keys import Keys
+from spark_mv.spark.run.checks import HANDLERS
+from spark_mv.spark.run.current import CurrentRun, KeyTexts, StepView
 from spark_mv.spark.run.planning import planned_once
-from spark_mv.spark.run.publish import MADE_ANEW, PREDICATE, drop, publish
-from spark_mv.spark.run.publish_state import COMMITS, publish_state
+from spark_mv.spark.run.publish import PREDICATE, drop, publish
+from spark_mv.spark.run.publish_state import publish_state
 from spark_mv.spark.run.response import MvResponse, message
 from spark_mv.spark.run.stamps import ASIDE, ended
-
-RELATIONS = frozenset({"relation", "stage", "target", "into", "count_target"})
-"""Arguments of steps that name a relation of the run."""
-TEXTS = frozenset({"query", "near", "next_change", "affected"})
-"""Arguments that are SQL, with places for relations of the run."""
 
 
 class Behind(Protocol):
@@ -55,7 +50,7 @@ class MvRun(CurrentRun):
     @property
     def replaced(self) -> bool:
         """Whether the run made the table anew, so that comments, grants and constraints have to be set again."""
-        return self.verb in MADE_ANEW.values() or (self.auditor is not None and self.auditor.replaced)
+        return self.verb in ("CREATE", "REPLACE") or (self.auditor is not None and self.auditor.replaced)
 
     def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str]) -> None:
         """Take in the model's contract and descriptions."""
@@ -83,7 +78,7 @@ class MvRun(CurrentRun):
                 self._drop_stages()
                 self._wait()
                 calls = AiOutcome(calls=self.ai.calls)  # made and paid, whatever became of the plan
-                self.plan, self.counts, self.ai, self.broken = self.plan.fallback, {}, calls, ""
+                self.plan, self.ai, self.broken = self.plan.fallback, calls, ""
                 yield from self._due()
             for relation in waiting:
                 drop(self, relation)
@@ -93,11 +88,11 @@ class MvRun(CurrentRun):
             self._end()
 
     def _due(self) -> Iterator[StepView]:
-        self.keys = Keys.of(self.plan.record)
+        self.staged, self.key_texts = Staged(keys=KeyRange.of(self.plan.record)), KeyTexts()
         for step in self.plan.steps:
             if self.broken:
                 return
-            if step.when is None or self.counts.get(step.when, 0):
+            if self.staged.holds(step.when):
                 yield self._view(step)
 
     def execute(self, step: StepView, sql: str | None) -> None:
@@ -105,14 +100,14 @@ class MvRun(CurrentRun):
         if self.auditor is not None and self.auditor.run is not None:
             self.auditor.execute(step, sql)
             return
-        once = self.plan.few and step.kind not in PUBLISHES
+        once = self.plan.few and not step.of.publishes
         try:
             with planned_once(self.session.mv_spark()) if once else nullcontext():
                 self._execute(step, sql)
         except Exception as error:
             self._drop_stages()
             final = isinstance(error, RunFailed) and not isinstance(error, NotFollowed)
-            if self.plan.fallback is None or final or step.kind in PUBLISHES:
+            if self.plan.fallback is None or final or step.of.publishes:
                 self._end()
                 raise
             # nothing is published yet: the whole query is asked instead, and says so itself if it is at fault
@@ -126,31 +121,29 @@ class MvRun(CurrentRun):
             raise
 
     def _execute(self, step: StepView, sql: str | None) -> None:
-        handler = getattr(self, f"_do_{step.kind}", None)
-        if step.kind in CHECKS:
-            CHECKS[step.kind](self, step, sql)
-        elif handler is not None:
-            handler(step, sql)
-        elif step.kind in PUBLISHES and step.args["relation"] == self.relations["target"]:
+        relation = step.args.get("relation")
+        if step.kind in HANDLERS:
+            HANDLERS[step.kind](self, step, sql)
+        elif step.of.publishes and relation == self.relations["target"]:
             publish(self, step, sql or "")
-        elif step.kind in COMMITS and step.args["relation"] == self.relations["state"]:
+        elif step.of.on_state and relation == self.relations["state"]:
             publish_state(self, step, sql or "")
         else:
             self.statement(sql or "")
 
     def response(self) -> MvResponse:
         """The response for dbt: counts as fields, and as one line."""
-        counts = self.counts
+        found = self.staged
         response = MvResponse(
             _message="",
             code=self.verb,
-            rows_affected=sum(counts.get(k, 0) for k in ("inserted", "updated", "deleted")),
+            rows_affected=found.rows,
             strategy=self.plan.strategy,
-            rows_inserted=counts.get("inserted", 0),
-            rows_updated=counts.get("updated", 0),
-            rows_deleted=counts.get("deleted", 0),
-            rows_evicted=counts.get("evicted", 0),
-            values_kept=counts.get("kept", 0),
+            rows_inserted=found.inserted,
+            rows_updated=found.updated,
+            rows_deleted=found.deleted,
+            rows_evicted=found.evicted,
+            values_kept=found.kept or 0,
             ai_calls=self.ai.calls,
             ai_reused=self.ai.reused,
             ai_errors=self.ai.errors + self.ai.blocked,
@@ -167,14 +160,6 @@ class MvRun(CurrentRun):
         why = self.plan.reasons[0].sentence if self.plan.strategy == "NO_OP" and self.plan.reasons else ""
         response._message = message(response, self.verb, why, findings.short() if findings else "")
         return response
-
-    # --- what single kinds of step do beyond running their statement
-
-    def _do_confirm_sources(self, step: StepView, sql: str | None) -> None:
-        for name, version in step.args["versions"].items():
-            latest = latest_version(self.ask, quoted_name(name))
-            if latest is None or latest.version != version:
-                self.moved.add(name)
 
     # --- plumbing
 
@@ -219,15 +204,15 @@ class MvRun(CurrentRun):
         args = self._args(step.args)
         if step.args.get("into") == "state":
             args["into"] = "state"
-        if step.kind in MADE_ANEW and step.args["relation"] == "target":
+        if KINDS[step.kind].makes and step.args["relation"] == "target":
             args["properties"] = self.amend.properties
         if step.kind == "replace_where":
             args.setdefault("predicate", PREDICATE)
         if step.kind == "merge_into" and step.args["relation"] == "target":
-            args["inserts"] = self.counts.get("inserted", 1) > 0
-            args["range"] = self.keys.range(step.args["keys"][0])
+            args["inserts"] = self.staged.inserts
+            args["range"] = self.staged.keys.range(step.args["keys"][0])
         if self.asked is not None:
             args.pop("next_change", None)
         if step.kind == "stage_changes" and step.args.get("affected"):
-            args["range"] = self.keys.affected
+            args["range"] = self.key_texts.affected
         return StepView(step.kind, args)

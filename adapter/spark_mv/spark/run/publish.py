@@ -20,9 +20,6 @@ from spark_mv.spark.run.answers import pending
 from spark_mv.spark.run.current import CurrentRun, StepView
 from spark_mv.spark.run.publish_state import state_version
 
-MADE_ANEW = {"create_table": "CREATE", "replace_table": "REPLACE"}
-"""What the run says of steps that make the table. Which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is
-not the reader's concern."""
 PREDICATE = relation("predicate")
 """Stands for the predicate in the rendered statement, so that thousands of keys do not pass through Jinja."""
 CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
@@ -33,9 +30,9 @@ keys of the very rows that are written."""
 def publish(run: CurrentRun, step: StepView, sql: str) -> None:
     """Make the commit that publishes the run. Raises RunFailed where another run's came first."""
     assert run.plan.record is not None
-    record = _completed(run, run.plan.record, step.kind)
+    record = _completed(run, run.plan.record, step)
     more = {CHECK_WRITTEN: "false"} if step.kind == "replace_where" else {}
-    statement = filled(sql, {"predicate": run.keys.listed}) if step.kind == "replace_where" else sql
+    statement = filled(sql, {"predicate": run.key_texts.listed}) if step.kind == "replace_where" else sql
     send = _replace_using(run, step) if step.kind == "replace_using" else None
 
     def publish_as(statement: str, number: int) -> None:
@@ -43,7 +40,7 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
         turn = Turn(step.args["relation"], run.app_id, number, text, record.run_id)
         take(turn, run.session, run.ask, lambda: run.statement(statement, send), more)
 
-    if step.kind not in MADE_ANEW:
+    if not step.of.makes:
         for amendment in run.amend.before():
             run.statement(amendment)
     try:
@@ -60,7 +57,8 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
             f"model {run.plan.model}: another run published a new version of the table while this one was working, "
             "so this one changed nothing. Run it again: it continues from the new state and pays no AI answer twice"
         ) from taken
-    run.verb = MADE_ANEW.get(step.kind, "MERGE")
+    # which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is not the reader's concern
+    run.verb = step.of.makes or "MERGE"
 
 
 @contextmanager
@@ -97,11 +95,12 @@ def drop(run: CurrentRun, relation: str) -> None:
         run.statement(f"drop view if exists {relation}")
 
 
-def _completed(run: CurrentRun, record: RunRecord, kind: str) -> RunRecord:
+def _completed(run: CurrentRun, record: RunRecord, step: StepView) -> RunRecord:
     """The record with what the steps found out, and with the names that make it this run's and nobody else's."""
-    if run.plan.audit and kind != "record_only":
+    anew = bool(step.of.makes)
+    if run.plan.audit and step.kind != "record_only":
         record = found_wrong(record, record.strategy)
-    bound, floor = run.keys.after(replaced=kind in MADE_ANEW)
+    bound, floor = run.staged.keys.after(replaced=anew)
     to_come, ask_at = pending(run, record)
     return replace(
         record,
@@ -111,7 +110,7 @@ def _completed(run: CurrentRun, record: RunRecord, kind: str) -> RunRecord:
         next_change_at=run.next_change_at,
         ai_pending=to_come,
         ai_retry_at=ask_at,
-        target_rows=run.counts.get("remaining" if kind in MADE_ANEW else "target_rows"),
+        target_rows=run.staged.remaining if anew else run.staged.target_rows,
         key_bound=bound,
         key_floor=floor,
         state_version=state_version(run),
@@ -120,7 +119,7 @@ def _completed(run: CurrentRun, record: RunRecord, kind: str) -> RunRecord:
 
 def _replace_using(run: CurrentRun, step: StepView) -> Callable[[str], list[dict[str, Any]]]:
     def send(rows: str) -> list[dict[str, Any]]:
-        replace_using(run.session.mv_spark(), rows, step.args["relation"], step.args["keys"], run.keys.gone)
+        replace_using(run.session.mv_spark(), rows, step.args["relation"], step.args["keys"], run.key_texts.gone)
         return []
 
     return send

@@ -7,13 +7,10 @@ from dataclasses import replace
 
 from spark_mv.maintenance.errors import RunFailed, TurnTaken
 from spark_mv.maintenance.state import PUBLISHED
+from spark_mv.maintenance.steps.kinds import Work
 from spark_mv.spark.formats.history import latest_version
 from spark_mv.spark.formats.turn import Turn, tagged, take
 from spark_mv.spark.run.current import CurrentRun, StepView
-
-CLEANS = frozenset({"delete_from", "forget_expired"})
-"""Steps behind the publishing of the model's own table. They may have nothing to do, or another run has done it."""
-COMMITS = CLEANS | {"merge_into", "create_table", "replace_table", "record_only"}
 
 
 def publish_state(run: CurrentRun, step: StepView, sql: str) -> None:
@@ -24,7 +21,7 @@ def publish_state(run: CurrentRun, step: StepView, sql: str) -> None:
         record = replace(record, made_for=PUBLISHED)
     number = run.plan.state_turn if run.state_version is None else run.state_version + 1
     turn = Turn(step.args["relation"], f"{run.app_id}:state", number, record.to_json(), record.run_id)
-    if step.kind in CLEANS:
+    if step.of.work is Work.CLEAN:
         with tagged(run.session, turn.settings):
             run.statement(sql)
         return

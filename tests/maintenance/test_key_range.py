@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_mv.maintenance.key_bound import bound_text
-from spark_mv.spark.run.keys import Keys
+from spark_mv.maintenance.key_range import KeyRange
 
 
 @pytest.mark.parametrize(
@@ -17,9 +17,9 @@ from spark_mv.spark.run.keys import Keys
     ],
 )
 def test_how_far_keys_lie_apart(low: int, high: int, far: bool, spread: bool) -> None:
-    keys = Keys(bound=bound_text(10_000_000), floor=bound_text(0), highest=high, lowest=low)
+    keys = KeyRange(bound=bound_text(10_000_000), floor=bound_text(0), highest=high, lowest=low)
     assert (keys.far(low, high), keys.spread) == (far, spread)
 
 
 def test_without_bounds_nothing_is_far() -> None:
-    assert not Keys(highest=9, lowest=0).spread
+    assert not KeyRange(highest=9, lowest=0).spread

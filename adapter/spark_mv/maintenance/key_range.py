@@ -1,15 +1,14 @@
-"""What a run knows of the keys of its table, and of those that it stages."""
+"""Between which keys those of the table lie, and those that a run stages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_mv.maintenance.key_bound import bound_text, higher, is_above, lower, share
 from spark_mv.maintenance.record import RunRecord
-from spark_mv.spark.formats.replace_using import Gone
-from spark_mv.spark.run.literals import between
+from spark_mv.query.syntax.literals import between
 
 SPREAD = 0.5
 """Share of the table's keys from which on a range of them spares too little to be worth a condition."""
@@ -18,33 +17,26 @@ NARROW = 0.05
 all others make the range of the others look small."""
 
 
-@dataclass
-class Keys:
+@dataclass(frozen=True)
+class KeyRange:
     """No key of the table was above `bound` or below `floor` before this run (None: not known). `highest`, `lowest` and
-    `lowest_new` are of the staged rows, None where there is none or keys have no bound.
-
-    For statements: `affected` is the range of the affected anchors, `listed` the condition that holds for the staged keys
-    and no other, `gone` tells the staged rows that are not written.
-    """
+    `lowest_new` are of the staged rows, None where there is none or keys have no bound."""
 
     bound: str | None = None
     floor: str | None = None
     highest: Any = None
     lowest: Any = None
     lowest_new: Any = None
-    affected: str = ""
-    listed: str = ""
-    gone: Gone | None = None
 
     @classmethod
-    def of(cls, record: RunRecord | None) -> Keys:
+    def of(cls, record: RunRecord | None) -> KeyRange:
+        """As the record has it."""
         return cls(record.key_bound, record.key_floor) if record else cls()
 
-    def staged(self, row: Mapping[str, Any]) -> None:
-        """Take in what the check of the staged rows says."""
-        self.highest, self.lowest, self.lowest_new = (
-            row.get(name) for name in ("highest_key", "lowest_key", "lowest_new_key")
-        )
+    def staged(self, row: Mapping[str, Any]) -> KeyRange:
+        """With what the check of the staged rows says."""
+        lowest_new = row.get("lowest_new_key")
+        return replace(self, highest=row.get("highest_key"), lowest=row.get("lowest_key"), lowest_new=lowest_new)
 
     def range(self, key: str) -> str:
         """The staged keys lie in it; '' where there are no literals for it."""
