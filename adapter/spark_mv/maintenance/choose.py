@@ -9,7 +9,7 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.incremental_facts import Proposal
 from spark_mv.maintenance.past import scaled
-from spark_mv.maintenance.plan import Candidate, Plan, Reason
+from spark_mv.maintenance.plan import Candidate, Plan
 
 STARTS = frozenset({"FIRST_RUN", "FULL_REFRESH"})
 """Reasons for a complete recompute that `refresh: incremental` accepts: there is nothing to start from."""
@@ -26,8 +26,7 @@ def choose(complete: Plan, no_op: Candidate, proposals: Sequence[Proposal], conf
     possible = [_scaled(p, known) for p in possible]
     proposals = [next((q for q in possible if q.candidate.strategy == p.candidate.strategy), p) for p in proposals]
     whole = max((p.complete_cost for p in possible), default=0.0)
-    reasons = no_op.reasons or (Reason("ALWAYS", "it always applies"),)
-    last = Candidate("COMPLETE_RECOMPUTE", True, reasons, whole if possible else None)
+    last = Candidate("COMPLETE_RECOMPUTE", True, no_op.reasons, whole if possible else None)
     candidates = (no_op, *(p.candidate for p in proposals), last)
     estimate = replace(complete.record, cost=whole or None) if complete.record else None
     complete = replace(complete, candidates=candidates, record=estimate)
