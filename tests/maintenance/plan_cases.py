@@ -139,9 +139,12 @@ def _facts(case: Mapping[str, Any], analysis: Analysis, as_of: str, rewritten: R
     sources = []
     for name in dict.fromkeys([*case.get("sources", {}), *(table.name for table in analysis.tables)]):
         more = dict(case.get("sources", {}).get(name, {}))
-        version = SourceVersion(2, "now") if name in case.get("changed", {}) else SourceVersion(1, "then")
+        version: SourceVersion | None = (
+            SourceVersion(2, "now") if name in case.get("changed", {}) else SourceVersion(1, "then")
+        )
         if "version" in more:
-            version = more.pop("version") and SourceVersion(more["version"], "now")
+            number = more.pop("version")
+            version = None if number is None else SourceVersion(number, "now")
         columns = tuple(Column(c, t) for c, t in more.pop("columns", TABLES.get(name, {})).items())
         provider = more.pop("provider", "delta")
         sources.append(SourceFacts(name, columns, provider, version, **{"change_feed": True, **more}))

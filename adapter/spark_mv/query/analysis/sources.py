@@ -125,7 +125,7 @@ def source_relation(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple
         relation = Relation((OpenPart(digest("unknown", sql_text(node))),), digest("unknown", sql_text(node)))
     pivots = node.args.get("pivots") or []
     for pivot in pivots:
-        relation = pivoted(walk, relation, pivot, scope)
+        relation = replace(pivoted(walk, relation, pivot, scope), reads=relation.reads, flags=relation.flags)
         alias = pivot.alias or alias
     sample = node.args.get("sample")
     if sample is not None and isinstance(node, exp.Table | exp.Values):
