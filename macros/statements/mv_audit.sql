@@ -9,7 +9,7 @@
 {% macro default__mv_audit_keys(args) -%}
 select
   coalesce(sum(__mv_more), 0) as repeated,
-  min(case when __mv_more > 0 then to_json(named_struct({% for key in args['keys'] %}'{{ key }}', {{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false')) end) as example
+  min(case when __mv_more > 0 then to_json(named_struct({% for key in args['keys'] %}{{ mv_text(key) }}, {{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false')) end) as example
 from (
   select {% for key in args['keys'] %}{{ adapter.quote(key) }}, {% endfor %}count(*) - if({% for key in args['keys'] %}{{ adapter.quote(key) }} is null{{ ' or ' if not loop.last }}{% endfor %}, 0, 1) as __mv_more
   from {{ args['target'] }}
@@ -25,10 +25,10 @@ from (
 
 {% macro default__mv_audit_examples(args) -%}
 select
-  to_json(named_struct({% for key in args['keys'] %}'{{ key }}', q.{{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false')) as key,
+  to_json(named_struct({% for key in args['keys'] %}{{ mv_text(key) }}, q.{{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false')) as key,
   case q.__mv_op when 'I' then 'missing' when 'D' then 'too many' else concat_ws(', '
-    {%- for column in args['columns'] if column['role'] in ('data', 'pinned') and column['in_query'] and column['in_target'] %},
-    case when {{ mv_staged_differs([column]) }} then '{{ column['name'] | replace("'", "\\'") }}' end
+    {%- for column in args['named'] %},
+    case when {{ column['differs'] }} then {{ column['name'] }} end
     {%- endfor %}
   ) end as what
 from {{ args['stage'] }} q
@@ -46,23 +46,10 @@ limit 5
 {%- endmacro %}
 
 {% macro default__mv_audit_watched(args) -%}
-  {%- set watched = [] -%}
-  {%- for column in args['columns'] if column['watched'] or column['approximate'] -%}
-    {%- set exactly = mv_copy(column) -%}
-    {%- do exactly.update({'role': 'data', 'approximate': false}) -%}
-    {%- set test = mv_staged_differs([exactly]) -%}
-    {%- do watched.append(test if column['watched'] else '(' ~ test ~ ' and not ' ~ mv_staged_differs([column]) ~ ')') -%}
-  {%- endfor -%}
-select count_if({{ watched | join(' or ') }}) as unordered
+select count_if({{ args['unordered'] }}) as unordered
 from (
 {{ args['query'] }}
 ) q
 join {{ args['target'] }} t
 on {% for key in args['keys'] %}q.{{ adapter.quote(key) }} = t.{{ adapter.quote(key) }}{{ ' and ' if not loop.last }}{% endfor %}
-{%- endmacro %}
-
-{% macro mv_copy(column) -%}
-  {%- set found = {} -%}
-  {%- do found.update(column) -%}
-  {{ return(found) }}
 {%- endmacro %}

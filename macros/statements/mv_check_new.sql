@@ -8,7 +8,7 @@
 {% macro default__mv_check_new(args) -%}
 select
   count_if(not __mv_leaves) as duplicate_keys,
-  min(case when not __mv_leaves then to_json(named_struct({% for key in args['keys'] %}'{{ key }}', s.{{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %})) end) as duplicate_example,
+  min(case when not __mv_leaves then to_json(named_struct({% for key in args['keys'] %}{{ mv_text(key) }}, s.{{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %})) end) as duplicate_example,
   count_if(__mv_leaves) as returned_keys
 from {{ mv_staged(args) }} s
 join (

@@ -9,7 +9,7 @@
     ({% for key in args['keys'] %}{{ adapter.quote(key) }} is null{{ ' or ' if not loop.last }}{% endfor %})
   {%- endset -%}
   {%- set key_text -%}
-    to_json(named_struct({% for key in args['keys'] %}'{{ key }}', {{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false'))
+    to_json(named_struct({% for key in args['keys'] %}{{ mv_text(key) }}, {{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false'))
   {%- endset -%}
 select
   count_if(__mv_op = 'I') as inserted,

@@ -13,7 +13,7 @@ create or replace table {{ args['relation'] }}
 {% macro mv_table_of_stage(args) -%}
   {%- set is_target = args['relation'] == (this | string) -%}
 using delta
-{{ mv_tblproperties(args, is_target) }}
+{{ mv_tblproperties(args['properties']) }}
 {%- if is_target %}
 {{ mv_layout() }}
 {{ location_clause() }}
@@ -28,33 +28,13 @@ from {{ args['stage'] }}
 where __mv_op <> 'D'
 {%- endmacro %}
 
-{#- The user's table properties win. A feed of changes lets models downstream follow this one incrementally; deletion
-    vectors spare rewriting whole files for a few rows. Column mapping, which unusual column names need, goes with a feed, but
-    Delta does not let one statement fill a table and give it both: the feed follows (amendments.py). Checks that are made with
-    the table are there from its first row on. -#}
-{% macro mv_tblproperties(args, is_target) -%}
-  {%- set properties = {'delta.enableDeletionVectors': 'true', 'delta.enableChangeDataFeed': 'true'} -%}
-  {%- for column in args['columns'] if modules.re.search('[ ,;{}()\n\t=]', column['name']) -%}
-    {%- do properties.update({'delta.columnMapping.mode': 'name'}) -%}
-  {%- endfor -%}
-  {%- if is_target -%}
-    {%- do properties.update(config.get('tblproperties') or {}) -%}
-    {%- do properties.update(args.get('properties') or {}) -%}
-  {%- endif -%}
-  {%- if properties.get('delta.columnMapping.mode', 'none') != 'none' -%}
-    {%- do properties.update({'delta.enableChangeDataFeed': 'false'}) -%}
-  {%- endif -%}
-  {%- do properties.update({'spark_mv.model': model.unique_id}) -%}
+{#- What the table is to have (amendments.py): the user's own properties win. -#}
+{% macro mv_tblproperties(properties) -%}
 tblproperties (
   {%- for name in properties %}
   '{{ name }}' = {{ mv_text(properties[name] | string) }}{{ ',' if not loop.last }}
   {%- endfor %}
 )
-{%- endmacro %}
-
-{#- A string literal of Spark. -#}
-{% macro mv_text(text) -%}
-'{{ text | replace('\\', '\\\\') | replace("'", "\\'") }}'
 {%- endmacro %}
 
 {% macro mv_layout() -%}

@@ -7,7 +7,6 @@
 {%- endmacro %}
 
 {% macro default__mv_stage_source_changes(args) -%}
-{%- set mv = context.get('dbt_spark_mv', dbt) -%}
 create table {{ args['into'] }} using parquet as
 {%- if args['how'] == 'feed' and args['append_only'] %}
 select {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}, {% endfor %}cast(1 as bigint) as __mv_count
@@ -32,7 +31,7 @@ from (
 )
 group by
   {%- for column in args['columns'] %}
-  {% if column['atomic'] %}{{ adapter.quote(column['name']) }}{% else %}{{ mv.mv_json(adapter.quote(column['name'])) }}{% endif %}{{ ',' if not loop.last }}
+  {{ column['compared'] }}{{ ',' if not loop.last }}
   {%- endfor %}
 having sum(__mv_sign) <> 0
 {%- endif %}

@@ -10,6 +10,7 @@ from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.query.delta.names import Columns
 from spark_mv.query.delta.texts import TableRef, with_tables
+from spark_mv.query.syntax.literals import json_text
 from spark_mv.query.syntax.reserved import is_reserved, relation
 from spark_mv.query.syntax.select_tree import Leaf, NotIncremental, quoted
 from spark_mv.query.syntax.table_name import quoted_name
@@ -224,7 +225,11 @@ def stage_args(number: int, change: SourceChange, source: SourceFacts) -> dict[s
         "high": change.high,
         "how": change.how,
         "append_only": change.append_only,
-        "columns": [{"name": c.name, "atomic": is_atomic(c)} for c in source.columns],
+        "columns": [
+            {"name": c.name, "atomic": atomic, "compared": quoted(c.name) if atomic else json_text(quoted(c.name))}
+            for c in source.columns
+            for atomic in (is_atomic(c),)
+        ],
     }
 
 

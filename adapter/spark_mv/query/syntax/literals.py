@@ -1,4 +1,4 @@
-"""Keys as literals in a statement."""
+"""Values as literals in a statement."""
 
 from __future__ import annotations
 
@@ -48,3 +48,12 @@ def literal(value: Any) -> str | None:
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return f"DATE'{value.isoformat()}'"
     return None
+
+
+def json_text(value: str) -> str:
+    """A value as JSON text that differs whenever the value does: NULL fields are written, instants to the microsecond (Spark's
+    default is milliseconds). For types that Spark cannot compare, or compares loosely (maps, variants, collations)."""
+    return (
+        f"to_json(named_struct('v', {value}), map('ignoreNullFields', 'false', 'timestampFormat', "
+        "\"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\", 'timestampNTZFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\"))"
+    )

@@ -7,9 +7,10 @@ left undone, and what was edited in the model since, is made up for.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.run.look_up import OUR_CHECKS
 
 FEED = "delta.enableChangeDataFeed"
@@ -22,7 +23,7 @@ _OUR_NAMES = re.compile(r"mv_(not_null|check)_[0-9a-f]{8}")
 class Amendments:
     """`written` are the table's properties as DESCRIBE prints them, none of them hidden (empty: there is no table), `comments`
     its columns'. `checks` are the contract's conditions by name, `described` the columns' descriptions in the model, `feed`
-    whether the user wants a feed of changes."""
+    whether the user wants a feed of changes. `wanted` are the user's table properties, `model` is dbt's unique id."""
 
     table: str
     written: str = ""
@@ -33,17 +34,32 @@ class Amendments:
     checks: Mapping[str, str] = field(default_factory=dict)
     described: Mapping[str, str] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
+    wanted: Mapping[str, str] = field(default_factory=dict)
+    model: str = ""
 
     def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str]) -> None:
         """Take in what the model says."""
         self.checks = {check["name"].lower(): " ".join(check["expression"].split()) for check in checks}
         self.described = {name.lower(): text for name, text in described.items()}
 
-    @property
-    def properties(self) -> dict[str, str]:
-        """The properties of a table that is made."""
-        named = {CHECK + name: expression for name, expression in self.checks.items()}
-        return {**named, OUR_CHECKS: "|".join(self.checks)} if named else {}
+    def properties(self, columns: Sequence[str], of_model: bool) -> dict[str, str]:
+        """The properties of a table that is made: the model's own, or its state table. The user's win.
+
+        A feed of changes lets models downstream follow this one incrementally; deletion vectors spare rewriting whole files
+        for a few rows. Column mapping, which unusual column names need, goes with a feed, but Delta does not let one statement
+        fill a table and give it both: the feed follows. Checks that are made with the table are there from its first row on.
+        """
+        found = {"delta.enableDeletionVectors": "true", FEED: "true"}
+        if has_unusual(columns):
+            found[MAPPING] = "name"
+        if of_model:
+            found |= self.wanted
+            found |= {CHECK + name: expression for name, expression in self.checks.items()}
+            if self.checks:
+                found[OUR_CHECKS] = "|".join(self.checks)
+        if found.get(MAPPING, "none") != "none":
+            found[FEED] = "false"
+        return {**found, OWNER_PROPERTY: self.model}
 
     @property
     def undescribed(self) -> bool:
@@ -93,6 +109,11 @@ class Amendments:
         found = (f"{CHECK}{name}={expression}{end}" for end in (",", "]"))
         written = _without_spaces(self.written)
         return any(_without_spaces(text) in written for text in found)
+
+
+def has_unusual(columns: Iterable[str]) -> bool:
+    """Whether Delta needs column mapping for one of these names."""
+    return any(re.search(r"[ ,;{}()\n\t=]", name) for name in columns)
 
 
 def _without_spaces(text: str) -> str:

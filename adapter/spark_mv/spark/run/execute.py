@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.audit import Findings
-from spark_mv.maintenance.columns import StagedColumn
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.key_range import KeyRange
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.staged import Staged
-from spark_mv.maintenance.steps.kinds import KINDS, RELATIONS, TEXTS
-from spark_mv.query.syntax.reserved import filled
+from spark_mv.maintenance.steps.kinds import KINDS, Work
 from spark_mv.spark.run.checks import HANDLERS
 from spark_mv.spark.run.current import CurrentRun, KeyTexts, StepView
 from spark_mv.spark.run.planning import planned_once
@@ -27,6 +25,7 @@ from spark_mv.spark.run.publish import PREDICATE, drop, publish
 from spark_mv.spark.run.publish_state import publish_state
 from spark_mv.spark.run.response import MvResponse, message
 from spark_mv.spark.run.stamps import ASIDE, ended
+from spark_mv.spark.run.step_args import step_args
 
 
 class Behind(Protocol):
@@ -174,7 +173,7 @@ class MvRun(CurrentRun):
         ended(self.stamp)
 
     def _drop_stages(self) -> None:
-        made = {step.args.get("into") for step in self.plan.steps if step.kind.startswith("stage_")}
+        made = {step.args.get("into") for step in self.plan.steps if KINDS[step.kind].work is Work.STAGE}
         for name in self.relations:
             if name in made and name != "state":
                 try:
@@ -182,30 +181,11 @@ class MvRun(CurrentRun):
                 except Exception as error:  # a leftover is dropped by the next run; the first error matters more
                     self.session.warn(f"could not drop {self.relations[name]}: {error}")
 
-    def _args(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments with the names of the run's relations in their places."""
-        args: dict[str, Any] = {}
-        for name, value in given.items():
-            if name in RELATIONS and isinstance(value, str) and not (name == "target" and value not in self.relations):
-                args[name] = self.relations[value]
-            elif name in (*TEXTS, "target") and isinstance(value, str):
-                args[name] = filled(value, self.relations)
-            elif name == "calls":
-                args[name] = tuple(replace(c, request_sql=filled(c.request_sql, self.relations)) for c in value)
-            elif name == "inline":
-                args[name] = self._args(value)
-            elif isinstance(value, tuple) and value and isinstance(value[0], StagedColumn):
-                args[name] = [{**asdict(column), "role": column.role.value} for column in value]
-            else:
-                args[name] = value
-        return args
-
     def _view(self, step: Step) -> StepView:
-        args = self._args(step.args)
-        if step.args.get("into") == "state":
-            args["into"] = "state"
-        if KINDS[step.kind].makes and step.args["relation"] == "target":
-            args["properties"] = self.amend.properties
+        args = step_args(step, self.relations)
+        if KINDS[step.kind].makes:
+            names = [column.name for column in step.args["columns"]]
+            args["properties"] = self.amend.properties(names, step.args["relation"] == "target")
         if step.kind == "replace_where":
             args.setdefault("predicate", PREDICATE)
         if step.kind == "merge_into" and step.args["relation"] == "target":

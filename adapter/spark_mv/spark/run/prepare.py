@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -21,7 +20,7 @@ from spark_mv.maintenance.steps.our_rows import our_rows
 from spark_mv.maintenance.strategies.no_op import moved
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.run import stamps
-from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments
+from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments, has_unusual
 from spark_mv.spark.run.as_of import as_of_instant, utc_text
 from spark_mv.spark.run.audit import Auditor
 from spark_mv.spark.run.changes import read_changes
@@ -165,7 +164,7 @@ def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[s
 
 def _amendments(prepared: Prepared) -> Amendments:
     target, properties = prepared.facts.target, dict(prepared.invocation.config.get("tblproperties") or {})
-    unusual = any(re.search(r"[ ,;{}()\n\t=]", column.name) for column in prepared.plan.columns)
+    unusual = has_unusual(column.name for column in prepared.plan.columns)
     ours = target.ours and target.provider == "delta"
     return Amendments(
         table=prepared.invocation.target,
@@ -174,6 +173,8 @@ def _amendments(prepared: Prepared) -> Amendments:
         comments=target.comments if ours else {},
         feed=str(properties.get(FEED, "true")).lower() == "true",
         mapped=str(properties.get(MAPPING, "name" if unusual else "none")).lower() != "none",
+        wanted={name: str(value) for name, value in properties.items()},
+        model=prepared.invocation.unique_id,
     )
 
 

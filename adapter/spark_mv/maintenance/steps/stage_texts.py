@@ -1,0 +1,145 @@
+"""What the statements that stage or compare rows say of each column: texts that the macros emit as they are.
+
+`q` is a row of the query, `t` one of the table; `q.__mv_n` is NULL where the query has no row, `t.__mv_there` where the table has
+none. A row that the query lacks carries the table's values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from spark_mv.maintenance.columns import Role, StagedColumn
+from spark_mv.query.syntax.literals import json_text
+from spark_mv.query.syntax.select_tree import quoted
+from spark_mv.query.syntax.source_text import string_literal
+
+ROUNDING = "1e-9"
+"""Of a floating-point value's size: sums that differ by no more count as equal in an audit."""
+
+
+def staging(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The texts for `mv_changed_rows`, from the arguments of a step that stages rows."""
+    columns: Sequence[StagedColumn] = args["columns"]
+    keys = [c for c in columns if c.role is Role.KEY]
+    identity: Mapping[str, Any] = args.get("identity") or {}
+    updated = differs([c for c in columns if c.role is Role.DATA])
+    shared = identity.get("by_former")
+    return {
+        "key": ", ".join(quoted(c.name) for c in keys),
+        "key_of_query": ", ".join(f"q.{quoted(c.name)}" for c in keys),
+        "known_key": " and ".join(f"{quoted(c.name)} is not null" for c in keys),
+        "first_key": quoted(keys[0].name) if keys else "",
+        "sharing": ", ".join(quoted(pair["query"]) for pair in identity["pairs"]) if shared else "",
+        "values": [{"name": quoted(c.name), "new": _new(c), "staged": _staged(c, updated)} for c in columns],
+        "differs": differs(columns),
+        "changes": differs([c for c in columns if c.in_target and c.role is not Role.PINNED]),
+        "found_on": _found_on(keys, identity),
+        "preferred": "".join(
+            f" cast(q.{quoted(pair['query'])} as string) <=> cast(t.{quoted(pair['table'])} as string) desc,"
+            for pair in identity.get("former", ())
+        ),
+        "of_table": _of_table(columns, args.get("images") or {}),
+        "affected_on": " and ".join(
+            f"r.{quoted(anchor['column'])} {anchor['test']} a.{anchor['affected']}"
+            for anchor in args.get("anchors", ())
+        ),
+        "join": "left" if args["keep_missing"] and not args["all_rows"] else "full outer",
+        "missing": "'='" if args["keep_missing"] else "'D'",
+    }
+
+
+def differences(columns: Sequence[StagedColumn]) -> dict[str, Any]:
+    """The texts for the statements of an audit: `named`, the columns that may differ by a fault, each with its test;
+    `unordered` tells rows that differ only in what depends on an order or a rounding."""
+    plain = [c for c in columns if c.role in (Role.DATA, Role.PINNED) and c.in_query and c.in_target]
+    return {
+        "named": [{"name": string_literal(c.name), "differs": differs([c])} for c in plain],
+        "unordered": " or ".join(_unordered(c) for c in columns if c.watched or c.approximate),
+    }
+
+
+def differs(columns: Sequence[StagedColumn]) -> str:
+    """Whether the query's row differs from the table's. Kept columns are read back, so they never differ, unless their own
+    expression changed."""
+    tests = [
+        test for c in columns if c.role is not Role.KEY for test in (*(f"t.{flag}" for flag in c.forget), _differs(c))
+    ]
+    return f"({' or '.join(test for test in tests if test) or 'false'})"
+
+
+def _differs(column: StagedColumn) -> str:
+    if column.fresh or (column.in_query and not column.in_target):
+        return "true"
+    if column.role is Role.KEPT or not column.in_query:
+        return ""
+    new, old = _new(column), _old(column)
+    if column.approximate:
+        apart, size = f"abs({new} - {old})", f"greatest(abs({new}), abs({old}))"
+        near = f"{apart} < double('infinity') and {apart} <= {ROUNDING} * {size}"
+        return f"not coalesce({new} <=> {old} or ({near}), false)"
+    if column.as_json:
+        new, old = json_text(new), json_text(old)
+    return f"not ({new} <=> {old})"
+
+
+def _unordered(column: StagedColumn) -> str:
+    exactly = differs([replace(column, role=Role.DATA, approximate=False)])
+    return exactly if column.watched else f"({exactly} and not {differs([column])})"
+
+
+def _new(column: StagedColumn) -> str:
+    """The value that the query gives, in the type of the table; NULL where only the table has the column."""
+    if not column.in_query:
+        return f"cast(null as {column.type})"
+    name = f"q.{quoted(column.name)}"
+    return f"cast({name} as {column.type})" if column.cast else name
+
+
+def _old(column: StagedColumn, cast: str = "cast") -> str:
+    name = f"t.{quoted(column.stands_in or column.name)}"
+    return f"{cast}({name} as {column.type})" if column.retyped else name
+
+
+def _old_key(column: StagedColumn) -> str:
+    """A key whose type changed need not be one of the new type: then no row has it."""
+    return _old(column, "try_cast")
+
+
+def _staged(column: StagedColumn, updated: str) -> str:
+    new = _new(column)
+    if not column.in_target:
+        return new
+    if column.role is Role.KEY:
+        return f"coalesce({new}, {_old_key(column)})"
+    if not column.in_query:
+        return f"t.{quoted(column.name)}"
+    if column.role is Role.KEPT and not column.fresh:
+        anew = [f"(q.__mv_n is not null and {why})" for why in _redrawn(column, updated)]
+        return f"case when {' or '.join(['t.__mv_there is null', *anew])} then {new} else {_old(column)} end"
+    return f"case when q.__mv_n is null then {_old(column)} else {new} end"
+
+
+def _redrawn(column: StagedColumn, updated: str) -> list[str]:
+    return [*([updated] if column.redraw else []), *(f"t.{flag}" for flag in column.forget)]
+
+
+def _found_on(keys: Sequence[StagedColumn], identity: Mapping[str, Any]) -> str:
+    """How rows of the table are found for those of the query."""
+    if not identity:
+        return " and ".join(f"q.{quoted(c.name)} = {_old_key(c)}" for c in keys)
+    pairs = " and ".join(
+        f"q.{quoted(pair['query'])} = try_cast(t.{quoted(pair['table'])} as {pair['type']})"
+        for pair in identity["pairs"]
+    )
+    return f"{pairs} and q.__mv_sharing = 1" if identity["by_former"] else pairs
+
+
+def _of_table(columns: Sequence[StagedColumn], images: Mapping[str, str]) -> list[dict[str, str]]:
+    """The table's columns as they are read for affected rows: those that these carry are not read from it."""
+    return [
+        {"name": quoted(c.name), "value": f"a.{images[c.name]}" if c.name in images else f"r.{quoted(c.name)}"}
+        for c in columns
+        if c.in_target
+    ]

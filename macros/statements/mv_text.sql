@@ -1,0 +1,4 @@
+{#- A string literal of Spark. -#}
+{% macro mv_text(text) -%}
+'{{ text | replace('\\', '\\\\') | replace("'", "\\'") }}'
+{%- endmacro %}
