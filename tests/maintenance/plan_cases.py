@@ -24,6 +24,7 @@ from spark_mv.maintenance.ground import ground
 from spark_mv.maintenance.next_record import next_record
 from spark_mv.maintenance.plan import Candidate, Plan, Reason, Step
 from spark_mv.maintenance.record import SourceVersion
+from spark_mv.maintenance.rewrite import rewrite
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.state import Seed, StateFacts, StateRecord, stamp
@@ -35,8 +36,8 @@ from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin import Pins
 from spark_mv.spark.run.draws import kept_draws
 from spark_mv.spark.run.look_up import SessionFacts
+from spark_mv.spark.run.pins import run_pins
 from spark_mv.spark.run.read_model import ReadModel
-from spark_mv.spark.run.rewrite import rewrite, run_pins
 
 FOLDER = Path(__file__).parent / "plans"
 SESSION = SessionFacts("UTC", "me", "spark_catalog", "default", "4.1.0")
@@ -83,7 +84,6 @@ def _situation(case: Mapping[str, Any]) -> Situation:
         functions=declared,
         views=views,
         model="m",
-        time_zone="UTC",
     )
     now = case.get("as_of", NOON)
     ai = AI if case.get("ai") else None

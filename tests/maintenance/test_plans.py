@@ -55,7 +55,8 @@ def codes_of_the_source() -> set[str]:
     """Reason codes as they stand in the engine: the first argument of Reason(…) and NotIncremental(…)."""
     found = set()
     for file in SOURCE.rglob("*.py"):
-        names = {"NotIncremental"} if "query" in file.relative_to(SOURCE).parts else {"NotIncremental", "Reason"}
+        decides = file.relative_to(SOURCE).parts[0] in ("maintenance", "spark")
+        names = {"NotIncremental", "Reason"} if decides else {"NotIncremental"}
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
             if called in names and isinstance(node, ast.Call) and isinstance(node.args[0], ast.Constant):

@@ -148,7 +148,7 @@ class Supposed:
         columns = self.rewritten.columns
         record = RunRecord(
             query=self.analysis.fingerprint,
-            config=config_fingerprint(self.config),
+            config=config_fingerprint(self.config, self.ai.identity_text if self.ai else ""),
             as_of=_text(LAST),
             time_zone=self.pins.time_zone,
             sources={
