@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,67 +18,44 @@ SAFETY = ("max_rows_changed", "audit", "second_reading")
 """Settings that the profile and `--vars` may say, too: the invocation's win over the model's, these over the profile's."""
 
 OWN_WORDS = frozenset(
-    {"unique_key", "on_row_update", "on_source_delete", "freeze", "refresh", "ai", *AI_POLICIES, *SAFETY}
+    {
+        "unique_key",
+        "file_format",
+        "partition_by",
+        "on_schema_change",
+        "on_row_update",
+        "on_source_delete",
+        "freeze",
+        "refresh",
+        "ai",
+        *AI_POLICIES,
+        *SAFETY,
+    }
 )
 """Config words that only this materialization knows."""
 
-DBT_WORDS = frozenset(
-    [
-        "access",
-        "alias",
+MACRO_WORDS = frozenset(
+    {
         "anchors",
-        "batch_size",
-        "begin",
         "bind",
-        "buckets",
         "catalog_name",
-        "clustered_by",
         "cluster_by",
         "columns",
-        "column_types",
-        "concurrent_batches",
         "constraints",
-        "contract",
-        "database",
         "deprecation_date",
-        "docs",
-        "enabled",
-        "event_time",
-        "file_format",
-        "full_refresh",
-        "grants",
-        "group",
+        "description",
         "incremental_predicates",
-        "incremental_strategy",
         "liquid_clustered_by",
         "location",
-        "location_root",
-        "lookback",
-        "materialized",
-        "meta",
-        "on_configuration_change",
-        "on_schema_change",
-        "options",
-        "packages",
-        "partition_by",
-        "persist_docs",
+        "merge_exclude_columns",
         "post-hook",
-        "post_hook",
         "pre-hook",
-        "pre_hook",
-        "quoting",
-        "schema",
         "sql_header",
-        "static_analysis",
         "table_format",
-        "tags",
         "tblproperties",
-        "freshness",
-        "description",
-        "merge_update_columns",
-    ]
+    }
 )
-"""Config words of dbt-core and dbt-spark that a model may carry."""
+"""Config words that dbt's macros and YAML files know, and no class of dbt declares."""
 
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "on_source_delete": ("delete", "keep"),
@@ -121,13 +98,13 @@ def layered(profile: Mapping[str, Any], config: Mapping[str, Any], variables: Ma
     return {**config, **said}
 
 
-def read_config(model: str, config: Mapping[str, Any]) -> ModelConfig:
-    """The checked settings of `config` (the model's merged dbt config, see `layered`).
+def read_config(model: str, config: Mapping[str, Any], declared: Collection[str] = ()) -> ModelConfig:
+    """The checked settings of `config` (the model's merged dbt config, see `layered`). `declared`: the words that dbt declares.
 
     Raises ConfigError with every problem found. A missing `unique_key` is one of them.
     """
     problems: list[str] = []
-    problems += _unknown_words(config)
+    problems += _unknown_words(config, declared)
     keys = _names(config.get("unique_key"))
     if not keys:
         problems.append(
@@ -204,8 +181,8 @@ def _row_update(value: Any) -> tuple[Mapping[str, str], list[str]]:
     return rules, problems
 
 
-def _unknown_words(config: Mapping[str, Any]) -> list[str]:
-    known = OWN_WORDS | DBT_WORDS
+def _unknown_words(config: Mapping[str, Any], declared: Collection[str]) -> list[str]:
+    known = OWN_WORDS | MACRO_WORDS | {*declared}
     return [
         f"{word}: there is no such setting{_nearest(word, tuple(sorted(known)))} (free notes belong under `meta`)"
         for word in config

@@ -24,6 +24,7 @@ from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments, has_unusual
 from spark_mv.spark.run.as_of import as_of_instant, utc_text
 from spark_mv.spark.run.audit import Auditor
 from spark_mv.spark.run.changes import read_changes
+from spark_mv.spark.run.config_words import declared_words
 from spark_mv.spark.run.evaluated import Evaluated, evaluate
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forget import still_possible
@@ -75,7 +76,8 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood). `ahead`:
     a run will follow, and what it is sure to need is looked for meanwhile."""
     query = Ask(adapter.query, adapter.mv_spark())
-    config = read_config(invocation.name, layered(profile.get("safety", {}), invocation.config, invocation.variables))
+    said = layered(profile.get("safety", {}), invocation.config, invocation.variables)
+    config = read_config(invocation.name, said, declared_words())
     session = session_facts(query, invocation.sql)
     as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone, invocation.allow_future_as_of)
     model = read_model(query, invocation, config, profile)
