@@ -10,7 +10,7 @@ import pytest
 from spark_mv.maintenance.key_range import KeyRange
 from spark_mv.maintenance.staged import Staged, When
 from spark_mv.maintenance.steps.kinds import KINDS, Work
-from spark_mv.maintenance.steps.rewrite_rows import FEW_KEYS, LARGE, Rewrite, Rows, listable, rewrite_of
+from spark_mv.maintenance.steps.rewrite_rows import FEW_KEYS, LARGE, Rewrite, RowCounts, listable, rewrite_of
 from spark_mv.spark.run.checks import HANDLERS
 
 pytestmark = pytest.mark.unit
@@ -69,30 +69,30 @@ ONE, TWO = ("id",), ("id", "region")
     ("rows", "keys", "names", "can_join", "rewrite"),
     [
         # nothing of the table is written anew
-        (Rows(0, 0, 0), NARROW, ONE, True, Rewrite.NOTHING),
-        (Rows(5, 0, 0), NARROW, ONE, True, Rewrite.NOTHING),
+        (RowCounts(0, 0, 0), NARROW, ONE, True, Rewrite.NOTHING),
+        (RowCounts(5, 0, 0), NARROW, ONE, True, Rewrite.NOTHING),
         # a session that cannot join lists keys, or merges when it has seen them
-        (Rows(0, 5, 0), NARROW, ONE, False, Rewrite.LIST),
-        (Rows(0, 0, 5), NARROW, ONE, False, Rewrite.LIST),
+        (RowCounts(0, 5, 0), NARROW, ONE, False, Rewrite.LIST),
+        (RowCounts(0, 0, 5), NARROW, ONE, False, Rewrite.LIST),
         # a small table, or many rows: the join
-        (Rows(1, 5, 0, LARGE - 1), NARROW, ONE, True, Rewrite.JOIN),
-        (Rows(1, 5, 0, LARGE - 1), NARROW, TWO, True, Rewrite.JOIN),
-        (Rows(0, FEW_KEYS + 1, 0, LARGE), NARROW, ONE, True, Rewrite.JOIN),
+        (RowCounts(1, 5, 0, LARGE - 1), NARROW, ONE, True, Rewrite.JOIN),
+        (RowCounts(1, 5, 0, LARGE - 1), NARROW, TWO, True, Rewrite.JOIN),
+        (RowCounts(0, FEW_KEYS + 1, 0, LARGE), NARROW, ONE, True, Rewrite.JOIN),
         # a large one, of which the keys' range spares most: the list
-        (Rows(0, FEW_KEYS, 0, LARGE), NARROW, ONE, True, Rewrite.LIST),
-        (Rows(0, 5, 0, LARGE), NARROW, TWO, True, Rewrite.LIST),
+        (RowCounts(0, FEW_KEYS, 0, LARGE), NARROW, ONE, True, Rewrite.LIST),
+        (RowCounts(0, 5, 0, LARGE), NARROW, TWO, True, Rewrite.LIST),
         # keys all over it, or without literals: the join
-        (Rows(0, 5, 0, LARGE), SPREAD, ONE, True, Rewrite.JOIN),
-        (Rows(0, 5, 0, LARGE), FLOATS, ONE, True, Rewrite.JOIN),
+        (RowCounts(0, 5, 0, LARGE), SPREAD, ONE, True, Rewrite.JOIN),
+        (RowCounts(0, 5, 0, LARGE), FLOATS, ONE, True, Rewrite.JOIN),
         # rows that only go are told to the join by their keys: one column, few of them, beside a row that is written
-        (Rows(0, 5, FEW_KEYS), NARROW, ONE, True, Rewrite.JOIN_AND_GONE),
-        (Rows(0, 5, FEW_KEYS + 1), NARROW, ONE, True, Rewrite.LIST),
-        (Rows(0, 5, 1), NARROW, TWO, True, Rewrite.LIST),
-        (Rows(0, 0, 1), NARROW, ONE, True, Rewrite.LIST),
-        (Rows(1, 0, 1), NARROW, ONE, True, Rewrite.JOIN_AND_GONE),
+        (RowCounts(0, 5, FEW_KEYS), NARROW, ONE, True, Rewrite.JOIN_AND_GONE),
+        (RowCounts(0, 5, FEW_KEYS + 1), NARROW, ONE, True, Rewrite.LIST),
+        (RowCounts(0, 5, 1), NARROW, TWO, True, Rewrite.LIST),
+        (RowCounts(0, 0, 1), NARROW, ONE, True, Rewrite.LIST),
+        (RowCounts(1, 0, 1), NARROW, ONE, True, Rewrite.JOIN_AND_GONE),
     ],
 )
-def test_rewrite(rows: Rows, keys: KeyRange, names: tuple[str, ...], can_join: bool, rewrite: Rewrite) -> None:
+def test_rewrite(rows: RowCounts, keys: KeyRange, names: tuple[str, ...], can_join: bool, rewrite: Rewrite) -> None:
     assert rewrite_of(rows, keys, names, can_join) is rewrite
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from fault import Fault, Shows
 
+from spark_mv.query.ai_calls import kept_rows
 from spark_mv.query.rewrite import draw_lineage, draw_refusals, filter_draws
-from spark_mv.spark.run import draws
 
 
 def _own_name(_: Any) -> Any:
@@ -76,7 +76,7 @@ DRAWS: tuple[Fault, ...] = (
     ),
     Fault(
         "a refusal names the place in another text",
-        draws,
+        kept_rows,
         "unkept",
         lambda f: lambda split, written: f(replace(split, column=split.column + 1), written),
         "select k, count(*) as n from t where k is not null and exists (select 1 from u where u.k = t.k and rand() < 0.5) group by k",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_mv.query.syntax.source_text import string_literal as quote
+from spark_mv.query.syntax.table_name import quoted as in_backquotes
 
 TABLE_NAME = "ai_results"
 
@@ -39,7 +40,7 @@ DDL = ", ".join(f"{name} {kind}" for name, kind, _ in COLUMNS)
 
 def quoted(*parts: str) -> str:
     """A name in SQL from its parts; a part that is already quoted stays."""
-    return ".".join(p if p.startswith("`") else "`" + p.replace("`", "``") + "`" for p in parts if p)
+    return ".".join(p if p.startswith("`") else in_backquotes(p) for p in parts if p)
 
 
 def table_name(schema: str, result_schema: str | None = None) -> str:

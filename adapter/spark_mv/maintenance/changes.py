@@ -12,8 +12,8 @@ from spark_mv.query.delta.names import Columns
 from spark_mv.query.delta.texts import TableRef, with_tables
 from spark_mv.query.syntax.literals import json_text
 from spark_mv.query.syntax.reserved import is_reserved, relation
-from spark_mv.query.syntax.select_tree import Leaf, NotIncremental, quoted
-from spark_mv.query.syntax.table_name import quoted_name
+from spark_mv.query.syntax.select_tree import Leaf, NotIncremental
+from spark_mv.query.syntax.table_name import quoted, quoted_name
 
 COUNT = "__mv_count"
 """Column of a staged change: how many copies of the row came (positive) or went (negative)."""

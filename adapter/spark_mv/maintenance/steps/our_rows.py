@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from spark_mv.maintenance.facts import TargetFacts
-from spark_mv.query.syntax.select_tree import quoted
+from spark_mv.query.syntax.table_name import quoted
 
 TARGET, OUR_ROWS, ONE_PER_KEY = "target", "our_rows", "one_per_key"
 """Names of relations in a plan: the table as it is; as it was before others wrote; as it is, without what no run of ours

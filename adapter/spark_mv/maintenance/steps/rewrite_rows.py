@@ -8,7 +8,7 @@ from enum import Enum
 from spark_mv.maintenance.key_range import KeyRange
 
 LARGE = 500_000
-"""Rows of a table from which on a statement to prune its files is worth its time."""
+"""RowCounts of a table from which on a statement to prune its files is worth its time."""
 FEW_KEYS = 20_000
 """Staged keys up to which they are written into the statement (REPLACE WHERE key IN …)."""
 
@@ -25,7 +25,7 @@ class Rewrite(Enum):
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowCounts:
     """How many rows are `inserted`, `updated`, and `gone` (staged, but not written). `after`: rows of the table after the run
     (0: not known)."""
 
@@ -35,10 +35,10 @@ class Rows:
     after: int = 0
 
 
-def rewrite_of(rows: Rows, keys: KeyRange, names: tuple[str, ...], can_join: bool) -> Rewrite:
+def rewrite_of(rows: RowCounts, keys: KeyRange, names: tuple[str, ...], can_join: bool) -> Rewrite:
     """`names`: the columns of the unique key. `can_join`: the session can replace rows by these keys.
 
-    >>> rewrite_of(Rows(1, 0, 0), KeyRange(), ("id",), True).name, rewrite_of(Rows(1, 2, 0), KeyRange(), ("id",), True).name
+    >>> rewrite_of(RowCounts(1, 0, 0), KeyRange(), ("id",), True).name, rewrite_of(RowCounts(1, 2, 0), KeyRange(), ("id",), True).name
     ('NOTHING', 'JOIN')
     """
     written = rows.inserted + rows.updated

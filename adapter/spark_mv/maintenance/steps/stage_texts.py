@@ -12,8 +12,8 @@ from typing import Any
 
 from spark_mv.maintenance.columns import Role, StagedColumn
 from spark_mv.query.syntax.literals import json_text
-from spark_mv.query.syntax.select_tree import quoted
 from spark_mv.query.syntax.source_text import string_literal
+from spark_mv.query.syntax.table_name import quoted
 
 ROUNDING = "1e-9"
 """Of a floating-point value's size: sums that differ by no more count as equal in an audit."""

@@ -18,7 +18,7 @@ from spark_mv.maintenance.steps.rewrite_rows import LARGE
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
 from spark_mv.query.rewrite.pin import pin
 from spark_mv.query.syntax.reserved import relation
-from spark_mv.query.syntax.select_tree import quoted
+from spark_mv.query.syntax.table_name import quoted
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Leaving:
 
 
 @dataclass(frozen=True)
-class Affected:
+class AffectedRows:
     """The affected rows as SELECTs: `rows` one for each anchor, `anchors` these alone, as often as a change touches them."""
 
     rows: str
@@ -117,7 +117,7 @@ def merge_rows(
     query: str,
     anchors: Mapping[str, str],
     images: Mapping[str, str] | None = None,
-    affected: Affected | None = None,
+    affected: AffectedRows | None = None,
 ) -> list[Step]:
     """Evaluate `query` (already restricted), stage where it differs from the table's rows of the affected `anchors`
     (column of the table → column of the affected rows), and publish. `images`: columns whose old values the affected
@@ -217,7 +217,7 @@ def _unclocked(known: IncrementalFacts, sql: str) -> str | None:
 
 
 __all__ = [
-    "Affected",
+    "AffectedRows",
     "append_rows",
     "evict_rows",
     "merge_rows",

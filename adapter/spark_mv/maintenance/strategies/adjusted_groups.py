@@ -21,7 +21,8 @@ from spark_mv.query.delta.distributive import Part, parts
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
 from spark_mv.query.rewrite.pin import pin
 from spark_mv.query.syntax.reserved import relation
-from spark_mv.query.syntax.select_tree import SelectNode, quoted
+from spark_mv.query.syntax.select_tree import SelectNode
+from spark_mv.query.syntax.table_name import quoted
 
 
 def adjusted_groups(known: IncrementalFacts, strategy: str) -> Proposal:

@@ -22,6 +22,7 @@ from spark_mv.maintenance.steps.publish import check_stage, publish
 from spark_mv.maintenance.steps.versions import at_versions, rewritten_at_versions
 from spark_mv.maintenance.strategies.state_steps import Known, StateSteps, flags, keep_draws, remember
 from spark_mv.query.syntax.reserved import relation
+from spark_mv.query.syntax.table_name import quoted
 
 
 def steps(
@@ -123,7 +124,7 @@ def _found(table: TargetFacts, columns: ColumnPlan) -> bool:
 
 
 def _remembered(rewritten: Rewritten, names: Sequence[str]) -> str:
-    columns = ", ".join(f"`{name.replace('`', '``')}`" for name in names)
+    columns = ", ".join(quoted(name) for name in names)
     now = rewritten.as_of_literal
     return (
         f"SELECT {columns} FROM {relation('state')} WHERE ({VALID_FROM} IS NULL OR {VALID_FROM} <= {now}) "

@@ -6,11 +6,11 @@ from spark_mv.maintenance import cost
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.plan import Candidate, Reason
-from spark_mv.maintenance.steps.staging import Affected, merge_rows, stage_affected, stage_sources
+from spark_mv.maintenance.steps.staging import AffectedRows, merge_rows, stage_affected, stage_sources
 from spark_mv.query.delta.restrict import NotIncremental, anchor_column
 from spark_mv.query.rewrite.pin import pin
 from spark_mv.query.syntax.reserved import relation
-from spark_mv.query.syntax.select_tree import quoted
+from spark_mv.query.syntax.table_name import quoted
 
 
 def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
@@ -43,7 +43,7 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
             texts.on_changes(sql, True, moved),
             columns,
             {c: name for c, (name, _) in images.items()},
-            Affected(affected, f"SELECT {anchors} FROM (\n{union}\n)") if inline else None,
+            AffectedRows(affected, f"SELECT {anchors} FROM (\n{union}\n)") if inline else None,
         ),
     )
     moves = "rows came or went in" if known.changes.sources else "the clock moved rows of"

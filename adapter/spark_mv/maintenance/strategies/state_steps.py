@@ -19,7 +19,7 @@ from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.state import Seed, Standing, StateFacts, StateRecord, stamp
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.syntax.reserved import relation
-from spark_mv.query.syntax.select_tree import quoted
+from spark_mv.query.syntax.table_name import quoted
 
 TRIAL = "__mv_trial"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from spark_mv.query.syntax.select_tree import quoted
+from spark_mv.query.syntax.table_name import quoted
 
 _NOT_AS_IT_STANDS = re.compile(r"[\\'\x00-\x1f]|\$\{")
 """What a string may hold that Spark reads in more than one way: escapes by `spark.sql.parser.escapedStringLiterals`, `${…}` by

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from dbt.adapters.spark.column import SparkColumn
 
+from spark_mv.query.syntax.table_name import quoted
+
 _INTEGERS = frozenset({"tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long"})
 _FLOATS = frozenset({"float", "real", "double"})
 _NUMERICS = frozenset({"decimal", "dec", "numeric"})
@@ -62,4 +64,4 @@ def quote(identifier: str) -> str:
     >>> quote("a`b")
     '`a``b`'
     """
-    return "`" + str(identifier).replace("`", "``") + "`"
+    return quoted(str(identifier))

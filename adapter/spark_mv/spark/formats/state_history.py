@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.state import StateFacts, read_state_record
+from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Query, Rows, commits
 from spark_mv.spark.formats.history import KEEPS_ROWS
 
@@ -54,7 +55,7 @@ def _facts(rows: Rows, columns: tuple[Column, ...]) -> StateFacts:
 
 def _readable(query: Query, table: str, version: int | None, columns: tuple[Column, ...]) -> bool:
     """Whether the rows of a version are still there. All values are read: the files may be gone."""
-    names = ", ".join(f"to_json(struct(`{c.name.replace('`', '``')}`))" for c in columns)
+    names = ", ".join(f"to_json(struct({quoted(c.name)}))" for c in columns)
     try:
         query(f"select max(hash({names})) as h from {table} version as of {version}")
     except Exception:  # vacuumed, too old, another schema: whatever it is, they cannot be had

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.run.look_up import OUR_CHECKS
 
@@ -70,7 +71,7 @@ class Amendments:
         """Statements before rows are written: checks that the contract has no longer would refuse them."""
         gone = [name for name in self._outdated() if name not in self.dropped]
         self.dropped.update(gone)
-        return [f"alter table {self.table} drop constraint if exists {_quoted(name)}" for name in gone]
+        return [f"alter table {self.table} drop constraint if exists {quoted(name)}" for name in gone]
 
     def after(self, made_anew: bool) -> list[str]:
         """Statements after rows are written, or instead."""
@@ -79,7 +80,7 @@ class Amendments:
         statements = self.before()
         missing = [name for name, expression in self.checks.items() if not self._has(name, expression)]
         statements += [
-            f"alter table {self.table} add constraint {_quoted(name)} check ({self.checks[name]})" for name in missing
+            f"alter table {self.table} add constraint {quoted(name)} check ({self.checks[name]})" for name in missing
         ]
         if statements:
             value = "|".join(self.checks).replace("'", "\\'")
@@ -118,7 +119,3 @@ def has_unusual(columns: Iterable[str]) -> bool:
 
 def _without_spaces(text: str) -> str:
     return "".join(text.split())
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -15,7 +15,7 @@ from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.key_bound import bound_text
 from spark_mv.maintenance.row_limit import row_limit
 from spark_mv.maintenance.staged import Staged
-from spark_mv.maintenance.steps.rewrite_rows import Rewrite, Rows, listable, rewrite_of
+from spark_mv.maintenance.steps.rewrite_rows import Rewrite, RowCounts, listable, rewrite_of
 from spark_mv.query.syntax.literals import between, in_list, literal
 from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.history import latest_version
@@ -94,7 +94,7 @@ def _of_target(run: CurrentRun, found: Staged, before: int | None, keeps: bool) 
 
 
 def check_limit(run: CurrentRun, step: StepView, sql: str | None) -> None:
-    """Rows that only come do not count."""
+    """RowCounts that only come do not count."""
     limit = row_limit(step.args["limit"])
     assert limit is not None
     changes, deleted, before = run.staged.changes, run.staged.deleted, run.staged.rows_before or 0
@@ -137,7 +137,7 @@ def key_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 def _choose_rewrite(run: CurrentRun, gone: int, names: Sequence[str]) -> None:
     found = run.staged
-    rows = Rows(found.inserted, found.updated, gone, found.target_rows or 0)
+    rows = RowCounts(found.inserted, found.updated, gone, found.target_rows or 0)
     can = can_replace_using(run.session.mv_spark(), names)
     run.staged = replace(found, rewrite=rewrite_of(rows, found.keys, tuple(names), can))
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from spark_mv.query.syntax.table_name import quoted
+
 
 @dataclass(frozen=True)
 class Invocation:
@@ -66,7 +68,7 @@ class Invocation:
 
     def beside(self, suffix: str) -> str:
         """The rendered name of a relation that belongs to the model's table."""
-        return f"{self.schema}.`{self.identifier}__{suffix}`"
+        return f"{self.schema}.{quoted(f'{self.identifier}__{suffix}')}"
 
     @property
     def state_table(self) -> str:

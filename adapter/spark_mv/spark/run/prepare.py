@@ -18,6 +18,7 @@ from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.state import Seed
 from spark_mv.maintenance.steps.our_rows import our_rows
 from spark_mv.maintenance.strategies.no_op import moved
+from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.run import stamps
 from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments, has_unusual
@@ -189,4 +190,4 @@ def _in_the_way(target: TargetFacts) -> str | None:
 
 def _leftovers(adapter: Any, invocation: Invocation) -> tuple[str, ...]:
     dead = stamps.leftovers(invocation.relation_names, invocation.identifier, own_catalogue(adapter.mv_spark()))
-    return tuple(f"{invocation.schema}.`{name}`" for name in dead)
+    return tuple(f"{invocation.schema}.{quoted(name)}" for name in dead)

@@ -13,7 +13,7 @@ from spark_mv.maintenance.facts import SourceFacts
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.row_limit import row_limit
 from spark_mv.maintenance.steps.versions import MOVED
-from spark_mv.query.syntax.select_tree import quoted
+from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.invocation import Invocation
