@@ -30,7 +30,7 @@ from histories import instant
 from spark_mv.maintenance import changes, incremental_facts, read_query
 from spark_mv.maintenance.steps import next_bound, staging
 from spark_mv.maintenance.strategies import adjusted_groups, incremental_rows, leaving
-from spark_mv.query.delta import affected, distributive, restrict
+from spark_mv.query.delta import affected, distributive, instants, restrict
 from spark_mv.query.delta.joined import Joined
 from spark_mv.query.rewrite import clock_split
 from spark_mv.query.syntax.select_tree import SelectNode
@@ -122,10 +122,33 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a crossed bound is looked for in one direction",
-        affected,
-        "truth_differs",
+        instants,
+        "truths_differ",
         edited((r" OR .*", ")")),
         "select k, max(x) as m, avg(x) as b from t where k is not null and ts <= now() group by k",
+        "k",
+    ),
+    Fault(
+        "an aggregate on the clock is taken for the same at both instants",
+        instants.Instants,
+        "changes",
+        always(["false"]),
+        "select k, count(distinct case when ts <= now() then x end) as n from t where k is not null group by k",
+        "k",
+    ),
+    Fault(
+        "a row that came is taken also where the clock brings it",
+        changes.MovedWindows,
+        "stayed",
+        lambda _: property(lambda _: "true"),
+        "select id, x from t where hour(ts) <= hour(now())",
+    ),
+    Fault(
+        "a row that came and was never there goes",
+        changes.SourceTexts,
+        "on_passing",
+        lambda function: lambda self, sql, moved: function(self, sql, replace(moved, differ="false")),
+        "select k, id, x from t where hour(ts) <= hour(now())",
         "k",
     ),
     Fault(

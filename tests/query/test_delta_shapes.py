@@ -25,7 +25,7 @@ SCHEMAS: Mapping[str, Mapping[str, str]] = {
 
 def tree_of(sql: str) -> QueryTree:
     analysis = analyze(sql, unique_key="id", schemas=SCHEMAS)
-    return read_tree(analysis, None, (), False)
+    return read_tree(analysis, None, ())
 
 
 def anchors(sql: str, *changed: str) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def test_sessions_are_not_adjusted_by_changed_rows() -> None:
 def test_a_side_below_which_the_clock_stands_is_read_with_it() -> None:
     sql = "with r as (select id from t where ts <= now()) select e.id from e left anti join r on r.id = e.id"
     analysis = analyze(sql, unique_key="id", schemas=SCHEMAS)
-    tree = read_tree(analysis, split_clock(sql, SCHEMAS, "UTC"), (), False)
+    tree = read_tree(analysis, split_clock(sql, SCHEMAS, "UTC"), ())
     assert tree.windows and any(level is Level.COMMAND for _, level, _, _ in analysis.functions)
     found = tree.affected(DuckTables(frozenset({"e"})), ("id",), frozenset({"id"}))
     assert "ANTI JOIN" in found.sql and "ts <= now()" in found.sql

@@ -211,7 +211,7 @@ def understood(name: str) -> tuple[Analysis, QueryTree]:
     analysis = analyze(sql, unique_key=key, schemas=SCHEMAS)
     assert not analysis.errors
     uses = clock_spans(sql)
-    return analysis, read_tree(analysis, split_clock(sql, SCHEMAS, "UTC") if uses else None, uses, bool(uses))
+    return analysis, read_tree(analysis, split_clock(sql, SCHEMAS, "UTC") if uses else None, uses)
 
 
 def load(con: duckdb.DuckDBPyConnection, before: dict[str, Bag], after: dict[str, Bag]) -> frozenset[str]:

@@ -36,7 +36,7 @@ def planned(sql: str) -> str:
     pin(sql, PINS)
     split = split_clock(sql, SCHEMAS, "UTC", kept=kept_spans(sql, analysis))
     try:
-        read_tree(analysis, split, clock_spans(sql), False)
+        read_tree(analysis, split, clock_spans(sql))
     except NotIncremental as error:
         return error.code
     return ""

@@ -19,7 +19,7 @@ COLUMNS = {name: tuple(columns) for name, columns in SCHEMAS.items()}
 def said(sql: str, usable: tuple[str, ...] = ("id", "ts", "d", "seen", "day")) -> OutputWindows | None:
     split = split_clock(sql, SCHEMAS, "UTC")
     assert split.predicates and split.all_solved, sql
-    tree = read_tree(analyze(sql, unique_key=("id",), schemas=SCHEMAS), split, (), False)
+    tree = read_tree(analyze(sql, unique_key=("id",), schemas=SCHEMAS), split, ())
     return output_windows(tree.node, tree.windows, COLUMNS, usable)
 
 

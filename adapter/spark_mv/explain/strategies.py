@@ -135,7 +135,7 @@ class Supposed:
         """Read once for all situations: the clock moves in each of them."""
         if self._tree is None:
             try:
-                self._tree = model_tree(self.analysis, self.schemas, self.pins.time_zone, self._clock_moves())
+                self._tree = model_tree(self.analysis, self.schemas, self.pins.time_zone)
             except NotIncremental as error:
                 self._tree = error
         if isinstance(self._tree, NotIncremental):

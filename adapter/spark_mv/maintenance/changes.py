@@ -65,13 +65,25 @@ class Changes:
 
 @dataclass(frozen=True)
 class MovedWindows:
-    """The clock moved, and all windows stand on the source `name` (called `alias` in them): they hold `before` the move
-    under the one condition and `now` under the other. Neither has a clock function."""
+    """The clock moved, and all that it decides is said of rows of the source `name` (called `alias` in it): they pass
+    `before` the move under the one condition and `now` under the other. `differ`, where these two do not tell in which
+    direction a row goes: the row passes at one instant only, or gives another value. None of them has a clock function."""
 
     name: str
     alias: str
     before: str
     now: str
+    differ: str = ""
+
+    def moved(self, came: bool) -> str:
+        """The rows that the clock brought, or took."""
+        there, gone = (self.now, self.before) if came else (self.before, self.now)
+        return self.differ or f"({there}) AND NOT ({gone})"
+
+    @property
+    def stayed(self) -> str:
+        """The rows that came and are not among those that the clock brought."""
+        return f"NOT {self.differ}" if self.differ else self.before
 
 
 def staged_name(number: int) -> str:
@@ -145,13 +157,14 @@ class SourceTexts:
             (change,) = self.changes
             return self._on(sql, change.name, [self._changed_rows(change, came, "", "")])
         rows = [self._moved_rows(moved, came)]
-        rows += [self._changed_rows(c, came, moved.alias, moved.before) for c in self.changes]
+        condition = moved.stayed if came or not moved.differ else ""
+        rows += [self._changed_rows(c, came, moved.alias, condition) for c in self.changes]
         return self._on(sql, moved.name, rows)
 
     def on_passing(self, sql: str, moved: MovedWindows) -> str:
         """The text reading only rows that came and that the clock let out at once: `on_changes` tells of them twice."""
-        condition = f"({moved.before}) AND NOT ({moved.now})"
-        return self._on(sql, moved.name, [self._changed_rows(c, True, moved.alias, condition) for c in self.changes])
+        rows = [self._changed_rows(c, True, moved.alias, moved.moved(came=False)) for c in self.changes]
+        return self._on(sql, moved.name, rows)
 
     def on_step(self, sql: str, number: int, came: bool) -> str:
         """The text reading, of the source that is `number` among the changes, only the rows that came or went. Sources
@@ -193,10 +206,9 @@ class SourceTexts:
         return f"SELECT {listed} FROM ({rows}) AS {quoted(alias)} WHERE ({condition})" if condition else rows
 
     def _moved_rows(self, moved: MovedWindows, came: bool) -> str:
-        there, gone = (moved.now, moved.before) if came else (moved.before, moved.now)
         return (
             f"SELECT {self._listed(moved.name)} FROM {self._now(moved.name, quoted_name(moved.name))} AS {quoted(moved.alias)} "
-            f"WHERE ({there}) AND NOT ({gone})"
+            f"WHERE {moved.moved(came)}"
         )
 
     def _on(self, sql: str, name: str, rows: Sequence[str], answers: bool = False) -> str:

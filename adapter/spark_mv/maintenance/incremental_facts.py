@@ -15,7 +15,6 @@ from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.delta.output_windows import OutputWindows, output_windows
 from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree
-from spark_mv.query.rewrite.clock_move import pinned_condition
 from spark_mv.query.rewrite.pin import Pins, pin
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
@@ -113,7 +112,9 @@ class IncrementalFacts:
     @property
     def enters(self) -> bool:
         """Whether the move of the clock can let rows in."""
-        return self.move is not None and any(w.valid_from is not None for w in self.move.windows.values())
+        return self.move is not None and (
+            not self.tree.all_solved or any(w.valid_from is not None for w in self.move.windows.values())
+        )
 
     @cached_property
     def output_windows(self) -> OutputWindows | None:
@@ -123,20 +124,18 @@ class IncrementalFacts:
             for c in self.columns.columns
             if c.role in (Role.KEY, Role.DATA) and c.in_query and c.in_target and not c.retyped and not c.cast
         }
-        windows = self.tree.windows
+        windows = self.tree.windows if self.tree.all_solved else {}
         return output_windows(self.tree.node, windows, self.texts.columns, usable) if windows else None
 
     @cached_property
     def moved_windows(self) -> MovedWindows | None:
-        """The windows before and after the move of the clock, if they all stand on one source."""
-        found = self.tree.leaf_windows(self.texts.columns) if self.move is not None else None
+        """What the move of the clock changes, if all of it is said of one source's rows."""
+        found = self.tree.leaf_clock(self.texts.columns) if self.move is not None else None
         if found is None or self.move is None:
             return None
-        before, now = (
-            " AND ".join(f"({pinned_condition(text, pins)})" for text in found.conditions)
-            for pins in (self.move.before, self.move.now)
-        )
-        return MovedWindows(found.name, found.alias, before, now)
+        before, now = self.move.before, self.move.now
+        differ = "" if found.plain else found.differs(before, now)
+        return MovedWindows(found.name, found.alias, found.holds(before), found.holds(now), differ)
 
 
 @dataclass(frozen=True)

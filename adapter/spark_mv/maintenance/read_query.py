@@ -21,14 +21,14 @@ from spark_mv.query.rewrite.pin import Pins
 def tree_and_move(situation: Situation) -> tuple[QueryTree, Move | None]:
     """The move is None when no row can have entered or left by the clock alone. Raises NotIncremental."""
     facts = situation.facts
-    tree = model_tree(situation.analysis, situation.schemas, facts.time_zone, clock_moves(facts))
+    tree = model_tree(situation.analysis, situation.schemas, facts.time_zone)
     return tree, clock_move(facts, tree, situation.pins)
 
 
 def clock_move(facts: RunFacts, tree: QueryTree, pins: Pins) -> Move | None:
     """The move of the clock since the last run; None where it moved no row."""
     record = facts.target.record
-    if record is None or not tree.windows or not (clock_moves(facts) and crossed(facts)):
+    if record is None or not tree.uses or not clock_moves(facts) or (tree.all_solved and not crossed(facts)):
         return None
     return Move(tree.windows, pins.at(datetime.fromisoformat(record.as_of).replace(tzinfo=timezone.utc)), pins)
 
@@ -38,7 +38,7 @@ def row_bounds(situation: Situation) -> tuple[str, str] | None:
     they do not tell."""
     facts = situation.facts
     try:
-        tree = model_tree(situation.analysis, situation.schemas, facts.time_zone, False)
+        tree = model_tree(situation.analysis, situation.schemas, facts.time_zone)
         columns = SourceTexts({s.name.lower(): s for s in facts.sources}, (), False).columns
         windows = output_windows(tree.node, tree.windows, columns, _usable(situation)) if tree.windows else None
     except NotIncremental:

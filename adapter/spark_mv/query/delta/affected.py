@@ -7,7 +7,7 @@ and on columns that an outer join may have emptied, see `joined`). Then every ro
 result has its anchor in Q⁺'s result, because the row has a derivation in one of the two states that uses a changed row,
 and Q⁺ has that derivation too. An anchor is a column of each side's own rows: never a function of other rows (aggregates,
 window functions, `session_window`) nor of whatever columns there are (`hash(*)`), because Q⁺ has other ones. For
-the clock, the changed rows are those with a bound in the time that passed. This is the delta rule of counting-free
+the clock, the changed rows are those that pass at one of the two instants only (`instants`). This is the delta rule of counting-free
 incremental view maintenance (Gupta, Mumick and Subrahmanian 1993, DRed's over-estimate; Larson and Zhou 2007 for outer
 joins), with affected keys recomputed instead of derivations counted.
 """
@@ -16,17 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
 
 from sqlglot import exp
 
+from spark_mv.query.delta.clock_places import ClockPlace, ClockPlaces, Part
 from spark_mv.query.delta.expressions import called, has_query, sees_other_rows
+from spark_mv.query.delta.instants import Instants, verbatim
 from spark_mv.query.delta.joined import Item, Joined, Kept
-from spark_mv.query.delta.names import Columns, Place, Scope, aliases, is_whole_row, ordered, output, star_texts
+from spark_mv.query.delta.names import Place, Scope, aliases, is_whole_row, ordered, output, star_texts
+from spark_mv.query.delta.outer import outer_columns, with_outer
 from spark_mv.query.delta.partitions import shared_partition
 from spark_mv.query.delta.strict import needed
-from spark_mv.query.rewrite.clock_move import Between, truth_differs
-from spark_mv.query.rewrite.pin import Pins
+from spark_mv.query.delta.tables import Move, Tables, Window
 from spark_mv.query.syntax.aggregates import aggregates
 from spark_mv.query.syntax.select_tree import (
     Leaf,
@@ -44,42 +46,11 @@ from spark_mv.query.syntax.select_tree import (
     subquery_texts,
 )
 
-Focus = Leaf | SelectNode
+__all__ = ["Affected", "Focus", "Move", "Rendered", "Tables", "Window"]
+
+Focus = Leaf | ClockPlace
 _MOST_SELECTS = 1000
 """What the queries about changes may have together: more costs more to plan than a recompute costs to run."""
-
-
-class Tables(Protocol):
-    """The texts that stand for a table. Each is a FROM item without an alias."""
-
-    @property
-    def columns(self) -> Columns: ...
-    def changed(self, leaf: Leaf) -> bool: ...
-    def now(self, leaf: Leaf) -> str: ...
-    def changes_text(self, leaf: Leaf) -> str: ...
-    def now_and_before(self, leaf: Leaf) -> str: ...
-    def pinned(self, sql: str) -> str: ...
-
-
-@dataclass(frozen=True)
-class Window:
-    """Bounds of one predicate on the clock (TIMESTAMP expressions, None = unbounded)."""
-
-    valid_from: str | None
-    valid_to: str | None
-
-
-@dataclass(frozen=True)
-class Move:
-    """The clock moved from `before` to `now`. `windows`: offset of a conjunct → its bounds."""
-
-    windows: Mapping[int, Window]
-    before: Pins
-    now: Pins
-
-    @property
-    def between(self) -> Between:
-        return Between.of(self.now, self.before.as_of)
 
 
 @dataclass
@@ -98,9 +69,11 @@ class Affected:
 
     tables: Tables
     unstable: frozenset[str]
+    clock: ClockPlaces
     move: Move | None = None
     solved: frozenset[int] = frozenset()
     _static: dict[int, bool] = field(default_factory=dict)
+    _places: dict[int, tuple[ClockPlace, ...]] = field(default_factory=dict)
     _path: frozenset[int] = frozenset()
     _made: int = 0
 
@@ -109,8 +82,7 @@ class Affected:
     def focuses(self, node: Node, path: tuple[int, ...] = ()) -> Iterator[tuple[Focus, frozenset[int]]]:
         """Every place of the query at which something changed, and the ids of all that contains it, itself included."""
         path = (*path, id(node))
-        if isinstance(node, SelectNode) and self._clocked(node):
-            yield node, frozenset(path)
+        yield from ((place, frozenset(path)) for place in self._places.get(id(node), ()))
         for child in children(node):
             if isinstance(child, Leaf):
                 if self.tables.changed(child):
@@ -118,25 +90,40 @@ class Affected:
             elif not self.static(child):
                 yield from self.focuses(child, path)
 
+    def _look(self, node: Node, shown: bool) -> None:
+        """Where a move of the clock decides something. `shown`: the columns of the query do by themselves."""
+        if isinstance(node, SetNode):
+            for arm in node.arms:
+                self._look(arm, shown or not node.all_)
+            return
+        self._places[id(node)] = tuple(self.clock.of(node, shown))
+        for source in node.sources:
+            if not isinstance(source.item, Leaf):
+                self._look(source.item, False)
+        for query in (*node.subqueries.values(), *node.deep):
+            exists = isinstance(query, SelectNode) and isinstance(query.tree.parent, exp.Exists)
+            self._look(query, not exists)
+
     def static(self, node: Leaf | Node) -> bool:
         """Whether nothing below has changed."""
         if isinstance(node, Leaf):
             return not self.tables.changed(node)
         if id(node) not in self._static:
             below = all(self.static(child) for child in children(node))
-            self._static[id(node)] = below and not (isinstance(node, SelectNode) and self._clocked(node))
+            self._static[id(node)] = below and not (self._places.get(id(node)) or self._carries(node))
         return self._static[id(node)]
 
-    def _clocked(self, node: SelectNode) -> bool:
-        return self.move is not None and any(
-            piece.start in self.move.windows for piece in (*node.where, *(p for s in node.sources for p in s.on))
-        )
+    def _carries(self, node: Node) -> bool:
+        return self.move is not None and bool(self.clock.carried(node))
 
     # --- the queries
 
     def queries(self, node: Node) -> list[Rendered]:
         """One query per place of change, each with the output columns that can serve as anchors. Raises NotIncremental."""
         found = []
+        if self.move is not None:
+            self.clock.check(node)
+            self._look(node, True)
         for focus, path in self.focuses(node):
             self._path = path
             found.append(self._node(node, focus))
@@ -165,7 +152,8 @@ class Affected:
             "\nUNION ALL\n".join(texts), [name if keep else None for name, keep in zip(names, kept, strict=True)]
         )
 
-    def _select(self, node: SelectNode, focus: Focus | None) -> Rendered:
+    def _select(self, node: SelectNode, focus: Focus | None, exists: SelectNode | None = None) -> Rendered:
+        """`exists`: the SELECT of an EXISTS that `node` was made of."""
         self._made += 1
         if self._made > _MOST_SELECTS:
             sentence = (
@@ -178,6 +166,9 @@ class Affected:
                     "SUBQUERY", "a subquery outside WHERE: a change in its table can touch any row of the result"
                 )
         scope = Scope.of(node, self.tables.columns)
+        place = focus if isinstance(focus, ClockPlace) and focus.node is (exists or node) else None
+        if place is not None and (place.part is not Part.ROWS or self._instants.exact(node)):
+            return self._at_place(node, place, scope)
         joined = self._from(node, focus, scope)
         for piece in node.where:
             joined.prove(
@@ -185,9 +176,33 @@ class Affected:
             )  # true for every row that is looked for, whatever becomes of its text
         self._check_laterals(node, scope, joined)
         conditions = [text for piece in node.where if (text := self._where(node, piece, focus, scope, joined))]
-        if focus is node:
-            conditions += self._crossing(node, scope, joined)
+        if place is not None:
+            conditions.append(self._crossing(node, scope, joined))
         return self._project(node, scope, joined, conditions, focus)
+
+    # --- where the clock moves
+
+    @cached_property
+    def _instants(self) -> Instants:
+        assert self.move is not None
+        return Instants(self.tables, self.clock, self.move, self.unstable)
+
+    def _at_place(self, node: SelectNode, place: ClockPlace, scope: Scope) -> Rendered:
+        """What a move of the clock changes at one place, of the rows that are there now."""
+        instants = self._instants
+        if place.node is not node and place.part not in (Part.ROWS, Part.JOIN):
+            raise NotIncremental("SUBQUERY", "an EXISTS over groups that the clock decides")
+        if place.part in (Part.GROUPS, Part.VALUES):
+            everything = Joined(columns={a.lower(): columns for a, columns in scope.sources.items()})
+            entries, columns = self._listed(node, scope, everything, place)
+            if place.part is Part.VALUES:
+                text = instants.values(node, place.items, entries)
+            else:
+                text = instants.groups(node, place.items)
+            listed = ", ".join(quoted(name) for _, name in entries) or "1 AS `__mv_none`"
+            return Rendered(f"SELECT DISTINCT {listed} FROM (\n{text}\n)", columns)
+        joined, conditions = instants.rows(node, place)
+        return self._project(node, scope, joined, conditions, place)
 
     # --- FROM
 
@@ -211,7 +226,7 @@ class Affected:
             changed = self.tables.changed(item)
             return Item(self.tables.now_and_before(item) if changed else self.tables.now(item), columns, not changed)
         if self.static(item) and all(self._steady(select) for select in selects(item)):
-            text = self._verbatim(item)
+            text = verbatim(item, self.tables)
             return Item(f"(\n{text}\n)", frozenset(c.lower() for c in output(item, self.tables.columns)), True)
         rendered = self._node(item, focus)
         return Item(f"(\n{rendered.text}\n)", frozenset(c.lower() for c in rendered.columns if c), False)
@@ -221,19 +236,13 @@ class Affected:
         and no row crossed a bound of theirs."""
         pieces = (*node.where, *(p for s in node.sources for p in s.on))
         solved = [p.node for p in pieces if self.move is None and p.start in self.solved]
+        if self._moves(node.tree):
+            return False
         return sum(map(self._unstable_calls, solved)) == self._unstable_calls(node.tree)
 
     def _unstable_calls(self, node: exp.Expr) -> int:
         inside = node.walk(prune=lambda n: isinstance(n, exp.Query) and n is not node)
         return sum(name in self.unstable for part in inside for name in called(part))
-
-    def _verbatim(self, node: Node) -> str:
-        """An unchanged query, whole, with the CTEs that it sees."""
-        if isinstance(node, SetNode):
-            if not node.all_ or node.by_name:
-                raise NotIncremental("SET_OPERATION", "a set operation inside another query")
-            return "\nUNION ALL\n".join(f"SELECT * FROM (\n{self._verbatim(arm)}\n)" for arm in node.arms)
-        return self.tables.pinned(node.head + node.text)
 
     def _using(self, source: Source, before: Mapping[str, frozenset[str]], joined: Joined) -> Kept:
         """All columns of USING or none: they are compared as they are, so neither side's may be NULL."""
@@ -251,8 +260,7 @@ class Affected:
             needs = needed(piece.node, scope)
             proven |= needs & joined.covered
             used, complete = scope.references(piece.node)
-            clocked = self.move is not None and piece.start in self.move.windows
-            left_out = clocked or has_query(piece.node) or self._is_unstable(piece.node) or not complete
+            left_out = has_query(piece.node) or self._is_unstable(piece.node) or not complete
             if not left_out and joined.there(used) and joined.doubtful(used) <= needs:
                 texts.append(f"({piece.text})")
         whole = len(texts) == len(source.on) and not proven
@@ -269,8 +277,6 @@ class Affected:
 
     def _where(self, node: SelectNode, piece: Piece, focus: Focus | None, scope: Scope, joined: Joined) -> str | None:
         """The conjunct as far as it decides which anchors a change touches; None where it is left out."""
-        if self.move is not None and piece.start in self.move.windows:
-            return None
         texts = subquery_texts(piece.text)
         focused = next((t for t in texts if focus is not None and self._contains(node.subqueries[t])), None)
         if focused is not None and focus is not None:
@@ -292,7 +298,7 @@ class Affected:
         return f"({piece.text})" if complete or node.laterals else None
 
     def _outer(self, node: SelectNode, texts: Iterable[str], scope: Scope) -> set[Place]:
-        return {c for t in texts for c in _outer_columns(node.subqueries[t], scope, self.tables.columns)}
+        return {c for t in texts for c in outer_columns(node.subqueries[t], scope, self.tables.columns)}
 
     def _subquery(self, node: SelectNode, piece: Piece, text: str, focus: Focus, scope: Scope, joined: Joined) -> str:
         """EXISTS and IN: only rows for which a changed row is among those found can change."""
@@ -302,19 +308,19 @@ class Affected:
         condition = piece.node.unnest()
         while isinstance(condition, exp.Not) and isinstance(condition.this.unnest(), exp.Exists):
             condition = condition.this.unnest()
-        outer = _outer_columns(query, scope, self.tables.columns)
+        outer = outer_columns(query, scope, self.tables.columns)
         used, complete = scope.references(piece.node)
         if not joined.believed(outer | used) or not (complete or node.laterals):
             raise NotIncremental("SUBQUERY", f"`{_short(piece.text)}` uses a column that an outer join may empty")
         outside = piece.node.walk(prune=lambda n: isinstance(n, exp.Query))
-        if any(name in self.unstable for part in outside for name in called(part)):
+        if any(name in self.unstable for part in outside for name in called(part)) or self._moves(piece.node):
             raise NotIncremental(
                 "SUBQUERY", f"`{_short(piece.text)}` compares what no query about changes may evaluate"
             )
         if isinstance(condition, exp.Exists):
             if query.aggregate and not query.grouped:
                 raise NotIncremental("SUBQUERY", f"`{_short(piece.text)}`: an aggregate in EXISTS")
-            inner = self._select(_with_outer(query), focus)
+            inner = self._select(with_outer(query), focus, query)
             return f"EXISTS (\n{inner.text}\n)"
         if isinstance(condition, exp.In) and condition.args.get("query") is not None and not outer:
             inner = self._select(query, focus)
@@ -327,27 +333,36 @@ class Affected:
             "SUBQUERY", f"`{_short(piece.text)}`: of subqueries, only EXISTS, NOT EXISTS and IN can follow a change"
         )
 
-    def _crossing(self, node: SelectNode, scope: Scope, joined: Joined) -> list[str]:
-        """Rows whose window begins or ends in the time that passed."""
-        assert self.move is not None
+    def _crossing(self, node: SelectNode, scope: Scope, joined: Joined) -> str:
+        """Rows that pass at one of the two instants only, where not all that the SELECT reads can be evaluated once more."""
         pieces = [*node.where, *(p for s in node.sources for p in s.on)]
-        crossed = []
-        for piece in pieces:
-            window = self.move.windows.get(piece.start)
-            if window is not None:
-                used, complete = scope.references(piece.node)
-                if not (complete or node.laterals) or not joined.believed(used):
-                    raise NotIncremental(
-                        "WINDOW_COLUMN", f"`{_short(piece.text)}` stands on a column that cannot be followed"
-                    )
-                crossed.append(truth_differs(piece.text, window.valid_from, window.valid_to, self.move.between))
-        return [f"({' OR '.join(crossed)})"] if crossed else ["false"]
+        moving = [piece for piece in pieces if self.clock.depends(piece.node, node)]
+        for piece in moving:
+            used, complete = scope.references(piece.node)
+            if not (complete or node.laterals) or not joined.believed(used):
+                raise NotIncremental(
+                    "WINDOW_COLUMN", f"`{_short(piece.text)}` stands on a column that cannot be followed"
+                )
+        return self._instants.differs([(piece.text, piece.node) for piece in moving], node, {})
 
     # --- the select list
 
     def _project(
         self, node: SelectNode, scope: Scope, joined: Joined, conditions: list[str], focus: Focus | None
     ) -> Rendered:
+        entries, columns = self._listed(node, scope, joined, focus)
+        if not node.sources:
+            raise NotIncremental("STRUCTURE", "a SELECT without FROM beside tables that changed")
+        listed = ", ".join(f"{text} AS {quoted(name)}" for text, name in entries) or "1 AS `__mv_none`"
+        unique = "DISTINCT " if node.aggregate or node.windowed or node.distinct else ""
+        where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
+        laterals = f"\n{node.laterals}" if node.laterals else ""
+        return Rendered(f"SELECT {unique}{listed}\nFROM {' '.join(joined.text)}{laterals}{where}", columns)
+
+    def _listed(
+        self, node: SelectNode, scope: Scope, joined: Joined, focus: Focus | None
+    ) -> tuple[list[tuple[str, str]], list[str | None]]:
+        """The columns that can serve as anchors (text, name), and those of `Rendered`."""
         # where nothing of a partition is looked for, its rows are those that it is made of
         shared = shared_partition(node, scope) if node.windowed and focus is not None else None
         if node.aggregate and not node.grouped:
@@ -360,13 +375,7 @@ class Affected:
                 columns.append(name if usable else None)
                 if usable:
                     entries.append((text, name))
-        if not node.sources:
-            raise NotIncremental("STRUCTURE", "a SELECT without FROM beside tables that changed")
-        listed = ", ".join(f"{text} AS {quoted(name)}" for text, name in entries) or "1 AS `__mv_none`"
-        unique = "DISTINCT " if node.aggregate or node.windowed or node.distinct else ""
-        where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
-        laterals = f"\n{node.laterals}" if node.laterals else ""
-        return Rendered(f"SELECT {unique}{listed}\nFROM {' '.join(joined.text)}{laterals}{where}", columns)
+        return entries, columns
 
     def _entries(
         self,
@@ -396,32 +405,13 @@ class Affected:
         return id(item) in self._path
 
     def _is_unstable(self, node: exp.Expr) -> bool:
-        return any(name in self.unstable for name in calls(node))
+        return any(name in self.unstable for name in calls(node)) or self._moves(node)
+
+    def _moves(self, node: exp.Expr) -> bool:
+        """Whether an expression follows the clock by itself, which moved."""
+        return self.move is not None and self.clock.reads(node)
 
 
 def _short(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= 60 else flat[:57] + "..."
-
-
-def _outer_columns(query: Node, scope: Scope, tables: Columns) -> set[tuple[str, str]]:
-    """The columns of the scope around that a subquery uses."""
-    found: set[tuple[str, str]] = set()
-    if isinstance(query, SetNode):
-        return set().union(*(_outer_columns(arm, scope, tables) for arm in query.arms))
-    own = Scope.of(query, tables)
-    for column in query.tree.find_all(exp.Column):
-        if not isinstance(column.this, exp.Star) and own.resolve(column) is None:
-            place = scope.resolve(column)
-            if place is not None:
-                found.add(place)
-    return found
-
-
-def _with_outer(query: SelectNode) -> SelectNode:
-    """The subquery of an EXISTS: its select list does not matter, its WHERE may use columns from around."""
-    return SelectNode(
-        text=query.text, items=(), sources=query.sources, laterals=query.laterals or " ", where=query.where,
-        tree=query.tree, grouped=query.grouped, aggregate=query.aggregate, distinct=False, windows=(),
-        clauses=query.clauses, subqueries=query.subqueries, deep=query.deep,
-    )  # fmt: skip

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_mv.query.delta.affected import Window
 from spark_mv.query.delta.names import Columns, Scope, expand
+from spark_mv.query.delta.tables import Window
 from spark_mv.query.rewrite.clock_move import is_comparison
 from spark_mv.query.syntax.condition import HEAD, read_condition
 from spark_mv.query.syntax.select_tree import Leaf, Node, SelectNode, quoted, selects

@@ -6,19 +6,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spark_mv.query.analysis.verdict import Analysis
-from spark_mv.query.delta.affected import Affected, Move, Tables, Window
+from spark_mv.query.delta.affected import Affected
+from spark_mv.query.delta.clock_places import ClockPlaces
 from spark_mv.query.delta.expressions import where_text
-from spark_mv.query.delta.names import Columns, Scope, output, written_texts
+from spark_mv.query.delta.leaf_clock import LeafClock, leaf_clock
+from spark_mv.query.delta.names import Columns, output, written_texts
+from spark_mv.query.delta.tables import Move, Tables, Window
 from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted, with_tables
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.clock_move import is_comparison
 from spark_mv.query.rewrite.clock_split import ClockSplit
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, build, leaves, quoted, selects
+from spark_mv.query.syntax.select_tree import Node, NotIncremental, SelectNode, build, leaves, quoted, selects
 from spark_mv.query.syntax.source_blocks import Context, select_blocks
 from spark_mv.query.syntax.source_text import SourceTextError, Span, line_and_column
 
-__all__ = ["AffectedQuery", "LeafWindows", "Move", "NotIncremental", "QueryTree", "Window", "kept_spans", "read_tree"]
+__all__ = ["AffectedQuery", "LeafClock", "Move", "NotIncremental", "QueryTree", "Window", "kept_spans", "read_tree"]
 
 
 @dataclass(frozen=True)
@@ -38,28 +40,22 @@ class AffectedQuery:
         return {anchor: anchor_column(k) for k, anchor in enumerate(self.anchors)}
 
 
-@dataclass(frozen=True)
-class LeafWindows:
-    """The windows of a query that all stand on columns of one table: `conditions` are their texts, in which the table
-    is called `alias`."""
-
-    name: str
-    alias: str
-    conditions: tuple[str, ...]
-
-
 def anchor_column(number: int) -> str:
     return f"__mv_a{number}"
 
 
 @dataclass(frozen=True)
 class QueryTree:
-    """A query and its tree. `unstable` are the names of functions that no query about changes may evaluate."""
+    """A query and its tree. `unstable` are the names of functions that no query about changes may evaluate, `windows` the
+    predicates on the clock that are solved, by their offset; `uses` all places where the clock is read, but for columns that
+    are kept."""
 
     sql: str
     node: Node
     unstable: frozenset[str]
     windows: Mapping[int, Window]
+    uses: tuple[Span, ...] = ()
+    all_solved: bool = True
 
     @property
     def shape(self) -> str:
@@ -82,22 +78,12 @@ class QueryTree:
         root = self.node
         return self.occurrences(name) == 1 and isinstance(root, SelectNode) and is_linear_below(root, name)
 
-    def leaf_windows(self, tables: Columns) -> LeafWindows | None:
-        """The one table that all windows stand on, if they are comparisons in the WHERE of the SELECT that reads it."""
-        found: list[LeafWindows] = []
-        for node in selects(self.node):
-            pieces = [piece for piece in node.where if piece.start in self.windows]
-            if not pieces:
-                continue
-            if len(pieces) != len(self.windows) or node.laterals or not all(is_comparison(p.text) for p in pieces):
-                return None
-            scope = Scope.of(node, tables)
-            used = [scope.references(piece.node) for piece in pieces]
-            aliases = {alias for places, _ in used for alias, _ in places}
-            for source in node.sources:
-                if aliases == {source.alias.lower()} and isinstance(source.item, Leaf) and all(ok for _, ok in used):
-                    found.append(LeafWindows(source.item.name, source.alias, tuple(p.text for p in pieces)))
-        return found[0] if len(found) == 1 else None
+    def leaf_clock(self, tables: Columns) -> LeafClock | None:
+        """All that the clock decides, if it is said of rows of one table by the SELECT that reads it."""
+        try:
+            return leaf_clock(self.node, ClockPlaces(self.sql, self.uses, tables), self.unstable)
+        except SourceTextError:
+            return None
 
     @deep
     def affected(
@@ -108,7 +94,11 @@ class QueryTree:
         The anchors are the unique key where a change can be followed to it, else whichever output columns it can be
         followed to. `comparable` are the columns (lower case) of a type that can be compared. Raises NotIncremental.
         """
-        rendered = Affected(tables, self.unstable, move, frozenset(self.windows)).queries(self.node)
+        clock = ClockPlaces(self.sql, self.uses, tables.columns)
+        try:
+            rendered = Affected(tables, self.unstable, clock, move, frozenset(self.windows)).queries(self.node)
+        except SourceTextError as error:
+            raise NotIncremental("STRUCTURE", f"the structure of the SQL was not understood: {error}") from error
         if not rendered:
             raise NotIncremental("NOTHING_CHANGED", "no table of the query changed")
         names = output(self.node, tables.columns)
@@ -169,11 +159,9 @@ def kept_spans(sql: str, analysis: Analysis) -> tuple[Span, ...]:
 
 
 @deep
-def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence[Span], clock_moves: bool) -> QueryTree:
-    """The tree of an analysed query.
-
-    `split` and `clock_uses` say where the clock stands (None, () without one); with `clock_moves`, every use must be in
-    a solved predicate or in a kept column of the outermost select list. Raises NotIncremental with the reason.
+def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence[Span]) -> QueryTree:
+    """The tree of an analysed query. `split` and `clock_uses` say where the clock stands (None, () without one). Raises
+    NotIncremental with the reason.
     """
     for wrong, code, sentence in (
         (analysis.shape.opaque, "OPAQUE", "a part of the query cannot be seen through"),
@@ -194,17 +182,13 @@ def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence
             if found is not None:
                 windows[piece.start] = Window(found.valid_from, found.valid_to)
                 spans.append(Span(piece.start, piece.start + len(piece.text)))
-    if clock_moves:
-        spans += kept_spans(analysis.sql, analysis)
-        for use in clock_uses:
-            if not any(span.start <= use.start and use.end <= span.end for span in spans):
-                line, column = line_and_column(analysis.sql, use.start)
-                raise NotIncremental(
-                    "CLOCK_ELSEWHERE",
-                    f"`{use.of(analysis.sql)}` (line {line}, column {column}) stands where a move of the clock can "
-                    "change any row; compare a column with the clock in WHERE, or freeze the column",
-                )
-    return QueryTree(analysis.sql, tree, unstable, windows)
+    kept = kept_spans(analysis.sql, analysis) if clock_uses else ()
+    uses = tuple(use for use in clock_uses if not _within(use, kept))
+    return QueryTree(analysis.sql, tree, unstable, windows, uses, all(_within(use, spans) for use in uses))
+
+
+def _within(use: Span, spans: Sequence[Span]) -> bool:
+    return any(span.start <= use.start and use.end <= span.end for span in spans)
 
 
 __all__ += ["with_tables"]

@@ -1,0 +1,259 @@
+"""Where the clock decides something in a query: the places at which its move can change a row.
+
+A predicate decides rows, HAVING and an aggregate decide groups, a column of the result decides itself. A column of a CTE or
+subquery that is computed from the clock row by row (`datediff(current_date(), d) AS age`) decides nothing where it is
+written: it is carried to the places that read it (`WHERE age <= 30`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sqlglot import exp
+
+from spark_mv.query.delta.names import Columns, Place, Scope, aliases, expand, output
+from spark_mv.query.syntax.aggregates import aggregates
+from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, Piece, SelectNode, selects
+from spark_mv.query.syntax.source_blocks import span_of
+from spark_mv.query.syntax.source_text import Span, line_and_column
+
+INNER = ("", "INNER", "CROSS")
+CLAUSES = ("group", "having", "qualify")
+
+
+class Part(Enum):
+    """What the clock decides: which rows of FROM pass (WHERE, ON of inner joins), which partners one outer, semi- or
+    anti-join finds, the keys of groups, groups by their aggregates and HAVING, values of columns and windows."""
+
+    ROWS = "rows"
+    JOIN = "join"
+    KEYS = "keys"
+    GROUPS = "groups"
+    VALUES = "values"
+
+
+@dataclass(frozen=True, eq=False)
+class ClockPlace:
+    """`number`: of the join. `items`: the items of the select list that count."""
+
+    node: SelectNode
+    part: Part
+    number: int = 0
+    items: tuple[OutItem, ...] = ()
+
+
+@dataclass
+class ClockPlaces:
+    """`uses`: where the clock is read in the text `sql` that the tree was built from; not those in columns that are kept."""
+
+    sql: str
+    uses: tuple[Span, ...]
+    tables: Columns
+    _carried: dict[int, frozenset[str]] = field(default_factory=dict)
+
+    def reads(self, node: exp.Expr) -> bool:
+        """Whether an expression reads the clock itself; queries inside it are places of their own."""
+        return bool(self.uses_in(node))
+
+    def uses_in(self, node: exp.Expr) -> list[Span]:
+        """Where an expression reads the clock, queries inside it left out."""
+        if not self.uses:
+            return []
+        found = [use for use in self.uses if any(_meets(use, span) for span in _spans(node))]
+        if found:
+            queries = (exp.Select, exp.SetOperation)
+            inner = [span_of(part) for part in node.walk() if part is not node and isinstance(part, queries)]
+            found = [use for use in found if not any(_inside(use, span) for span in inner)]
+        return found
+
+    def depends(self, node: exp.Expr, select: SelectNode) -> bool:
+        """Whether an expression of a SELECT reads the clock, or a column that carries it."""
+        return bool(self.uses) and (self.reads(node) or bool(self.carried_in(node, select)))
+
+    def carried_in(self, node: exp.Expr, select: SelectNode) -> set[Place]:
+        """The columns in an expression of a SELECT that carry the clock, those that its subqueries read from around
+        included. Raises NotIncremental where these cannot be told."""
+        offered = self.offered(select)
+        if not offered:
+            return set()
+        scope = Scope.of(select, self.tables)
+        found, complete = scope.references(node)
+        names = {column for _, column in offered}
+        for query in node.find_all(exp.Query):
+            if any(column.name.lower() in names for column in query.find_all(exp.Column)):
+                raise NotIncremental("CLOCK_ELSEWHERE", "a subquery may read a column that follows the clock")
+        if not complete and any(isinstance(part, exp.Star) for part in node.walk()):
+            return set(offered)
+        return found & offered
+
+    def offered(self, select: SelectNode) -> frozenset[Place]:
+        """The columns of FROM that carry the clock."""
+        if not self.uses:
+            return frozenset()
+        return frozenset(
+            (alias.lower(), column)
+            for alias, source in zip(aliases(select), select.sources, strict=True)
+            for column in self.carried(source.item)
+        )
+
+    def carried(self, item: Leaf | Node) -> frozenset[str]:
+        """The output columns, lower case, that are computed from the clock row by row."""
+        if isinstance(item, Leaf) or not self.uses:
+            return frozenset()
+        if id(item) not in self._carried:
+            self._carried[id(item)] = frozenset(self._carry(item))
+        return self._carried[id(item)]
+
+    def _carry(self, node: Node) -> Iterator[str]:
+        if not isinstance(node, SelectNode):
+            names = output(node, self.tables)
+            for arm in node.arms if node.all_ else ():
+                carried = self.carried(arm)
+                yield from (
+                    name.lower()
+                    for name, own in zip(names, output(arm, self.tables), strict=True)
+                    if own.lower() in carried
+                )
+            return
+        if node.aggregate or node.distinct:
+            return
+        offered = self.offered(node)
+        for item in node.items:
+            if item.name is None:
+                yield from (c.lower() for a, c in expand(node, item, self.tables) if (a.lower(), c.lower()) in offered)
+            elif not item.node.find(exp.Window) and self.depends(item.node, node):
+                yield item.name.lower()
+
+    # --- the places
+
+    def of(self, node: SelectNode, shown: bool) -> Iterator[ClockPlace]:
+        """The places of one SELECT. `shown`: whether its columns decide by themselves, as those of the result do. Raises
+        NotIncremental for a place at which the clock cannot be followed."""
+        if not self.uses:
+            return
+        rows = [*node.where, *(p for s in node.sources if s.kind in INNER for p in s.on)]
+        if any(self.depends(piece.node, node) for piece in rows):
+            yield ClockPlace(node, Part.ROWS)
+        for number, source in enumerate(node.sources):
+            if source.kind not in INNER and any(self.depends(piece.node, node) for piece in source.on):
+                yield ClockPlace(node, Part.JOIN, number)
+        yield from self._of_items(node, shown)
+
+    def _of_items(self, node: SelectNode, shown: bool) -> Iterator[ClockPlace]:
+        items = tuple(item for item in node.items if item.name is not None and self.depends(item.node, node))
+        moved = {name for name in CLAUSES if any(self.depends(part, node) for part in clause(node, name))}
+        self._check_aliases(node, items)
+        if not node.aggregate:
+            decide = shown or node.distinct
+            counted = tuple(item for item in items if decide or item.node.find(exp.Window))
+            self._conditional(counted, node)
+            if decide and any(item.name is None for item in node.items):
+                self._no_stars(node)
+            if counted or "qualify" in moved:
+                yield ClockPlace(node, Part.VALUES, items=counted)
+            return
+        if node.windowed and (items or moved):
+            raise NotIncremental("CLOCK_ELSEWHERE", "the clock stands in windows over groups")
+        self._conditional(items, node)
+        keys = tuple(item for item in items if not aggregates(item.node))
+        if keys or "group" in moved:
+            yield ClockPlace(node, Part.KEYS, items=keys)
+        groups = tuple(item for item in items if aggregates(item.node))
+        if groups or "having" in moved:
+            yield ClockPlace(node, Part.GROUPS, items=groups)
+
+    def _check_aliases(self, node: SelectNode, items: tuple[OutItem, ...]) -> None:
+        """Raises where another part of the SELECT reads a column of its own select list that follows the clock."""
+        names = {str(item.name).lower() for item in items}
+        if not names:
+            return
+        scope = Scope.of(node, self.tables)
+        for part in (*(item.node for item in node.items), *(p for name in CLAUSES for p in clause(node, name))):
+            for column in part.find_all(exp.Column):
+                if column.parts[0].name.lower() in names and scope.resolve(column) is None:
+                    raise self.elsewhere(column_span(column))
+
+    def _no_stars(self, node: SelectNode) -> None:
+        if self.offered(node) and any(
+            (alias.lower(), column.lower()) in self.offered(node)
+            for item in node.items
+            if item.name is None
+            for alias, column in expand(node, item, self.tables)
+        ):
+            raise NotIncremental(
+                "CLOCK_ELSEWHERE", "a column of the result follows the clock; freeze it, or leave it out"
+            )
+
+    def check_items(self, node: SelectNode) -> None:
+        """Raises NotIncremental where a column is the clock's own value."""
+        self._conditional(tuple(item for item in node.items if item.name is not None), node)
+
+    def _conditional(self, items: tuple[OutItem, ...], node: SelectNode) -> None:
+        """Raises where a value is the clock's own, and not a condition on it: then every row changes whenever it moves."""
+        for item in items:
+            conditions = [span_of(part) for part in item.node.find_all(exp.Predicate) if "span" in part.meta]
+            carried = {column for _, column in self.carried_in(item.node, node)}
+            columns = [c for c in item.node.find_all(exp.Column) if c.name.lower() in carried]
+            for use in (*self.uses_in(item.node), *map(column_span, columns)):
+                if not any(_inside(use, span) for span in conditions):
+                    raise self.elsewhere(use)
+
+    def check(self, root: Node) -> None:
+        """Raises NotIncremental for a use of the clock that stands at no place that is looked at."""
+        looked_at = []
+        for node in selects(root):
+            parts = [piece.node for piece in _pieces(node)] + [item.node for item in node.items]
+            parts += [part for name in CLAUSES for part in clause(node, name)]
+            looked_at += [span_of(part) for part in parts]
+        for use in self.uses:
+            if not any(_inside(use, span) for span in looked_at):
+                raise self.elsewhere(use)
+
+    def elsewhere(self, use: Span) -> NotIncremental:
+        """The refusal of a use of the clock."""
+        line, column = line_and_column(self.sql, use.start)
+        return NotIncremental(
+            "CLOCK_ELSEWHERE",
+            f"`{use.of(self.sql)}` (line {line}, column {column}) stands where a move of the clock can "
+            "change any row; compare a column with the clock in WHERE, or freeze the column",
+        )
+
+
+def clause(node: SelectNode, name: str) -> list[exp.Expr]:
+    """The expressions of GROUP BY, HAVING or QUALIFY."""
+    found = node.tree.args.get(name)
+    if found is None:
+        return []
+    return list(found.expressions) if name == "group" else [found.this]
+
+
+def _pieces(node: SelectNode) -> list[Piece]:
+    return [*node.where, *(piece for source in node.sources for piece in source.on)]
+
+
+def _spans(node: exp.Expr) -> list[Span]:
+    """The place of an expression; where it has none of its own, those of its parts."""
+    if "span" in node.meta:
+        return [span_of(node)]
+    call = node.meta.get("call")
+    own = [Span(call.start, call.start + len(call.name))] if isinstance(call, Call) else []
+    return own + [span for part in node.iter_expressions() for span in _spans(part)]
+
+
+def column_span(column: exp.Column) -> Span:
+    """The place of a column with all its qualifiers. Raises NotIncremental."""
+    first, last = column.parts[0].meta.get("start"), column.parts[-1].meta.get("end")
+    if first is None or last is None:
+        raise NotIncremental("STRUCTURE", f"the place of `{column.name}` in the text is not known")
+    return Span(first, last + 1)
+
+
+def _meets(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _inside(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end

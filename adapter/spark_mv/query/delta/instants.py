@@ -1,0 +1,270 @@
+"""The rows, groups and values that a move of the clock changes: a query's own expressions, evaluated at both instants.
+
+A predicate p(row, now) need not be solved for the clock: it is asked at the instant of the last run and at this run's, both
+as literals, and rows for which the answers differ came or went. The same holds for an aggregate of a group and a column of
+the result. The steps are: first the sources change, at the old instant; then the clock moves at one place of the query
+after the other, those below first. So all that a place reads is the query's own text over the tables as they are now, and a
+column that is computed from the clock below it is handed up twice, once for each instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from spark_mv.query.delta.clock_places import INNER, ClockPlace, ClockPlaces, Part, clause, column_span
+from spark_mv.query.delta.expressions import called, has_query
+from spark_mv.query.delta.joined import Item, Joined, Kept
+from spark_mv.query.delta.names import Place, Scope, aliases, output, star_texts
+from spark_mv.query.delta.tables import Move, Tables
+from spark_mv.query.functions.catalogue import level_of
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.clock_move import is_comparison, pinned_condition
+from spark_mv.query.rewrite.pin import Pins
+from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, SelectNode, SetNode, quoted, selects
+from spark_mv.query.syntax.source_blocks import span_of
+from spark_mv.query.syntax.source_text import Edit, apply_edits
+
+Pairs = Mapping[Place, tuple[str, str]]
+"""A column that carries the clock → its value at the last run's instant and at this one's, as texts."""
+
+
+@dataclass
+class Instants:
+    """Texts of a query's parts as they are now, and at two instants. `unstable` as in Affected."""
+
+    tables: Tables
+    places: ClockPlaces
+    move: Move
+    unstable: frozenset[str]
+    _made: int = field(default=0)
+
+    # --- as they are now
+
+    def exact(self, node: SelectNode) -> bool:
+        """Whether all that the SELECT reads can be evaluated once more: no draw, no AI call, no order of rows decides it."""
+        below = [s for source in node.sources if not isinstance(source.item, Leaf) for s in selects(source.item)]
+        return not any(self._draws(select.tree) for select in below)
+
+    def _draws(self, node: exp.Expr) -> bool:
+        return draws(node, self.unstable)
+
+    def from_(self, node: SelectNode, rows: bool = False, turning: int | None = None) -> tuple[Joined, Pairs]:
+        """FROM of a SELECT. With `rows`, without what the clock decides in ON of inner joins; of the join `turning`, the
+        pairs of rows that are partners at one of the two instants only."""
+        for lateral in node.tree.args.get("laterals") or []:
+            if self.places.depends(lateral.this, node):
+                raise NotIncremental("CLOCK_ELSEWHERE", "LATERAL VIEW reads a column that follows the clock")
+        joined, pairs, earlier, left_out = Joined(), {}, False, False
+        for number, (alias, source) in enumerate(zip(aliases(node), node.sources, strict=True)):
+            text, columns, carried = self._item(source.item)
+            own = {
+                column: (f"{quoted(alias)}.{was}", f"{quoted(alias)}.{now}") for column, (was, now) in carried.items()
+            }
+            pairs.update({(alias.lower(), column): texts for column, texts in own.items()})
+            joined.columns[alias.lower()] = columns
+            if {name.lower() for name in source.using} & {column for _, column in self.places.offered(node)}:
+                raise NotIncremental("CLOCK_ELSEWHERE", "USING compares a column that follows the clock")
+            moving = [piece for piece in source.on if self.places.depends(piece.node, node)]
+            outer = source.kind not in INNER
+            if left_out and source.kind in ("RIGHT", "FULL"):
+                raise NotIncremental("CLOCK_ELSEWHERE", f"the clock stands in ON before a {source.kind} JOIN")
+            stay = [piece for piece in source.on if piece not in moving or not (rows or number == turning)]
+            left_out = left_out or (len(stay) < len(source.on) and not outer)
+            texts = [f"({piece.text})" for piece in (source.on if outer and number != turning else stay)]
+            if any(has_query(piece.node) for piece in source.on):
+                raise NotIncremental("SUBQUERY", "a subquery in ON")
+            if number == turning:
+                if source.kind in ("RIGHT", "FULL"):
+                    raise NotIncremental("CLOCK_ELSEWHERE", f"the clock decides the partners of a {source.kind} JOIN")
+                texts.append(self.differs([(p.text, p.node) for p in moving], node, pairs))
+            there = bool(source.on)
+            kept = (
+                Kept(tuple(texts) or ("true",), there=True)
+                if there
+                else Kept(using=source.using, there=bool(source.using))
+            )
+            joined.add(alias, Item(text, columns, True), source.kind or "INNER", kept, number == turning, earlier)
+            earlier = earlier or number == turning
+        return joined, pairs
+
+    def _item(self, item: Leaf | Node) -> tuple[str, frozenset[str], dict[str, tuple[str, str]]]:
+        """A FROM item, its columns, and the names of the pairs of those that carry the clock."""
+        columns = frozenset(c.lower() for c in output(item, self.tables.columns))
+        if isinstance(item, Leaf):
+            return self.tables.now(item), columns, {}
+        if not self.places.carried(item):
+            return f"(\n{verbatim(item, self.tables)}\n)", columns, {}
+        if not isinstance(item, SelectNode) or item.clauses & {"QUALIFY", "WINDOW"}:
+            raise NotIncremental(
+                "CLOCK_ELSEWHERE", "a column that follows the clock is handed through UNION or QUALIFY"
+            )
+        joined, below = self.from_(item)
+        listed, carried = [], {}
+        for text, name, node in self.entries(item):
+            listed.append(f"{text} AS {quoted(name)}")
+            if name.lower() not in self.places.carried(item) or name.lower() in carried:
+                continue
+            self._made += 1
+            names = (f"`__mv_was_{self._made}`", f"`__mv_is_{self._made}`")
+            both = self._both(text, node, item, below) if node is not None else below[_place(text, name, item, self)]
+            listed += [f"{value} AS {alias}" for value, alias in zip(both, names, strict=True)]
+            carried[name.lower()] = names
+        laterals = f"\n{item.laterals}" if item.laterals.strip() else ""
+        where = _where(self.conditions(item))
+        return f"(\nSELECT {', '.join(listed)}\n{_from(joined)}{laterals}{where}\n)", columns, carried
+
+    def entries(self, node: SelectNode) -> Iterable[tuple[str, str, exp.Expr | None]]:
+        """The select list, stars spelled out: text, name, and the expression (None for a column of a star)."""
+        for item in node.items:
+            if item.name is None:
+                for _, column, text in star_texts(node, item, self.tables.columns):
+                    yield text, column, None
+            else:
+                yield item.text, item.name, item.node
+
+    def conditions(self, node: SelectNode, rows: bool = False) -> list[str]:
+        """The conjuncts of WHERE; with `rows`, without those that the clock or a draw decides."""
+        found = []
+        for piece in node.where:
+            if rows and (self.places.depends(piece.node, node) or self._draws(piece.node)):
+                continue
+            if self._draws(piece.node):
+                raise NotIncremental("DRAWN_ROWS", f"`{piece.text}` is no condition to evaluate once more")
+            text = piece.text
+            for query, tree in node.subqueries.items():
+                text = text.replace(query, verbatim(tree, self.tables), 1) if query in text else text
+            found.append(f"({text})")
+        return found
+
+    # --- at two instants
+
+    def differs(self, conditions: Sequence[tuple[str, exp.Expr]], node: SelectNode, pairs: Pairs) -> str:
+        """Condition: the conditions hold together at one of the two instants only."""
+        sides = [self._both(text, tree, node, pairs) for text, tree in conditions]
+        was, now = (" AND ".join(f"({side[k]})" for side in sides) for k in (0, 1))
+        return truths_differ(was, now, all(is_comparison(text) for text, _ in conditions))
+
+    def changes(self, items: Iterable[OutItem], node: SelectNode, pairs: Pairs) -> list[str]:
+        """Conditions: a value is another one at the other instant."""
+        both = (self._both(item.text, item.node, node, pairs) for item in items)
+        return [f"NOT (({was}) <=> ({now}))" for was, now in both]
+
+    def _both(self, text: str, tree: exp.Expr, node: SelectNode, pairs: Pairs) -> tuple[str, str]:
+        if self._draws(tree) or has_query(tree):
+            raise NotIncremental("CLOCK_ELSEWHERE", f"`{text}` cannot be evaluated at two instants")
+        return self._at(text, tree, node, pairs, 0, self.move.before), self._at(
+            text, tree, node, pairs, 1, self.move.now
+        )
+
+    def _at(self, text: str, tree: exp.Expr, node: SelectNode, pairs: Pairs, side: int, pins: Pins) -> str:
+        carried = self.places.carried_in(tree, node)
+        edits: dict[int, Edit] = {}
+        if carried:
+            scope, start = Scope.of(node, self.tables.columns), span_of(tree).start
+            for column in tree.find_all(exp.Column):
+                place = scope.resolve(column)
+                if place is None or place not in carried:
+                    continue
+                if place not in pairs or column.name.lower() != place[1]:
+                    raise NotIncremental("CLOCK_ELSEWHERE", f"`{text}` reads a column that cannot be followed")
+                span = column_span(column)
+                edits[span.start] = Edit(span.start - start, span.end - start, pairs[place][side])
+        return pinned_condition(apply_edits(text, list(edits.values())), pins)
+
+    # --- rows, groups and values
+
+    def rows(self, node: SelectNode, place: ClockPlace) -> tuple[Joined, list[str]]:
+        """FROM and the conditions of the rows that pass, are joined, or are grouped in another way at the other instant."""
+        rows = place.part is not Part.KEYS
+        joined, pairs = self.from_(node, rows, place.number if place.part is Part.JOIN else None)
+        conditions = self.conditions(node, rows)
+        if place.part is Part.ROWS:
+            pieces = [*node.where, *(p for s in node.sources if s.kind in INNER for p in s.on)]
+            moving = [(p.text, p.node) for p in pieces if self.places.depends(p.node, node)]
+            conditions.append(self.differs(moving, node, pairs))
+        if place.part is Part.KEYS:
+            group = [OutItem(span_of(part).of(node.whole), "", part, -1, -1) for part in clause(node, "group")]
+            keys = [*place.items, *(item for item in group if self.places.depends(item.node, node))]
+            conditions.append(f"({' OR '.join(self.changes(keys, node, pairs))})")
+        return joined, conditions
+
+    def groups(self, node: SelectNode, items: Sequence[OutItem]) -> str:
+        """The rows of a grouped SELECT, with all its columns, of the groups in which an aggregate or HAVING differs."""
+        joined, pairs = self.from_(node)
+        tests = self.changes(items, node, pairs)
+        having = [(span_of(part).of(node.whole), part) for part in clause(node, "having")]
+        if any(self.places.depends(part, node) for _, part in having):
+            tests.append(self.differs(having, node, pairs))
+        listed = ", ".join(f"{text} AS {quoted(name)}" for text, name, _ in self.entries(node))
+        group = self._clause(node, "GROUP BY")
+        having_text = f"\nHAVING {' OR '.join(tests)}"
+        return f"SELECT {listed}\n{self._source(node, joined)}\n{group}{having_text}"
+
+    def values(self, node: SelectNode, items: Sequence[OutItem], usable: Sequence[tuple[str, str]]) -> str:
+        """The `usable` columns (text, name) of the rows of a SELECT in which one of the items, or QUALIFY, differs."""
+        joined, pairs = self.from_(node)
+        both = [self._both(item.text, item.node, node, pairs) for item in items]
+        both += [
+            self._both(span_of(p).of(node.whole), p, node, pairs)
+            for p in clause(node, "qualify")
+            if self.places.depends(p, node)
+        ]
+        listed = [f"{text} AS {quoted(name)}" for text, name in usable]
+        tests = []
+        for number, (was, now) in enumerate(both):
+            listed += [f"{was} AS `__mv_v{number}`", f"{now} AS `__mv_w{number}`"]
+            tests.append(f"NOT (`__mv_v{number}` <=> `__mv_w{number}`)")
+        text = f"SELECT {', '.join(listed)}\n{self._source(node, joined)}\n{self._clause(node, 'WINDOW')}"
+        return f"SELECT * FROM (\n{text}\n) WHERE {' OR '.join(tests)}"
+
+    def _source(self, node: SelectNode, joined: Joined) -> str:
+        laterals = f"\n{node.laterals}" if node.laterals.strip() else ""
+        return f"{_from(joined)}{laterals}{_where(self.conditions(node))}"
+
+    def _clause(self, node: SelectNode, word: str) -> str:
+        parts = node.tree.meta["select"].clauses
+        return "".join(node.whole[start:end] for name, start, end in parts if name == word)
+
+
+def verbatim(node: Node, tables: Tables) -> str:
+    """A query as it is now, whole, with the CTEs that it sees. Raises NotIncremental."""
+    if isinstance(node, SetNode):
+        if not node.all_ or node.by_name:
+            raise NotIncremental("SET_OPERATION", "a set operation inside another query")
+        return "\nUNION ALL\n".join(f"SELECT * FROM (\n{verbatim(arm, tables)}\n)" for arm in node.arms)
+    return tables.pinned(node.head + node.text)
+
+
+def draws(node: exp.Expr, unstable: Collection[str]) -> bool:
+    """Whether an expression calls a function that may give another value the next time, the clock's aside."""
+    names = (name for part in node.walk() for name in called(part))
+    return any(name in unstable and level_of(name) is not Level.COMMAND for name in names)
+
+
+def truths_differ(was: str, now: str, comparisons: bool) -> str:
+    """Condition: one of two conditions is true and the other is not. `comparisons`: both are NULL for the same rows, so that
+    NOT tells where they are not true, in words that leave files unread."""
+    if comparisons:
+        return f"((({was}) AND NOT ({now})) OR (({now}) AND NOT ({was})))"
+    return f"(coalesce(({was}), false) <> coalesce(({now}), false))"
+
+
+def _place(text: str, name: str, node: SelectNode, instants: Instants) -> Place:
+    """Where a column of a star comes from."""
+    for item in node.items:
+        if item.name is None:
+            for alias, column, written in star_texts(node, item, instants.tables.columns):
+                if written == text and column == name:
+                    return alias.lower(), column.lower()
+    raise NotIncremental("STRUCTURE", f"{name} of a star is not found")
+
+
+def _from(joined: Joined) -> str:
+    return f"FROM {' '.join(joined.text)}" if joined.text else ""
+
+
+def _where(conditions: Sequence[str]) -> str:
+    return f"\nWHERE {' AND '.join(conditions)}" if conditions else ""

@@ -1,0 +1,104 @@
+"""Conditions on the clock that are not solved are asked at two instants; a row that comes and leaves within one run is never there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from direct import Direct, Model, Pool
+
+from spark_mv.query.rewrite.pin import Pins, pin
+
+SCHEMA = "two_instants"
+T, U = f"{SCHEMA}.t", f"{SCHEMA}.u"
+#: name → query, unique_key, and the strategy when the clock alone moves
+MODELS = {
+    "hours": (f"select id, x, rand() as r from {T} where hour(ts) <= hour(now())", "id", "ROW_BASED"),
+    "text_of_a_day": (f"select id from {T} where date_format(ts, 'yyyy-MM-dd HH') >= date_format(now() - interval 3 hours, 'yyyy-MM-dd HH')",
+                      "id", "ROW_BASED"),
+    "months": (f"select id, u.y from {T} t left join {U} u on u.k = t.k and months_between(now(), t.ts) * 744 <= u.y", "id", "ROW_BASED"),
+    "groups": (f"select k, count(*) as n, count_if(ts > now() - interval 2 hours) as recent from {T} group by k", "k", "GROUP_AGGREGATE"),
+    "last_seen": (f"select k, max(ts) as m from {T} group by k having max(ts) > now() - interval 3 hours", "k", "GROUP_AGGREGATE"),
+    "carried": (f"with a as (select *, timestampdiff(MINUTE, ts, now()) as age from {T}) "
+                "select id, k, age < 120 as young from (select *, row_number() over (partition by k order by ts desc, id) as rn from a) "
+                "where rn = 1 and age <= 200", "id", "WINDOW_FUNCTION"),
+    "params": (f"with p as (select date_trunc('hour', now()) - interval 2 hours as since) select t.id from {T} t cross join p "
+               "where t.ts >= p.since", "id", "ROW_BASED"),
+}  # fmt: skip
+#: a row of `t` is there for an hour
+PASSING = {
+    "rows": (f"select id, x from {T} where ts <= now() and ts > now() - interval 1 hour", "id"),
+    "grouped": (f"select k, count(*) as n, sum(x) as s from {T} where ts between now() - interval 1 hour and now() group by k", "k"),
+    "without": (f"select u.k, u.y from {U} u left anti join {T} t on t.k = u.k and t.ts <= now() and t.ts > now() - interval 1 hour", "k"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def session(spark: Any) -> Iterator[Direct]:
+    pool = Pool(spark, 1)
+    pool.first.query(f"drop schema if exists {SCHEMA} cascade")
+    pool.first.query(f"create schema {SCHEMA}")
+    yield pool.first
+    pool.first.query(f"drop schema if exists {SCHEMA} cascade")
+
+
+def _fill(session: Direct) -> None:
+    feed = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
+    session.query(
+        f"create or replace table {T} {feed} as select id, id % 4 as k, id * 3 % 5 as x, "
+        "timestamp'2026-01-10 00:00:00' + make_interval(0, 0, 0, 0, 0, id * 20) as ts from range(30)"
+    )
+    session.query(f"create or replace table {U} {feed} as select id as k, id * 2 as y from range(5)")
+
+
+def _check(session: Direct, model: Model, as_of: str, *hidden: str) -> None:
+    """The table is what the whole query gives at the instant; draws aside."""
+    at = datetime.fromisoformat(as_of).replace(tzinfo=timezone.utc)
+    except_ = f" except ({', '.join(hidden)})" if hidden else ""
+    wanted = session.bag(f"select *{except_} from ({pin(model.sql, Pins(at)).sql})")
+    assert session.bag(f"select *{except_} from {model.table}") == wanted, (model.name, as_of, session.statements)
+
+
+def _models(queries: Mapping[str, tuple[str, ...]]) -> dict[str, Model]:
+    return {name: Model(SCHEMA, name, sql, {"unique_key": key}) for name, (sql, key, *_) in queries.items()}
+
+
+def test_what_the_clock_decides_is_followed(session: Direct) -> None:
+    _fill(session)
+    models = _models(MODELS)
+    for model in models.values():
+        model.run(session, "2026-01-10 04:10:00")
+    for name, model in models.items():  # the clock alone
+        run = model.run_incrementally(session, "2026-01-10 05:30:00")
+        assert run.plan.strategy == MODELS[name][2], run.plan.candidates
+        assert not session.warnings
+        _check(session, model, "2026-01-10 05:30:00", *(["r"] if name == "hours" else []))
+    session.query(f"update {T} set ts = ts + interval 3 hours, x = 9 where id in (2, 7, 15)")
+    session.query(
+        f"insert into {T} values (40, 1, 1, timestamp'2026-01-10 05:45:00'), (41, 9, 1, timestamp'2026-01-10 06:45:00')"
+    )
+    session.query(f"delete from {T} where id in (1, 22)")
+    session.query(f"update {U} set y = y + 3 where k = 1")
+    for name, model in models.items():  # sources and clock
+        run = model.run_incrementally(session, "2026-01-11 03:20:00")
+        assert run.plan.strategy in (MODELS[name][2], "COMPLETE_RECOMPUTE"), run.plan.candidates
+        assert not session.warnings
+        _check(session, model, "2026-01-11 03:20:00", *(["r"] if name == "hours" else []))
+
+
+def test_a_row_that_comes_and_leaves_between_two_runs_is_never_there(session: Direct) -> None:
+    _fill(session)
+    models = _models(PASSING)
+    for model in models.values():
+        model.run(session, "2026-01-10 04:10:00")
+    # its window opened and closed between the two runs; another row of the same key and group goes on
+    session.query(
+        f"insert into {T} values (40, 1, 7, timestamp'2026-01-10 05:00:00'), (41, 3, 7, timestamp'2026-01-10 06:45:00')"
+    )
+    for model in models.values():
+        run = model.run_incrementally(session, "2026-01-10 07:10:00")
+        assert run.plan.strategy in ("ROW_BASED", "GROUP_AGGREGATE", "APPEND_ONLY"), run.plan.candidates
+        assert not session.warnings
+        _check(session, model, "2026-01-10 07:10:00")

@@ -1,0 +1,131 @@
+"""Predicates on the clock that are not solved, and the clock outside predicates: followed by asking at two instants."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from engine import Database, Model, Situation
+from grammar import Drawn
+from histories import draw_history, draw_menu
+from pairs import Tally, live
+from search import STEPS, Seen, model_of
+
+pytestmark = pytest.mark.unit
+HISTORIES = 5
+
+FOLLOWED: dict[str, tuple[str, str]] = {
+    "hour": ("select id, x from t where hour(ts) <= hour(now())", "id"),
+    "weekday": ("select id, x, d from t where dayofweek(d) = dayofweek(current_date()) or x = 1", "id"),
+    "month": ("select id from t where year(ts) = year(current_date()) and day(ts) >= day(current_date()) - 1", "id"),
+    "negated": ("select id, x from t where not (hour(ts) <= hour(now()) and x > 0)", "id"),
+    "mixed": ("select id from t where ts <= now() and hour(ts) <> hour(now())", "id"),
+    "join": ("select t.id, u.y from t join u on t.k = u.k where hour(t.ts) <= hour(now()) + u.y", "id, y"),
+    "join_on": ("select t.id, u.y from t join u on t.k = u.k and hour(t.ts) <= hour(now()) + u.y", "id, y"),
+    "left_on": ("select t.id, u.y from t left join u on t.k = u.k and hour(t.ts) <= hour(now()) + u.y", "id"),
+    "left_where": ("select t.id, u.y from t left join u on t.k = u.k where coalesce(u.y, 0) <= hour(now()) - 12", "id"),
+    "semi": ("select t.id from t left semi join u on t.k = u.k and hour(t.ts) <= hour(now()) + u.y", "id"),
+    "anti": ("select t.id from t left anti join u on t.k = u.k and hour(t.ts) <= hour(now()) + u.y", "id"),
+    "exists": ("select id from t where exists (select 1 from e where e.k = t.x and hour(e.ts) <= hour(now()))", "id"),
+    "not_exists": ("select id from t where not exists (select 1 from e where e.k = t.x and e.ts > now() - interval 2 hours)", "id"),
+    "in": ("select id from t where x in (select e.k from e where hour(e.ts) <= hour(now()))", "id"),
+    "group": ("select k, count(*) as n, sum(x) as s from t where hour(ts) <= hour(now()) and k is not null group by k", "k"),
+    "count_if": ("select k, count(*) as n, count_if(ts > now() - interval 2 hours) as r from t where k is not null group by k", "k"),
+    "filter": ("select k, sum(x) filter (where ts <= now()) as s, count(*) as n from t where k is not null group by k", "k"),
+    "stddev": ("select k, count(distinct case when ts <= now() then x end) as n from t where k is not null group by k", "k"),
+    "having": ("select k, max(ts) as m from t where k is not null group by k having max(ts) > now() - interval 3 hours", "k"),
+    "group_then": (
+        "select k, m from (select k, max(ts) as m from t where k is not null group by k) g where m < now() - interval 2 hours",
+        "k",
+    ),
+    "keys": (
+        "select k, if(ts > now(), 'new', 'old') as age, count(*) as n from t where k is not null group by k, if(ts > now(), 'new', 'old')",
+        "k, age",
+    ),
+    "window": (
+        "select id, k from (select id, k, row_number() over (partition by k order by ts desc, id) as rn from t where hour(ts) <= hour(now())) w "
+        "where rn = 1",
+        "id",
+    ),
+    "window_arg": ("select id, k, count(case when ts <= now() then 1 end) over (partition by k) as n from t", "id"),
+    "after_window": (
+        "select id, rn from (select *, row_number() over (partition by k order by ts desc, id) as rn from t) w "
+        "where rn = 1 and hour(ts) <= hour(now())",
+        "id",
+    ),
+    "shown": ("select id, x, ts > now() - interval 2 hours as recent from t", "id"),
+    "shown_join": ("select t.id, u.k, case when u.y > day(current_date()) - 12 then 1 else 0 end as c from t join u on u.k = t.k", "id, k"),
+    "carried": ("with a as (select *, datediff(current_date(), d) as age from t) select id, x from a where age <= 1", "id"),
+    "carried_twice": (
+        "with a as (select id, x, k, datediff(current_date(), d) as age from t), b as (select * from a where x > 0) "
+        "select b.id, u.y from b join u on u.k = b.k and b.age + u.y <= 2",
+        "id, y",
+    ),
+    "carried_group": (
+        "with a as (select k, datediff(current_date(), d) as age from t where k is not null) "
+        "select k, count_if(age <= 1) as n from a group by k",
+        "k",
+    ),
+    "carried_window": (
+        "select id from (select *, row_number() over (partition by k order by id) as rn, datediff(current_date(), d) as age from t) w "
+        "where rn = 1 and age <= 1",
+        "id",
+    ),
+    "params": (
+        "with p as (select current_date() - interval 1 day as start) select t.id, t.x from t cross join p where t.ts >= p.start",
+        "id",
+    ),
+    "params_scalar": (
+        "with p as (select date_sub(current_date(), 1) as start) select id, x from t where d >= (select start from p)",
+        "id",
+    ),
+    "union": (
+        "select 1 as a, id, x from t where hour(ts) <= hour(now()) union all select 2, k, y from u where y >= hour(now()) - 12",
+        "a, id",
+    ),
+    "distinct": ("select distinct k from t where hour(ts) <= hour(now()) and k is not null", "k"),
+    "words": ("select id from t where day(d) = day(date'today')", "id"),
+}  # fmt: skip
+
+
+def _model(database: Database, name: str) -> Model:
+    sql, key = FOLLOWED[name]
+    seen = Seen()
+    model = model_of(database, Drawn(sql, tuple(key.split(", "))), seen)
+    assert model is not None, seen
+    return model
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_the_clock_is_followed_and_the_table_is_what_the_query_gives(name: str) -> None:
+    database, tally = Database(), Tally()
+    model = _model(database, name)
+    menu = draw_menu(Random(name), model.tables, True)
+    for number in range(HISTORIES):
+        wrong = live(model, draw_history(Random(f"{name}{number}"), model.tables, menu, STEPS), tally)
+        assert wrong is None, wrong
+    assert not tally.broken and not tally.untranslated, tally
+    # the clock alone: an incremental strategy applies
+    followed = [s for s in tally.runs if s not in ("NO_OP", "COMPLETE_RECOMPUTE")]
+    assert followed, tally
+
+
+RECOMPUTED = {
+    "the clock's own value": "select id, datediff(current_date(), d) as age from t",
+    "summed": "select k, sum(datediff(current_date(), d)) as age from t where k is not null group by k",
+    "a name of the select list": "select id, k, ts > now() as r from t qualify row_number() over (partition by k order by r, id) = 1",
+    "in LATERAL VIEW": "select id, x.e from t lateral view explode(array(hour(now()))) x as e",
+    "partners of a right join": "select u.k, t.id from t right join u on t.k = u.k and hour(t.ts) <= hour(now())",
+    "a subquery that reads a column from around": (
+        "select id from (select *, datediff(current_date(), d) as age from t) a where exists (select 1 from u where u.y > a.age)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECOMPUTED)
+def test_what_cannot_be_followed_is_recomputed_and_said(name: str) -> None:
+    model = Model(RECOMPUTED[name], ("id",) if "id" in RECOMPUTED[name] else ("k",), Database())
+    (plan,) = model.plans(Situation((), 0, 24, None))
+    assert plan.strategy == "COMPLETE_RECOMPUTE"
+    said = {reason.code for candidate in plan.candidates for reason in candidate.reasons}
+    assert said & {"CLOCK_ELSEWHERE", "LATERAL_VIEW"}, said
