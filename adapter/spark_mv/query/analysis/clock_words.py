@@ -16,7 +16,7 @@ from spark_mv.query.syntax.parse import Call
 
 BESIDE_TIMES: tuple[type[exp.Expr], ...] = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In,
-    exp.Case, exp.Add, exp.Sub,
+    exp.Case, exp.Add, exp.Sub, exp.Bracket,
 )  # fmt: skip
 """Nodes that are no calls and give their operands one type."""
 _ONE_TYPE = frozenset(
@@ -32,6 +32,7 @@ _ONE_TYPE = frozenset(
         "case",
         "coalesce",
         "decode",
+        "element_at",
         "equal_null",
         "greatest",
         "iff",
@@ -42,10 +43,12 @@ _ONE_TYPE = frozenset(
         "lead",
         "least",
         "map",
+        "map_contains_key",
         "nullif",
         "nvl",
         "nvl2",
         "sequence",
+        "try_element_at",
     ]
 )
 
@@ -116,8 +119,7 @@ def _kind(node: exp.Expr, scope: Scope) -> str:
         scope = scope.parent  # that of a lambda has no columns
     kind = expression_type(node, scope)
     if kind is not None:
-        word = kind.lower().removeprefix("array<").rstrip(">")
-        return time_type(word)
+        return time_type(_element(kind))
     around = node.find_ancestor(exp.Lambda)
     # the type of a parameter is that of an element of an array beside the lambda
     beside = (
@@ -126,9 +128,15 @@ def _kind(node: exp.Expr, scope: Scope) -> str:
     for part in (inner for tree in [node, *beside] for inner in tree.walk()):
         if isinstance(part, exp.Cast | exp.Column):
             inner = expression_type(part, scope) if isinstance(part, exp.Column) else part.to.sql("spark")
-            if inner and time_type(inner.lower().removeprefix("array<").rstrip(">")):
-                return time_type(inner.lower().removeprefix("array<").rstrip(">"))
+            if inner and time_type(_element(inner)):
+                return time_type(_element(inner))
     return ""
+
+
+def _element(kind: str) -> str:
+    """The type of an array's elements, or of a map's keys; any other type as it is."""
+    word = kind.lower().removeprefix("array<")
+    return word.removeprefix("map<").split(",")[0] if word.startswith("map<") else word.rstrip(">")
 
 
 def _column_text(node: exp.Column, scope: Scope) -> str | None:

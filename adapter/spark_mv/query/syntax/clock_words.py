@@ -141,6 +141,8 @@ def constant_text(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Paren):
         return constant_text(node.this)
     if isinstance(node, exp.Cast) and node.to.is_type("text", "varchar", "char"):
+        if isinstance(node.this, exp.HexString):
+            return _bytes(node.this.name)
         return constant_text(node.this)
     call = node.meta.get("call")
     if isinstance(node, exp.TsOrDsToDate | exp.TsOrDsToTimestamp | exp.TimeStrToTime) and call is None:
@@ -150,6 +152,13 @@ def constant_text(node: exp.Expr) -> str | None:
         parts = [constant_text(part) for part in node.iter_expressions()]
         return None if None in parts else "".join(part for part in parts if part is not None)
     return None
+
+
+def _bytes(digits: str) -> str | None:
+    try:
+        return bytes.fromhex(digits.rjust(len(digits) + len(digits) % 2, "0")).decode()
+    except ValueError:
+        return None
 
 
 def leaves(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -182,6 +191,8 @@ def leaves(node: exp.Expr) -> Iterator[exp.Expr]:
 
 def may_spell(node: exp.Expr) -> bool:
     """Whether a constant string that is not easily known may be one of CLOCK_WORDS: its letters are there, or are made."""
+    while isinstance(node, exp.Paren | exp.Cast):
+        node = node.this
     call = node.meta.get("call")
     name = call.name if isinstance(call, Call) else ""
     if not (isinstance(node, exp.Bracket | exp.Concat | exp.DPipe) or name in _MAKES_STRINGS):
