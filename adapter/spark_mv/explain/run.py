@@ -148,9 +148,9 @@ def _column(column: ColumnVerdict, plan: Plan) -> tuple[str, str, str, str]:
 
 def _window(rewritten: Rewritten, plan: Plan, predicates: Iterable[PredicateVerdict]) -> str:
     if any(p.clock and not p.solved for p in predicates):
-        return "some predicate on the clock could not be solved, so every move of the clock recomputes"
+        return "some predicate on the clock could not be solved: whenever the clock moved, a run looks for the rows that it let in or out"
     if not rewritten.clock_solved:
-        return "the clock stands outside the windows too (in a column that is not frozen, say), so every move of it recomputes"
+        return "the clock stands outside the windows too (in a column that is not frozen, say), so that every move of it is looked at"
     record = plan.record
     if plan.strategy == "NO_OP" and record is not None:
         return f"the next row enters or leaves at {record.next_change_at or 'no time'} (UTC)"

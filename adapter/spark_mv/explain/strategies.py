@@ -198,9 +198,6 @@ class Supposed:
     def _pins_before(self) -> dict[str, str]:
         return dict(pin(self.analysis.sql, self.pins.at(LAST)).used)
 
-    def _clock_moves(self) -> bool:
-        return self._pins_before() != dict(self.rewritten.pins)
-
 
 def _text(instant: datetime) -> str:
     return instant.strftime("%Y-%m-%d %H:%M:%S.%f")
