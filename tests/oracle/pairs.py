@@ -92,7 +92,7 @@ def live(model: Model, history: History, tally: Tally, only: int | None = None) 
                 if isinstance(found, Wrong):
                     return found
                 record = found or record
-        if record is not last:  # a run that finds nothing to do leaves no record
+        if record is not last or record is None:  # a run that finds nothing to do leaves no record
             before = hour
         if record is None:
             record = _first(model, hour)
