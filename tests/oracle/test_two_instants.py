@@ -84,6 +84,11 @@ FOLLOWED: dict[str, tuple[str, str]] = {
         "a, id",
     ),
     "distinct": ("select distinct k from t where hour(ts) <= hour(now()) and k is not null", "k"),
+    "null_at_one_instant": ("select id, x from t where x >= element_at(map(14, 0, 16, 1), day(current_date()))", "id"),
+    "null_at_one_instant_joined": (
+        "select t.id, u.y from t join u on t.k = u.k where t.x + u.y >= element_at(map(14, 0, 16, 1), day(current_date()))",
+        "id, y",
+    ),
     "words": ("select id from t where day(d) = day(date'today')", "id"),
 }  # fmt: skip
 

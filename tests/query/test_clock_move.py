@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from spark_mv.query.rewrite.clock_move import Between, bound_between, is_comparison, truth_differs
+from spark_mv.query.rewrite.clock_move import Between, bound_between, is_comparison
 from spark_mv.query.rewrite.pin import Pins
 
 pytestmark = pytest.mark.unit
@@ -34,7 +34,7 @@ def test_comparisons(text: str, wanted: bool) -> None:
 
 
 def test_truth_at_two_instants_is_a_range_of_the_column() -> None:
-    assert truth_differs("ts > now()", None, "ts", DAY) == (
+    assert bound_between("ts > now()", None, "ts", DAY) == (
         "(((ts > TIMESTAMP'2025-12-31 00:00:00.000000+00:00') AND NOT (ts > TIMESTAMP'2026-01-01 00:00:00.000000+00:00')) OR "
         "((ts > TIMESTAMP'2026-01-01 00:00:00.000000+00:00') AND NOT (ts > TIMESTAMP'2025-12-31 00:00:00.000000+00:00')))"
     )
@@ -42,8 +42,8 @@ def test_truth_at_two_instants_is_a_range_of_the_column() -> None:
 
 def test_bounds_tell_where_the_text_cannot() -> None:
     first, second = "TIMESTAMP'2025-12-31 00:00:00.000000+00:00'", "TIMESTAMP'2026-01-01 00:00:00.000000+00:00'"
-    assert truth_differs("ts > now() or late", None, "ts", DAY) == f"(((ts) > {first} AND (ts) <= {second}))"
-    assert "NOT" not in truth_differs("ts > now() or late", None, "ts", DAY)
+    assert bound_between("ts > now() or late", None, "ts", DAY) == f"(((ts) > {first} AND (ts) <= {second}))"
+    assert "NOT" not in bound_between("ts > now() or late", None, "ts", DAY)
     # a row may come and go between the two: only its bounds tell
     assert "NOT" not in bound_between("ts between now() and now() + interval 1 hour", "a", "b", DAY)
     assert "NOT" in bound_between("ts > now()", None, "ts", DAY)

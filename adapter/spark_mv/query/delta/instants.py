@@ -145,7 +145,8 @@ class Instants:
         """Condition: the conditions hold together at one of the two instants only."""
         sides = [self._both(text, tree, node, pairs) for text, tree in conditions]
         was, now = (" AND ".join(f"({side[k]})" for side in sides) for k in (0, 1))
-        return truths_differ(was, now, all(is_comparison(text) for text, _ in conditions))
+        solved = all(span_of(tree).start in self.move.windows and is_comparison(text) for text, tree in conditions)
+        return truths_differ(was, now, solved)
 
     def changes(self, items: Iterable[OutItem], node: SelectNode, pairs: Pairs) -> list[str]:
         """Conditions: a value is another one at the other instant."""
@@ -245,8 +246,8 @@ def draws(node: exp.Expr, unstable: Collection[str]) -> bool:
 
 
 def truths_differ(was: str, now: str, comparisons: bool) -> str:
-    """Condition: one of two conditions is true and the other is not. `comparisons`: both are NULL for the same rows, so that
-    NOT tells where they are not true, in words that leave files unread."""
+    """Condition: one of two conditions is true and the other is not. `comparisons`: both are NULL for the same rows, as
+    solved comparisons are, so that NOT tells where they are not true, in words that leave files unread."""
     if comparisons:
         return f"((({was}) AND NOT ({now})) OR (({now}) AND NOT ({was})))"
     return f"(coalesce(({was}), false) <> coalesce(({now}), false))"

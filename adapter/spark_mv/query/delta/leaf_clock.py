@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -27,11 +27,13 @@ class LeafClock:
     alias: str
     conditions: tuple[str, ...]
     values: tuple[str, ...] = ()
+    solved: bool = False
 
     @property
     def plain(self) -> bool:
-        """Whether the clock only decides which rows pass, by comparisons: these tell in which direction a row goes."""
-        return not self.values and all(is_comparison(text) for text in self.conditions)
+        """Whether the clock only decides which rows pass, by solved comparisons: these tell in which direction a row goes, and
+        are NULL at every instant or at none."""
+        return self.solved and not self.values and all(is_comparison(text) for text in self.conditions)
 
     def holds(self, pins: Pins) -> str:
         """Condition: the row passes."""
@@ -44,8 +46,8 @@ class LeafClock:
         return f"({' OR '.join(tests)})"
 
 
-def leaf_clock(root: Node, clock: ClockPlaces, unstable: Collection[str]) -> LeafClock | None:
-    """None where the clock stands in more than one SELECT, in one that reads more than the table for it, or where it decides
+def leaf_clock(root: Node, clock: ClockPlaces, unstable: Collection[str], solved: Collection[int]) -> LeafClock | None:
+    """`solved`: offsets of the solved predicates. None where the clock stands in more than one SELECT, in one that reads more than the table for it, or where it decides
     more than the table's rows."""
     holders = [node for node in selects(root) if clock.reads(node.tree)]
     if len(holders) != 1:
@@ -60,7 +62,8 @@ def leaf_clock(root: Node, clock: ClockPlaces, unstable: Collection[str]) -> Lea
     parts = [*(p.node for p in pieces), *values]
     if holder.laterals or any(has_query(part) or draws(part, unstable) for part in parts):
         return None
-    return _of_table(holder, clock, pieces, values)
+    found = _of_table(holder, clock, pieces, values)
+    return found and replace(found, solved=all(piece.start in solved for piece in pieces))
 
 
 def _of_table(holder: SelectNode, clock: ClockPlaces, pieces: list[Piece], values: list[exp.Expr]) -> LeafClock | None:

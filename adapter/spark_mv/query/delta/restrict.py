@@ -81,7 +81,7 @@ class QueryTree:
     def leaf_clock(self, tables: Columns) -> LeafClock | None:
         """All that the clock decides, if it is said of rows of one table by the SELECT that reads it."""
         try:
-            return leaf_clock(self.node, ClockPlaces(self.sql, self.uses, tables), self.unstable)
+            return leaf_clock(self.node, ClockPlaces(self.sql, self.uses, tables), self.unstable, self.windows)
         except SourceTextError:
             return None
 

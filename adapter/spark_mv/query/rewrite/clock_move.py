@@ -34,21 +34,10 @@ class Between:
         return cls(pins.at(low), pins.at(high))
 
 
-def truth_differs(text: str, valid_from: str | None, valid_to: str | None, between: Between) -> str:
-    """Condition: the solved predicate `text` is true at one of the two instants only, or (where its text cannot tell
-    without reading every row) one of its bounds lies between them."""
-    return _differs(text, valid_from, valid_to, between, is_comparison(text))
-
-
 def bound_between(text: str, valid_from: str | None, valid_to: str | None, between: Between) -> str:
-    """Condition: a bound of the solved predicate `text` lies after the first instant and not after the second. Unlike
-    `truth_differs`, it finds rows that come and go in between: only a predicate with one bound can tell by its truth."""
-    one = valid_from is None or valid_to is None
-    return _differs(text, valid_from, valid_to, between, one and is_comparison(text))
-
-
-def _differs(text: str, valid_from: str | None, valid_to: str | None, between: Between, by_truth: bool) -> str:
-    if by_truth:
+    """Condition: a bound of the solved predicate `text` lies after the first instant and not after the second. Rows that
+    come and go in between are found too: only a predicate with one bound can tell by its truth at the two instants."""
+    if (valid_from is None or valid_to is None) and is_comparison(text):
         low, high = pinned_condition(text, between.low), pinned_condition(text, between.high)
         return f"((({low}) AND NOT ({high})) OR (({high}) AND NOT ({low})))"
     low, high = (timestamp_literal(pins.as_of, "UTC") for pins in (between.low, between.high))
