@@ -96,6 +96,20 @@ class TestSample:
         assert not set(anew.values()) & set(wide.values())
         assert engine.run().plan.strategy == "NO_OP"
 
+    def test_a_sample_outlives_a_change_of_its_key(self, engine: Any) -> None:
+        engine.query("create or replace table {schema}.keyed using delta as select id, id % 3 as part from range(60)")
+        engine.model("select id, part from {schema}.keyed where rand() < 0.5")
+        engine.run()
+        sample = engine.rows()
+        for key in (["id", "part"], ["part", "id"], ["id"]):
+            engine.config["unique_key"] = key
+            engine.run()
+            assert engine.rows() == sample, key
+        engine.query("insert into {schema}.keyed select 100 + id, 0 from range(20)")
+        engine.run()
+        assert {row: n for row, n in engine.rows().items() if row[0] < 60} == sample
+        assert engine.run().plan.strategy == "NO_OP"
+
 
 class TestRemembered:
     def test_rows_are_remembered_from_the_table(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,3 +68,30 @@ class TestTokyo(InZone):
         assert first["next_change_at"] == "2026-02-03 15:00:00.000000"
         assert mv.run("2026-02-03 14:59:59.999999+00:00")["strategy"] == "NO_OP"
         assert mv.run("2026-02-03 15:00:00+00:00")["rows_evicted"] == 1
+
+
+HEADED = """
+{{ config(materialized='nondeterministic_mv', unique_key='id') }}
+{% call set_sql_header(config) %}
+set time zone '{{ var("zone") }}'; set spark.sql.ansi.enabled = true
+{% endcall %}
+select id, hour(timestamp'2026-02-01 00:00:00Z') as h, rand() as split from {{ target.schema }}.src
+"""
+
+
+class TestHeader:
+    """A header holds for the model that has it, and a run sees what it sets."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"mv.sql": HEADED}
+
+    def test_a_zone_of_its_own(self, mv: Any, sql: Any) -> None:
+        sql("create or replace table {schema}.src using delta as select id from range(3)")
+        split = None
+        for zone, hour in (("UTC", 0), ("Asia/Kolkata", 5)):
+            mv.run(zone=zone)
+            assert mv.rows("h") == {(hour,): 3}
+            split = split or mv.by_id("split")
+            assert mv.by_id("split") == split
+            assert mv.run(zone=zone)["code"] == "NO_OP"

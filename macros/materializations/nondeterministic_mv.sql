@@ -10,6 +10,9 @@
   {%- if mv.mv_is_guarded(existing_relation) -%}
     {%- do mv.mv_skip_guarded(target_relation) -%}
   {%- else -%}
+    {%- if config.get('sql_header') -%}
+      {%- call statement('mv_header') -%}{{ config.get('sql_header') }}{%- endcall -%}
+    {%- endif -%}
     {%- set run = mv.mv_plan(target_relation, existing_relation, compiled_code) -%}
     {%- do mv.mv_check_contract(run.query_sql) -%}
     {%- do run.want(mv.mv_checks(), mv.mv_described()) -%}

@@ -145,7 +145,9 @@ def _draw_columns(known: Known, before: KeptRecord | None, found: bool) -> tuple
 def _draw_column(column: Column, known: Known, before: KeptRecord | None, found: bool) -> StagedColumn:
     """A draw is the one that was kept if it is written as it was, wherever it stands among the others."""
     if column.name.lower() in {key.lower() for key in known.config.unique_key}:
-        return StagedColumn(column.name, column.type, Role.KEY, in_target=found)
+        # a column that came to the key stands in trials, and not in a state of before
+        there = found and (before is None or known.state.has(column.name))
+        return StagedColumn(column.name, column.type, Role.KEY, in_target=there)
     if before is None:
         return StagedColumn(column.name, column.type, Role.KEPT, in_target=found)
     prints = known.rewritten.draw_fingerprints
