@@ -71,7 +71,8 @@ def judge(
     except SourceTextError as error:
         return _refused(analysis, QueryError("UNSUPPORTED_SYNTAX", f"model {model}: {error}"))
     tables = supposed_columns(text, schemas or {}, unique_key)
-    planned = replace(read(sql, tables, unique_key, rewritten=False), sql=text)
+    known = tables == dict(schemas or {})
+    planned = replace(analysis if known else read(sql, tables, unique_key, rewritten=False), sql=text)
     names = [column.name for column in planned.columns]
     key = [name for name in unique_key if name.lower() in map(str.lower, names)] or names
     pins = Pins(NOW, time_zone, "me", "me", columns=frozenset(c for columns in tables.values() for c in columns))

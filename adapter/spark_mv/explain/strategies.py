@@ -7,9 +7,10 @@ on: changes of one source, or the clock alone. The clock is a day later in all o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import cached_property
 
 from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.changes import Changes, SourceChange
@@ -77,13 +78,16 @@ class Supposed:
         nothing = self._no_op(self.facts(Situation("nothing")))
         found = [Applies("NO_OP", nothing.applies, () if nothing.applies else nothing.reasons)]
         general = {only: self.candidates(self.general(only)) for only in (True, False)}
-        parts = [(situation, self.candidates(situation)) for situation in self.situations()]
-        for number, strategy in enumerate(STRATEGIES):
-            grows = strategy == "APPEND_ONLY"
-            candidate = general[grows][number]
-            when = tuple(s.when for s, said in parts if (s.grows or not grows) and said[number].applies)
-            reasons, when = ((), ()) if candidate.applies else (candidate.reasons, when)
-            found.append(Applies(strategy, candidate.applies, reasons, when))
+        said = [general[strategy == "APPEND_ONLY"][strategy] for strategy in STRATEGIES]
+        refused = {candidate.strategy for candidate in said if not candidate.applies}
+        when: dict[str, list[str]] = {strategy: [] for strategy in STRATEGIES}
+        for situation in self.situations():
+            asked = refused & {"APPEND_ONLY"} if situation.changes and situation.grows else refused - {"APPEND_ONLY"}
+            for strategy, candidate in self.candidates(situation, asked).items():
+                when[strategy] += [situation.when] if candidate.applies else []
+        for candidate in said:
+            reasons = () if candidate.applies else candidate.reasons
+            found.append(Applies(candidate.strategy, candidate.applies, reasons, tuple(when[candidate.strategy])))
         return (*found, Applies("COMPLETE_RECOMPUTE", True))
 
     def general(self, only_inserts: bool) -> Situation:
@@ -103,11 +107,12 @@ class Supposed:
     def _change(self, name: str, only_inserts: bool) -> SourceChange:
         return SourceChange(name, 1, 2, "feed", only_inserts, 1, 1000)
 
-    def candidates(self, situation: Situation) -> list[Candidate]:
-        """What the incremental strategies say to it."""
-        return [proposal.candidate for proposal in self._proposals(self.facts(situation), situation.changes)]
+    def candidates(self, situation: Situation, asked: Collection[str] = STRATEGIES) -> dict[str, Candidate]:
+        """What the incremental strategies say to it, those that are asked."""
+        said = self._proposals(self.facts(situation), situation.changes, asked) if asked else []
+        return {p.candidate.strategy: p.candidate for p in said if p.candidate.strategy in asked}
 
-    def _proposals(self, facts: RunFacts, changed: tuple[SourceChange, ...]) -> list[Proposal]:
+    def _proposals(self, facts: RunFacts, changed: tuple[SourceChange, ...], asked: Collection[str]) -> list[Proposal]:
         columns = self._columns(facts)
         known = Known(facts, self.analysis, self.config, self.rewritten, self.pins, ai=self.ai)
         if reasons := blocked(known, columns, self._no_op(facts)):
@@ -128,7 +133,8 @@ class Supposed:
                 pins=self.pins,
                 ai=self.ai,
                 settled=Level.ORDER_DEPENDENT not in self.analysis.levels,
-            )
+            ),
+            asked,
         )
 
     def tree(self) -> QueryTree:
@@ -157,7 +163,7 @@ class Supposed:
             kept={c.name.lower(): c.fingerprint for c in self.analysis.columns if c.kept},
             columns=column_prints(self.analysis, columns),
             keys=tuple(name.lower() for name in self.config.unique_key),
-            pins=self._pins_before(),
+            pins=self._pins_before,
             next_change_at=_text(NOW) if situation.crossed else None,
             clock_solved=self.rewritten.clock_solved,
             base_version=1,
@@ -195,6 +201,7 @@ class Supposed:
         assert record is not None
         return no_op(facts, record.query, record.config, self.rewritten.clock_elsewhere, kept=record.kept)
 
+    @cached_property
     def _pins_before(self) -> dict[str, str]:
         return dict(pin(self.analysis.sql, self.pins.at(LAST)).used)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
@@ -19,12 +19,14 @@ FOLLOWABLE = frozenset({"SOURCE_CHANGED", "CLOCK_MOVED", "BOUND_CROSSED", "CLOCK
 """Reasons against NO_OP that an incremental strategy can follow; with any other one, the last result is no start."""
 
 
-def propose(known: IncrementalFacts) -> list[Proposal]:
-    """A proposal per incremental strategy."""
+def propose(known: IncrementalFacts, strategies: Collection[str] = STRATEGIES) -> list[Proposal]:
+    """A proposal per incremental strategy, of those that are asked."""
     if known.changes.problems:
         return rejected_all(known.changes.problems)
     found = []
     for name, module in zip(STRATEGIES, _MODULES, strict=True):
+        if name not in strategies:
+            continue
         doubt = distrusted(known.facts.target.record, name)
         if doubt is not None:
             found.append(rejected(name, doubt))

@@ -6,13 +6,15 @@ here for a call that stands alone.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from sqlglot import exp
+from sqlglot.tokens import TokenType
 
 from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_blocks import Context, Item, select_blocks
-from spark_mv.query.syntax.source_text import Edit, SourceTextError, Span, tokenize
+from spark_mv.query.syntax.source_text import Edit, SourceTextError, Span, Token, tokenize
 
 # Spark 4.1.4: the name is that of the resolved expression, so aliases of a function are named after it
 _NAMES = {
@@ -27,7 +29,7 @@ _BARE_NAMES = {"user": "current_user()", "session_user": "current_user()"}
 
 def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -> tuple[list[Edit], tuple[str, ...]]:
     """(edits that append AS `name`, entries as written whose name is not known) for the select entries with an edit."""
-    if not edits:
+    if not _listed(sql, edits):
         return [], ()
     aliases: list[Edit] = []
     unnamed: list[str] = []
@@ -61,6 +63,34 @@ def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -
             else:
                 aliases.append(Edit(item.span.end, item.span.end, " AS `" + name.replace("`", "``") + "`"))
     return aliases, tuple(unnamed)
+
+
+def _listed(sql: str, edits: Sequence[Edit]) -> bool:
+    """Whether an edit may stand in a select list, as far as words tell: no other text has to be parsed for its names."""
+    tokens = tokenize(sql)
+    if edits and any(token.kind == TokenType.PIPE_GT for token in tokens):
+        return True
+    starts = [token.start for token in tokens]
+    return any(_below_select(tokens, bisect_left(starts, edit.start)) for edit in edits)
+
+
+def _below_select(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the clause around a token, or one around that, is a select list."""
+    depth, known = 0, False
+    for i in range(at - 1, -1, -1):
+        token = tokens[i]
+        if token.kind == TokenType.R_PAREN:
+            depth += 1
+        elif token.kind == TokenType.L_PAREN:
+            depth, known = (depth - 1, known) if depth else (0, False)
+        elif not depth and not known:
+            if token.word == "SELECT":
+                return True
+            known = token.word in _CLAUSES and not (token.word == "FROM" and i and tokens[i - 1].word == "DISTINCT")
+    return False
+
+
+_CLAUSES = frozenset({"FROM", "WHERE", "HAVING", "QUALIFY"})
 
 
 def _by_tree(sql: str, edits: Sequence[Edit]) -> tuple[list[Edit], tuple[str, ...]]:
