@@ -15,7 +15,8 @@ from spark_mv.query.functions.clock_words import CASTING_CALLS, CASTING_TYPES, C
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import split_clock
 from spark_mv.query.rewrite.pin import Pins, pin
-from spark_mv.query.syntax.select_tree import SelectNode, build
+from spark_mv.query.syntax.select_tree import SelectNode
+from spark_mv.query.syntax.tree_builder import build
 
 pytestmark = pytest.mark.unit
 

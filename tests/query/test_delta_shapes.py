@@ -15,7 +15,8 @@ from spark_mv.query.delta.restrict import NotIncremental, QueryTree, read_tree
 from spark_mv.query.delta.texts import table_refs
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import split_clock
-from spark_mv.query.syntax.select_tree import SelectNode, build
+from spark_mv.query.syntax.select_tree import SelectNode
+from spark_mv.query.syntax.tree_builder import build
 
 T = {"id": "int", "k": "int", "x": "int", "ts": "timestamp"}
 SCHEMAS: Mapping[str, Mapping[str, str]] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spark_mv.query.delta.distributive import Part, is_exact, parts
-from spark_mv.query.syntax.select_tree import NotIncremental, build
+from spark_mv.query.syntax.select_tree import NotIncremental
+from spark_mv.query.syntax.tree_builder import build
 
 TABLES = {"t": ("id", "k", "x", "d", "s", "day"), "u": ("k", "y")}
 TYPES = {"g": "int", "h": "string", "n": "bigint", "v": "bigint", "m": "date", "b": "boolean", "dx": "decimal(22,2)"}

@@ -87,6 +87,7 @@ class MovedWindows:
 
 
 def staged_name(number: int) -> str:
+    """The name of the relation that holds the changes of the source that is `number` among them."""
     return f"changes_{number}"
 
 

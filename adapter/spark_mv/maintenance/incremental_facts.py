@@ -151,4 +151,5 @@ class Proposal:
 
 
 def rejected(strategy: str, *reasons: Reason) -> Proposal:
+    """A strategy that does not apply, and why."""
     return Proposal(Candidate(strategy, False, reasons))

@@ -15,7 +15,8 @@ from collections.abc import Collection
 
 from sqlglot import exp
 
-from spark_mv.query.ai_calls.text import Block, Call, Edit, Item, Span, Text, edited
+from spark_mv.query.ai_calls.blocks import Block, Call, Edit, Item, Span, edited
+from spark_mv.query.ai_calls.text import Text
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.aggregates import called, groups_or_windows

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from spark_mv.query.ai_calls.blocks import Span
 from spark_mv.query.ai_calls.signatures import ANSWER_FIELD, ERROR_FIELDS, PROMPT_VERSION, ParsedCall
-from spark_mv.query.ai_calls.text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 _EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECASE)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from spark_mv.query.ai_calls.blocks import Block, Edit, Query, Span, edited, outermost
 from spark_mv.query.ai_calls.desugar import hidden_star
 from spark_mv.query.ai_calls.signatures import ParsedCall
-from spark_mv.query.ai_calls.text import Block, Edit, Query, Span, Text, edited, outermost
+from spark_mv.query.ai_calls.text import Text
 from spark_mv.query.syntax.query_error import QueryError
 
 Render = Callable[[Span], str]

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from spark_mv.query.ai_calls.blocks import Span, TextError, edited
 from spark_mv.query.ai_calls.desugar import desugar
 from spark_mv.query.ai_calls.keys import AiIdentity, identity_hash, identity_text, key_sql, lookup_sql, request_sql
 from spark_mv.query.ai_calls.places import Places
 from spark_mv.query.ai_calls.requests import Requests
 from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, ParsedCall, SignatureError, parse_call
-from spark_mv.query.ai_calls.text import Span, Text, TextError, edited
+from spark_mv.query.ai_calls.text import Text
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.query_error import QueryError
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
+from spark_mv.query.ai_calls.blocks import Block, Cte, Edit, Item, Query, Span, edited, outermost
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
-from spark_mv.query.ai_calls.text import Block, Cte, Edit, Item, Query, Span, edited, outermost
 from spark_mv.query.syntax.aggregates import groups_or_windows
 from spark_mv.query.syntax.condition import read_expression
 from spark_mv.query.syntax.source_text import string_literal as quote

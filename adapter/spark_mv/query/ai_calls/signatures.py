@@ -13,7 +13,8 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from spark_mv.query.ai_calls.text import Call, Span, Text
+from spark_mv.query.ai_calls.blocks import Call, Span
+from spark_mv.query.ai_calls.text import Text
 from spark_mv.query.syntax.condition import read_expression
 from spark_mv.query.syntax.source_text import SourceTextError, quotes_escaped
 

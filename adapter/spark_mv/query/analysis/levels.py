@@ -21,7 +21,8 @@ from spark_mv.query.analysis.clock_words import (
     written_arguments,
 )
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
-from spark_mv.query.analysis.scopes import Scope, ambiguous, find_plain, find_qualified
+from spark_mv.query.analysis.resolve import name_value
+from spark_mv.query.analysis.scopes import Scope
 from spark_mv.query.analysis.taint import CLEAN, Field, Taint, Value, digest, union
 from spark_mv.query.analysis.walk import Env, Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
@@ -62,110 +63,6 @@ def _column(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     if isinstance(node.this, exp.Star):
         return _star(walk, node, scope)
     return name_value(walk, node, parts, scope)
-
-
-def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Value:
-    """The value of a possibly qualified column name, or of the keyword function of that name."""
-    walk.seen.add(id(node))
-    if _is_file_metadata(scope, parts):
-        taint = walk.origin("_metadata", Level.NONDETERMINISTIC, walk.place(node))
-        _note_drawn(walk, node, digest("metadata", *parts))
-        return Value(taint, digest("metadata", *parts))
-    found = _look_up(scope, parts)
-    if found is not None:
-        owners = ambiguous(scope, parts[0]) if len(parts) == 1 and not scope.aliases_first else []
-        if owners:
-            walk.error(
-                "AMBIGUOUS_COLUMN",
-                f"column {parts[0]} is in {' and '.join(owners)}. Write which one is meant, e.g. {owners[0]}.{parts[0]}",
-                walk.place(node),
-            )
-        if Level.NONDETERMINISTIC in found.taint.levels:
-            _note_drawn(walk, node, found.fingerprint)
-        print_ = found.fingerprint
-        if len(parts) > 1 and found.name.lower() != parts[-1].lower():
-            print_ = digest("field", print_, *map(str.lower, parts))
-        return Value(found.taint, print_)
-    if len(parts) == 1:
-        keyword = _keyword(walk, node, parts[0])
-        if keyword is not None:
-            return keyword
-    if parts[0].lower() in ("window", "session_window"):
-        return Value(CLEAN, digest("time window", *map(str.lower, parts)))  # the column that GROUP BY window(…) makes
-    name = ".".join(parts)
-    if [part.lower() for part in parts[:-1]] in (["session"], ["system", "session"]):
-        walk.error(
-            "UNSUPPORTED_SYNTAX",
-            f"session variable {name} has a value that a later run cannot know. Use a dbt variable",
-            walk.place(node),
-        )
-        return Value(walk.origin(name, Level.SESSION, walk.place(node)), digest("variable", name.lower()))
-    walk.error("UNRESOLVED_COLUMN", _unresolved(name, scope), walk.place(node))
-    return Value(CLEAN, digest("unresolved", name.lower()))
-
-
-def _note_drawn(walk: Walk, node: exp.Expr, print_: str) -> None:
-    """Remember where a drawn column is read, in the text of the model itself."""
-    if isinstance(node, exp.Column) and walk.text.anchor is None:
-        first, last = node.parts[0].meta, node.parts[-1].meta
-        if "start" in first and "end" in last:
-            walk.drawn_reads[first["start"], last["end"] + 1] = print_
-
-
-def _look_up(scope: Scope, parts: list[str]) -> Field | None:
-    here: Scope | None = scope
-    maybe: Field | None = None
-    keyword = len(parts) == 1 and is_marked(parts[0], Mark.KEYWORD)
-    while here is not None:
-        if parts[0].lower() in here.locals_:
-            return Field(parts[0], *_value_facts(here.locals_[parts[0].lower()]))
-        if len(parts) > 1:
-            found = find_qualified(_alone(here), parts)
-            if found is not None:
-                return found
-        plain, sure = find_plain(here, parts[0])
-        alias = here.aliases.get(parts[0].lower())
-        if plain is not None and sure and not (alias is not None and here.aliases_first):
-            return plain
-        if alias is not None:
-            return Field(parts[0], alias.taint, alias.fingerprint)
-        if plain is not None and maybe is None:
-            maybe = plain
-        here = here.parent
-    return None if keyword else maybe
-
-
-def _is_file_metadata(scope: Scope, parts: list[str]) -> bool:
-    """`_metadata.file_path` and the like tell how a table's files are cut, which any rewrite of them changes."""
-    at = 0 if parts[0].lower() == "_metadata" else 1
-    if len(parts) <= at or parts[at].lower() != "_metadata":
-        return False
-    return not any(relation.has("_metadata") for relation in scope.sources.values())
-
-
-def _alone(scope: Scope) -> Scope:
-    return Scope(sources=scope.sources)
-
-
-def _value_facts(item: Value) -> tuple[Taint, str]:
-    return item.taint, item.fingerprint
-
-
-def _keyword(walk: Walk, node: exp.Expr, name: str) -> Value | None:
-    word = name.lower()
-    quoted = isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier) and node.this.quoted
-    if quoted or not is_marked(word, Mark.KEYWORD):
-        return None
-    level = walk.level(word) or Level.NONDETERMINISTIC
-    return Value(walk.origin(word.upper(), level, walk.place(node)), digest("call", word))
-
-
-def _unresolved(name: str, scope: Scope) -> str:
-    known = [f"{alias} ({', '.join(f.name for f in rel.fields[:12])})" for alias, rel in scope.visible()]
-    return (
-        f"column {name} is in none of the tables in scope: {'; '.join(known) or 'there is no FROM'}. "
-        "Correct the name, or add the column to the table's schema"
-    )
 
 
 def _star(walk: Walk, node: exp.Expr, scope: Scope) -> Value:

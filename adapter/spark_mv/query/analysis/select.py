@@ -6,24 +6,19 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from spark_mv.query.analysis.field_types import column_type, deriving
-from spark_mv.query.analysis.fingerprint import fingerprint, resolved
-from spark_mv.query.analysis.generators import generated_names, has_fixed_rows, struct_fields
 from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.limits import limit_taint
 from spark_mv.query.analysis.modifiers import is_one
-from spark_mv.query.analysis.output_names import output_name
 from spark_mv.query.analysis.predicates import conjuncts
+from spark_mv.query.analysis.projections import makes_rows, project, written_text
 from spark_mv.query.analysis.rules import forbid_per_row, rows_key
 from spark_mv.query.analysis.scopes import Rows, Scope
 from spark_mv.query.analysis.sources import add_join, add_lateral, add_source
-from spark_mv.query.analysis.taint import Field, OpenPart, Relation, Taint, Value, digest, union
+from spark_mv.query.analysis.taint import Field, OpenPart, Relation, Taint, Value, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Env, Walk
-from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
-from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.aggregates import aggregates
-from spark_mv.query.syntax.parse import Call, sql_text
+from spark_mv.query.syntax.parse import sql_text
 
 _UNSUPPORTED = ("kind", "into", "match", "connect", "prewhere", "for_", "settings", "format", "locks", "options")
 
@@ -47,7 +42,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
     env = own_env
     rows += [add_join(walk, item, scope, env) for item in node.args.get("joins") or []]
     rows += [add_lateral(walk, item, scope, env) for item in node.args.get("laterals") or []]  # they see what is joined
-    repeats = any(_makes_rows(item) for item in node.expressions)
+    repeats = any(makes_rows(item) for item in node.expressions)
     scope.row_unique, scope.single = ((), False) if repeats else (scope.unique(), scope.is_single())
     scope.windows = {item.name.lower(): item for item in node.args.get("windows") or []}
 
@@ -85,12 +80,12 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         scope.below = Rows(*below, grouped)
         scope.row_unique = (grouped,) if not (_several_sets(group) or repeats) else ()
     for projection in node.expressions:
-        made = _project(walk, projection, scope, outputs)
+        made = project(walk, projection, scope, outputs)
         items += made
-        if _makes_rows(projection):
+        if makes_rows(projection):
             rows += [item.taint for item in made]
             for item in made:
-                forbid_per_row(walk, "generator", item.taint, _text(walk, projection), rows_key(scope, walk))
+                forbid_per_row(walk, "generator", item.taint, written_text(walk, projection), rows_key(scope, walk))
 
     scope.aliases_first = True
     scope.ordinals = [Value(item.taint, item.fingerprint) for item in items]
@@ -250,162 +245,3 @@ def _with_aliases(walk: Walk, scope: Scope, aliases: dict[str, tuple[exp.Expr, V
             break
         inner.aliases[name] = value(walk, expression, inner)
     return inner
-
-
-def _project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]) -> list[Field | OpenPart]:
-    """The output columns of one item of the select list."""
-    if isinstance(node, exp.Star):
-        return _expand(walk, node, [relation for _, relation in _in_star_order(scope)], scope)
-    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        qualifier = [part.name for part in node.parts[:-1]]
-        relation = scope.source(qualifier)
-        here = scope.parent
-        while relation is None and here is not None:
-            relation, here = here.source(qualifier), here.parent
-        if relation is not None:
-            _resolve_star(walk, node, relation, scope)
-            return _expand(walk, node.this, [relation], scope)
-        from spark_mv.query.analysis.levels import name_value
-
-        struct = name_value(walk, node, qualifier, scope)
-        found = _struct_type(qualifier, scope)
-        if found:
-            return [
-                Field(name, struct.taint, digest("field", struct.fingerprint, name.lower()), kind)
-                for name, kind in struct_fields(found)
-            ]
-        return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
-    if isinstance(node, exp.QueryTransform):
-        return _script(walk, node, scope)
-    if isinstance(node, exp.Aliases):
-        facts = value(walk, node.this, scope)
-        _note_generator(walk, node.this)
-        made = [
-            Field(n.name, facts.taint, digest("generated", i, facts.fingerprint))
-            for i, n in enumerate(node.expressions)
-        ]
-        outputs.update({f.name.lower(): Value(f.taint, f.fingerprint) for f in made})
-        return list(made)
-    inner = node.this if isinstance(node, exp.Alias) else node
-    facts = value(walk, inner, scope)
-    _note_generator(walk, inner)
-    if isinstance(node, exp.Alias):
-        outputs[node.alias.lower()] = facts
-        return [
-            Field(node.alias, facts.taint, facts.fingerprint, node=inner, derive=deriving(inner, scope), scope=scope)
-        ]
-    call = inner.meta.get("call")
-    if isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR):
-        names = generated_names(inner, scope) or {"explode": ["col"], "posexplode": ["pos", "col"]}.get(
-            call.name.removesuffix("_outer")
-        )
-        if names is None:
-            return [OpenPart(digest("generated", facts.fingerprint), facts.taint)]
-        return [Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)]
-    column = (
-        isinstance(call, Call)
-        and call.keyword
-        and is_marked(call.name, Mark.KEYWORD)
-        and facts.fingerprint != digest("call", call.name)
-    )
-    return [
-        Field(
-            call.name if column and isinstance(call, Call) else output_name(inner, _text(walk, node)),
-            facts.taint,
-            facts.fingerprint,
-            node=inner,
-            derive=deriving(inner, scope),
-            scope=scope,
-        )
-    ]
-
-
-def _resolve_star(walk: Walk, node: exp.Expr, relation: Relation, scope: Scope) -> None:
-    """`a.*` counts as the star of the first, second … FROM item."""
-    places = [id(item) for item in scope.sources.values()]
-    at = places.index(id(relation)) if id(relation) in places else relation.fingerprint
-    resolved(walk, node, digest("star of", at, fingerprint(walk, node.this)))
-
-
-def _text(walk: Walk, node: exp.Expr) -> str:
-    """The expression as written, '' where its place is not known."""
-    start, end = node.meta.get("span") or (0, 0)
-    return walk.text.parsed.sql[start:end]
-
-
-def _struct_type(path: list[str], scope: Scope) -> str:
-    """The type of a struct column, or of a struct in one, that `path.*` takes apart; '' if it is not known."""
-    for split in (2, 1):
-        if len(path) < split:
-            continue
-        parts = [exp.to_identifier(part) for part in path[:split]]
-        column = exp.Column(this=parts[-1], table=parts[0] if split == 2 else None)
-        kind = column_type(column, scope) or ""
-        for part in path[split:]:
-            kind = next((k for name, k in struct_fields(kind) if name.lower() == part.lower()), "")
-        if kind.lower().startswith("struct<"):
-            return kind
-    return ""
-
-
-def _makes_rows(node: exp.Expr) -> bool:
-    """Whether an item of the select list is a generator, which decides how many rows there are."""
-    inner = node.this if isinstance(node, exp.Alias | exp.Aliases) else node
-    call = inner.meta.get("call")
-    if isinstance(inner, exp.QueryTransform):
-        return True
-    return isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR) and not has_fixed_rows(inner)
-
-
-def _script(walk: Walk, node: exp.Expr, scope: Scope) -> list[Field | OpenPart]:
-    """`TRANSFORM (…) USING 'script' AS (…)`: any program, so its rows are drawn like an undeclared function's values."""
-    inputs = [value(walk, item, scope) for item in node.expressions]
-    walk.seen.add(id(node))
-    walk.flag("opaque", "generator")
-    call = node.meta.get("call")
-    place = walk.at(call.start) if isinstance(call, Call) else walk.place(node)
-    taint = union([walk.origin("TRANSFORM", Level.NONDETERMINISTIC, place), *(v.taint for v in inputs)])
-    schema = node.args.get("schema")
-    names = [item.name for item in schema.expressions] if isinstance(schema, exp.Expr) else ["key", "value"]
-    text = digest("script", sql_text(node))
-    return [Field(name, taint, digest(text, i)) for i, name in enumerate(names)]
-
-
-def _note_generator(walk: Walk, node: exp.Expr) -> None:
-    call = node.meta.get("call")
-    if isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR):
-        walk.flag("generator")
-
-
-def _in_star_order(scope: Scope) -> list[tuple[str, Relation]]:
-    return scope.visible()
-
-
-def _expand(walk: Walk, star: exp.Expr, relations: list[Relation], scope: Scope) -> list[Field | OpenPart]:
-    dropped = {item.name.lower() for item in star.args.get("except_") or []}
-    items: list[Field | OpenPart] = []
-    merged: dict[str, int] = {}
-    for relation in relations:
-        for item in relation.items:
-            if isinstance(item, Field):
-                name = item.name.lower()
-                if name in dropped:
-                    continue
-                if name in scope.using and len(relations) > 1:
-                    if name in merged:
-                        before = items[merged[name]]
-                        assert isinstance(before, Field)
-                        items[merged[name]] = Field(before.name, union([before.taint, item.taint]), before.fingerprint)
-                        continue
-                    merged[name] = len(items)
-            items.append(item)
-    for replacement in star.args.get("replace") or []:
-        facts = value(walk, replacement.this, scope)
-        name = replacement.alias.lower()
-        made = Field(replacement.alias, facts.taint, facts.fingerprint)
-        at = next((i for i, item in enumerate(items) if isinstance(item, Field) and item.name.lower() == name), None)
-        if at is None:
-            items.append(made)
-        else:
-            items[at] = made
-    return items

@@ -295,6 +295,7 @@ def _reads(walk: Walk, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def add_lateral(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
+    """Put one LATERAL VIEW or lateral subquery into `scope`. Returns what decides the rows of it."""
     return add_source(walk, node, scope, env)
 
 

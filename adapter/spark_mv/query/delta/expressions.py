@@ -34,4 +34,5 @@ def where_text(item: OutItem) -> str | None:
 
 
 def has_query(node: exp.Expr) -> bool:
+    """Whether a subquery stands in the expression."""
     return node.find(exp.Query) is not None

@@ -16,9 +16,10 @@ from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted, w
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import ClockSplit
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.select_tree import Node, NotIncremental, SelectNode, build, leaves, quoted, selects
+from spark_mv.query.syntax.select_tree import Node, NotIncremental, SelectNode, leaves, quoted, selects
 from spark_mv.query.syntax.source_blocks import Context, select_blocks
 from spark_mv.query.syntax.source_text import SourceTextError, Span, line_and_column
+from spark_mv.query.syntax.tree_builder import build
 
 __all__ = ["AffectedQuery", "LeafClock", "Move", "NotIncremental", "QueryTree", "Window", "kept_spans", "read_tree"]
 
@@ -41,6 +42,7 @@ class AffectedQuery:
 
 
 def anchor_column(number: int) -> str:
+    """The column of the affected rows that holds the anchor of this number."""
     return f"__mv_a{number}"
 
 

@@ -17,6 +17,16 @@ from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.catalogue import Kind, is_kind, level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.draw_lineage import drawn_per_row
+from spark_mv.query.rewrite.draw_texts import (
+    DRAW,
+    Draw,
+    Members,
+    accepted_sql_of,
+    draw_sql_of,
+    expression_of,
+    filtered_sql_of,
+    quoted_name,
+)
 from spark_mv.query.syntax.aggregates import aggregates, called, groups_or_windows
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Call, Parsed, parse, read_query
@@ -33,7 +43,6 @@ from spark_mv.query.syntax.source_text import (
 )
 
 CURE = "give the draw its own nondeterministic_mv with that unique_key, and filter on its column"
-STATE, DRAW, KEY, TRIAL = "__mv_state", "__mv_draw_", "__mv_key_", "__mv_trial"
 
 
 @dataclass(frozen=True)
@@ -58,29 +67,8 @@ class FilterDraws:
     accepted_sql: str | None = None
 
 
-@dataclass(frozen=True)
-class Members:
-    """Rows that are known to have passed the filter, by the keys in `table`, while their draws are lost. So many `trials` are
-    drawn for each of them (`trial_sql`, numbered in the column TRIAL) and written to the table `tried`; those that pass
-    (`accepted_sql`) are distributed as the lost ones were."""
-
-    table: str
-    tried: str
-    trials: int
-
-
-@dataclass(frozen=True)
-class _Draw:
-    """`fingerprint`: '' for a call, else that of the column that is read here."""
-
-    span: Span
-    block: int
-    clause: str
-    fingerprint: str = ""
-
-
 class _Refused(Exception):
-    def __init__(self, message: str, draw: _Draw | None = None) -> None:
+    def __init__(self, message: str, draw: Draw | None = None) -> None:
         super().__init__(message)
         self.draw = draw
 
@@ -125,14 +113,14 @@ def split_filter_draws(
         texts,
         columns,
         tuple(draw.fingerprint or text_print(text) for draw, text in zip(draws, texts, strict=True)),
-        _draw_sql(sql, block, draws, keys, columns),
-        _filtered_sql(sql, block, draws, keys, columns, state_table),
-        trial_sql=_draw_sql(sql, block, draws, keys, columns, members) if members else None,
-        accepted_sql=_accepted_sql(sql, block, draws, keys, columns, members) if members else None,
+        draw_sql_of(sql, block, draws, keys, columns),
+        filtered_sql_of(sql, block, draws, keys, columns, state_table),
+        trial_sql=draw_sql_of(sql, block, draws, keys, columns, members) if members else None,
+        accepted_sql=accepted_sql_of(sql, block, draws, keys, columns, members) if members else None,
     )
 
 
-def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[_Draw]) -> Block:
+def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[Draw]) -> Block:
     """The outermost block, when every draw stands in its WHERE and its rows keep their key."""
     for draw in draws:
         block = blocks[draw.block]
@@ -168,7 +156,7 @@ def text_print(text: str) -> str:
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
 
 
-def _reads(blocks: tuple[Block, ...], reads: Sequence[tuple[int, int, str]]) -> list[_Draw]:
+def _reads(blocks: tuple[Block, ...], reads: Sequence[tuple[int, int, str]]) -> list[Draw]:
     """The drawn columns that WHERE and the select list of the outermost block name."""
     found = []
     for start, end, print_ in reads:
@@ -177,12 +165,12 @@ def _reads(blocks: tuple[Block, ...], reads: Sequence[tuple[int, int, str]]) -> 
         if owner is not None and blocks[owner].context == Context.OUTERMOST:
             clause = _clause(blocks[owner], span)
             if clause in ("WHERE", "SELECT"):
-                found.append(_Draw(span, owner, clause, print_))
+                found.append(Draw(span, owner, clause, print_))
     return found
 
 
 def _check_lineage(
-    sql: str, block: Block, draws: Sequence[_Draw], key: Sequence[str], levels: Mapping[str, Level]
+    sql: str, block: Block, draws: Sequence[Draw], key: Sequence[str], levels: Mapping[str, Level]
 ) -> None:
     """Raises _Refused unless every drawn column that is read is one draw per row of the result."""
     parsed = parse(sql)
@@ -225,10 +213,10 @@ def _owner(blocks: tuple[Block, ...], span: Span) -> int | None:
     return min(around, key=lambda i: blocks[i].span.end - blocks[i].span.start) if around else None
 
 
-def _draws(sql: str, blocks: tuple[Block, ...], levels: Mapping[str, Level]) -> list[_Draw]:
+def _draws(sql: str, blocks: tuple[Block, ...], levels: Mapping[str, Level]) -> list[Draw]:
     """Every outermost call that draws per row, with its block and clause."""
     tokens = tokenize(sql)
-    found: list[_Draw] = []
+    found: list[Draw] = []
     end = -1
     for index, token in enumerate(tokens):
         if token.start < end or not _draws_per_row(tokens, index, levels):
@@ -239,7 +227,7 @@ def _draws(sql: str, blocks: tuple[Block, ...], levels: Mapping[str, Level]) -> 
             continue
         clause = _clause(blocks[owner], span)
         if clause:
-            found.append(_Draw(span, owner, clause))
+            found.append(Draw(span, owner, clause))
             end = span.end
     return found
 
@@ -280,7 +268,7 @@ def _key(sql: str, block: Block, name: str, levels: Mapping[str, Level]) -> str:
     wanted = name.strip("`").lower()
     stars: list[str] = []
     for item in block.items:
-        text, output = _expression(sql, item)
+        text, output = expression_of(sql, item)
         if output.lower() == wanted:
             return _plain_key(sql, block, item, text, name, levels)
         if text.endswith("*"):
@@ -301,7 +289,7 @@ def _plain_key(sql: str, block: Block, item: Item, text: str, name: str, levels:
     for other in block.items:
         if other is item or not other.alias or other.alias.lower() not in read:
             continue
-        source = read_query(f"SELECT {_expression(sql, other)[0]}")
+        source = read_query(f"SELECT {expression_of(sql, other)[0]}")
         if other.alias.lower() not in {column.name.lower() for column in source.find_all(exp.Column)}:
             raise _Refused(
                 f"filters rows whose unique_key column {name} is computed from the output column {other.alias}, which "
@@ -314,97 +302,6 @@ def _not_of_one_row(node: exp.Expr) -> bool:
     """Whether the expression reads more than one row, or makes several of it."""
     generates = any(is_kind(called(part), Kind.GENERATOR) for part in node.walk())
     return generates or groups_or_windows(node) or node.find(exp.Query) is not None
-
-
-def _expression(sql: str, item: Item) -> tuple[str, str]:
-    """(text without the alias, output name) of an entry; the name is '' where Spark makes one up."""
-    text = item.span.of(sql)
-    tokens = tokenize(text)
-    if item.alias:
-        last = len(tokens) - (2 if len(tokens) > 1 and tokens[-2].word == "AS" else 1)
-        return text[: tokens[last - 1].end], item.alias
-    named = [t for t in tokens if t.word or t.kind == TokenType.IDENTIFIER]
-    plain = len(tokens) == 2 * len(named) - 1 and all(t.kind == TokenType.DOT for t in tokens[1::2])
-    return text, tokens[-1].text.strip("`") if plain else ""
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.strip("`").replace("`", "``") + "`"
-
-
-def _draw_sql(
-    sql: str,
-    block: Block,
-    draws: Sequence[_Draw],
-    keys: Sequence[tuple[str, str]],
-    columns: Sequence[str],
-    members: Members | None = None,
-) -> str:
-    edits = [
-        Edit(conjunct.start, conjunct.end, "TRUE")
-        for conjunct in block.conjuncts
-        if any(conjunct.start <= draw.span.start and draw.span.end <= conjunct.end for draw in draws)
-    ]
-    entries = [f"{text} AS {_quoted(name)}" for name, text in keys]
-    entries += [f"{draw.span.of(sql)} AS {column}" for draw, column in zip(draws, columns, strict=True)]
-    if members is not None:
-        entries.append(f"{TRIAL}s.{TRIAL}")
-        edits += _joined(sql, block, keys, (), members.table)
-        edits.append(
-            Edit(_end(block), _end(block), f", (SELECT id AS {TRIAL} FROM range({members.trials})) AS {TRIAL}s")
-        )
-    return _selected(sql, block, entries, edits)
-
-
-def _end(block: Block) -> int:
-    assert block.from_ is not None
-    return block.from_.end
-
-
-def _selected(sql: str, block: Block, entries: Sequence[str], edits: Sequence[Edit]) -> str:
-    """Another select list over FROM and WHERE of the block; what follows them is left out."""
-    start, end = block.select.end, block.where.end if block.where else block.select.end
-    moved = [Edit(edit.start - start, edit.end - start, edit.replacement) for edit in edits]
-    head = f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
-    return f"{head}SELECT {', '.join(entries)}{apply_edits(sql[start:end], moved)}"
-
-
-def _accepted_sql(
-    sql: str,
-    block: Block,
-    draws: Sequence[_Draw],
-    keys: Sequence[tuple[str, str]],
-    columns: Sequence[str],
-    members: Members,
-) -> str:
-    """The key and the draws of those trials that pass the filter."""
-    entries = [f"{STATE}.{KEY}{i} AS {_quoted(name)}" for i, (name, _) in enumerate(keys)]
-    entries += [f"{STATE}.{column}" for column in (*columns, TRIAL)]
-    edits = [*_joined(sql, block, keys, (*columns, TRIAL), members.tried), *_read_back(draws, columns)]
-    return _selected(sql, block, entries, edits)
-
-
-def _filtered_sql(
-    sql: str,
-    block: Block,
-    draws: Sequence[_Draw],
-    keys: Sequence[tuple[str, str]],
-    columns: Sequence[str],
-    state_table: str,
-) -> str:
-    """The state table joins as one more entry of FROM: that works behind every kind of join."""
-    outputs = [
-        # an output column that is the draw alone keeps its name
-        Edit(item.span.end, item.span.end, f" AS {_quoted(_expression(sql, item)[1])}")
-        for item in block.items
-        if not item.alias and any(draw.span == item.span for draw in draws)
-    ]
-    edits = [*outputs, *_joined(sql, block, keys, columns, state_table), *_read_back(draws, columns)]
-    hidden = ", ".join([*(f"{KEY}{i}" for i in range(len(keys))), *columns])
-    for item in block.items:
-        if item.span.of(sql).strip() == "*":
-            edits.append(Edit(item.span.end, item.span.end, f" EXCEPT ({hidden})"))
-    return apply_edits(sql, edits)
 
 
 def expand_star(sql: str, analysis: Analysis) -> str:
@@ -422,24 +319,5 @@ def expand_star(sql: str, analysis: Analysis) -> str:
     if not lone or block.joins or "*" in names or len({name.lower() for name in names}) < len(names):
         return sql
     qualifier = block.items[0].span.of(sql).rstrip()[:-1].rstrip()
-    columns = ", ".join(f"{qualifier}{_quoted(name)}" for name in names)
+    columns = ", ".join(f"{qualifier}{quoted_name(name)}" for name in names)
     return apply_edits(sql, [Edit(block.items[0].span.start, block.items[0].span.end, columns)])
-
-
-def _read_back(draws: Sequence[_Draw], columns: Sequence[str]) -> list[Edit]:
-    return [Edit(d.span.start, d.span.end, f"{STATE}.{column}") for d, column in zip(draws, columns, strict=True)]
-
-
-def _joined(sql: str, block: Block, keys: Sequence[tuple[str, str]], columns: Sequence[str], table: str) -> list[Edit]:
-    """The rows of `table` with the block's keys, and its `columns`, beside the block's own rows."""
-    assert block.from_ is not None and block.where is not None
-    kept = [f"{_quoted(name)} AS {KEY}{i}" for i, (name, _) in enumerate(keys)]
-    state = f", (SELECT {', '.join([*kept, *columns])} FROM {table}) AS {STATE}"
-    matches = " AND ".join(f"({text}) <=> {STATE}.{KEY}{i}" for i, (_, text) in enumerate(keys))
-    body = block.where.of(sql)[len("WHERE") :]
-    condition = block.where.end - len(body.lstrip())
-    return [
-        Edit(block.from_.end, block.from_.end, state),
-        Edit(condition, condition, "("),
-        Edit(block.where.end, block.where.end, f") AND {matches}"),
-    ]

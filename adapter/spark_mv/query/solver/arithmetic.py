@@ -30,6 +30,7 @@ from spark_mv.query.solver.value import DAY, Value, operand, wide
 
 
 def add(form: Form, node: exp.Add | exp.Sub, scene: Scene) -> Form:
+    """`clock + x` or `x - clock` at least (or below) a value: the clock alone, and the value moved. Raises Unsolvable."""
     left_clock = scene.clocked(node.left)
     if left_clock and scene.clocked(node.right):
         raise Unsolvable("the clock stands on both sides")

@@ -68,6 +68,7 @@ def shifted_zone(form: Form, name: str, clock: exp.Expr, zone: exp.Expr, scene: 
 
 
 def plus_days(value: Value, amount: int | str, sign: int) -> Value:
+    """The date so many days later (`sign` 1) or earlier (-1)."""
     if isinstance(amount, int):
         return value.shifted(sign * amount)
     return Value(f"{'date_add' if sign > 0 else 'date_sub'}({value.sql}, {amount})", "date", value.plus)
@@ -107,6 +108,7 @@ DATE_UNITS = {
 
 
 def unit_of(node: exp.Expr) -> str:
+    """The unit that a string literal names, in capitals. Raises Unsolvable."""
     if not isinstance(node, exp.Literal) or not node.is_string:
         raise Unsolvable("a unit that is not a literal")
     return str(node.this).upper()

@@ -31,6 +31,7 @@ class Form:
 
 
 def moved_to(form: Form, node: exp.Expr, value: Value) -> Form:
+    """The same comparison of another node with another value."""
     return Form(node, form.sense, value)
 
 
@@ -147,6 +148,7 @@ def year_of(node: exp.Expr) -> exp.Expr | None:
 
 
 def is_year(node: exp.Expr) -> bool:
+    """Whether the expression is the year of a date."""
     return year_of(node) is not None
 
 

@@ -53,11 +53,13 @@ class Parsed:
 
 
 def position(line_starts: tuple[int, ...], offset: int) -> tuple[int, int]:
+    """Line and column, both from 1, of the character at `offset`."""
     line = bisect_right(line_starts, offset)
     return line, offset - line_starts[line - 1] + 1
 
 
 def line_starts(sql: str) -> tuple[int, ...]:
+    """The offset of each line's first character."""
     return (0, *(i + 1 for i, char in enumerate(sql) if char == "\n"))
 
 

@@ -17,11 +17,13 @@ def audit_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 
 def audit_examples(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    """Rows in which the table and its recompute differ."""
     found = [{"key": row["key"], "what": row["what"]} for row in run.statement(sql or "")]
     run.found["examples"] = [*run.found.get("examples", ()), *found]
 
 
 def audit_watched(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    """How many rows differ only in columns that may."""
     run.found["unordered"] = int(run.statement(sql or "")[0]["unordered"])
 
 

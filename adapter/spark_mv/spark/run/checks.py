@@ -28,6 +28,7 @@ from spark_mv.spark.run.current import CurrentRun, StepView
 
 
 def check_stage(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    """The staged rows: keys, limits and counts, from which the publishing statement follows. Raises RunFailed or NotFollowed."""
     row = run.statement(sql or "")[0]
     _refuse_rows(run, step, row)
     if step.args.get("into") == "state":
@@ -78,6 +79,7 @@ def _refuse_rows(run: CurrentRun, step: StepView, row: Mapping[str, Any]) -> Non
 
 
 def check_leaving(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    """How many rows of the table leave by the clock, and when the next one does."""
     row = run.statement(sql or "")[0]
     found = run.staged.with_leaving(int(row["leaving"]))
     run.staged = _of_target(run, found, step.args["target_rows"], step.args["keeps"])
@@ -117,6 +119,7 @@ def check_limit(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 
 def affected_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    """Between which values the affected rows lie: the table's rows outside need not be read."""
     row = run.statement(sql or "")[0]
     names = [anchor["column"] for anchor in step.args["anchors"] if not row[f"nulls {anchor['column']}"]]
     keys = [column.name for column in run.plan.columns if column.role is Role.KEY]
@@ -130,6 +133,7 @@ def affected_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 
 def key_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    """Between which keys those of the table lie, asked of the table where no record says it."""
     row = run.statement(sql or "")[0]
     keys = replace(run.staged.keys, bound=bound_text(row["highest"]), floor=bound_text(row["lowest"]))
     run.staged = replace(run.staged, keys=keys)
@@ -143,6 +147,7 @@ def _choose_rewrite(run: CurrentRun, gone: int, names: Sequence[str]) -> None:
 
 
 def gone_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    """The keys of rows that go, as a list, where they are few enough to be written down."""
     found = run.statement(sql or "")
     name = step.args["keys"][0]
     listed = in_list(name, [row["key"] for row in found if row["gone"]])
@@ -154,6 +159,7 @@ def gone_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 
 def check_new(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    """That no appended row has a key of the table, nor of another. Raises RunFailed or NotFollowed."""
     row = run.statement(sql or "")[0]
     if row["duplicate_keys"]:
         raise _wrong_keys(
@@ -167,11 +173,20 @@ def check_new(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 
 def staged_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
+<<<<<<< HEAD
     listed, keys = None, step.args["keys"]
     if listable(tuple(keys), run.staged.rows):
         listed = in_list(keys[0], [row[keys[0]] for row in run.statement(sql or "")])
     run.key_texts = replace(run.key_texts, listed=listed or "")
     run.staged = replace(run.staged, rewrite=Rewrite.LISTED if listed else Rewrite.MERGE)
+=======
+    """The keys of the staged rows, as a list, where they are few."""
+    if len(step.args["keys"]) == 1 and run.counts["changed"] < int(step.args["limit"]):
+        key = step.args["keys"][0]
+        run.keys.listed = in_list(key, [row[key] for row in run.statement(sql or "")]) or ""
+    run.counts["few_keys"] = int(bool(run.keys.listed))
+    run.counts["many_keys"] = int(not run.keys.listed)
+>>>>>>> 0dc39f0 (Long modules taken apart by what they do; no module over 400 lines, no public function without a word of what it does)
 
 
 def _wrong_keys(run: CurrentRun, step: StepView, found: str) -> RunFailed:
@@ -183,10 +198,16 @@ def _wrong_keys(run: CurrentRun, step: StepView, found: str) -> RunFailed:
 
 
 def count_evicted(run: CurrentRun, step: StepView, sql: str | None) -> None:
+<<<<<<< HEAD
     run.staged = replace(run.staged, evicted=int(run.statement(sql or "")[0]["evicted"]))
+=======
+    """How many of the rows that go are the clock's."""
+    run.counts["evicted"] = int(run.statement(sql or "")[0]["evicted"])
+>>>>>>> 0dc39f0 (Long modules taken apart by what they do; no module over 400 lines, no public function without a word of what it does)
 
 
 def next_change(run: CurrentRun, step: StepView, sql: str | None) -> None:
+    """The next instant at which a row enters or leaves."""
     micros = None
     for query in (step.args.get("near"), step.args["query"]):
         if query and micros is None:

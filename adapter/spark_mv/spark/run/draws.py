@@ -11,12 +11,8 @@ from spark_mv.maintenance.state import Seed
 from spark_mv.query.ai_calls.kept_rows import UnkeptDraws, split_rows
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.filter_draws import (
-    DRAW,
-    FilterDraws,
-    Members,
-    split_filter_draws,
-)
+from spark_mv.query.rewrite.draw_texts import DRAW, Members
+from spark_mv.query.rewrite.filter_draws import FilterDraws, split_filter_draws
 from spark_mv.query.rewrite.pin import Pins, pin
 from spark_mv.query.syntax.reserved import relation
 from spark_mv.spark.formats.commits import Query

@@ -1,0 +1,115 @@
+"""The query blocks and calls of a text, and edits of it: what `text` finds and the others work on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+Edit = tuple["Span", str]
+
+
+class TextError(ValueError):
+    """The text could not be taken apart; the message says where."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Half-open range of characters."""
+
+    start: int
+    end: int
+
+    def holds(self, other: Span) -> bool:
+        return self.start <= other.start and other.end <= self.end
+
+
+@dataclass(frozen=True)
+class Item:
+    """One expression of a select list. `name` is its output name where the text gives one, "" otherwise."""
+
+    span: Span
+    expression: Span
+    name: str
+    star: bool
+
+
+@dataclass(eq=False)
+class Cte:
+    name: str
+    span: Span  # from the name to the closing parenthesis
+    query: Query
+    recursive: bool
+    position: int
+
+
+@dataclass(eq=False)
+class Query:
+    """WITH … term [set operator term …]; `blocks` are the SELECT blocks and VALUES have none."""
+
+    span: Span
+    parent: Block | None
+    parent_cte: Cte | None = None
+    ctes: list[Cte] = field(default_factory=list)
+    with_span: Span | None = None
+    blocks: list[Block] = field(default_factory=list)
+    set_operation: bool = False
+    outer: Query | None = None  # the query whose WITH or set operation holds this one
+    tail: Span | None = None  # ORDER BY and LIMIT after a set operation
+
+
+@dataclass(eq=False)
+class Block:
+    """One SELECT. Clause spans exclude their keywords."""
+
+    span: Span
+    query: Query
+    distinct: bool = False
+    items: list[Item] = field(default_factory=list)
+    list_span: Span = Span(0, 0)
+    clauses: dict[str, Span] = field(default_factory=dict)
+    children: list[Query] = field(default_factory=list)  # subqueries: derived tables and in expressions
+
+    def clause_of(self, span: Span) -> str:
+        """SELECT, FROM, WHERE, …: the clause that the span stands in."""
+        if self.list_span.holds(span):
+            return "SELECT"
+        return next((name for name, where in self.clauses.items() if where.holds(span)), "SELECT")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One function call: `name` lower-cased, the spans of the arguments without surrounding blanks."""
+
+    name: str
+    span: Span
+    arguments: tuple[Span, ...]
+    line: int
+    column: int
+
+
+def edited(sql: str, span: Span, edits: Iterable[tuple[Span, str]]) -> str:
+    """The text of `span` with the edits that lie in it carried out. Edits must not overlap; zero-width ones insert."""
+    out, at = [], span.start
+    for where, text in sorted(edits, key=lambda e: (e[0].start, e[0].end)):
+        if not span.holds(where):
+            continue
+        if where.start < at:
+            raise TextError("two edits overlap")
+        out += [sql[at : where.start], text]
+        at = where.end
+    return "".join([*out, sql[at : span.end]])
+
+
+def outermost(edits: Iterable[Edit], span: Span) -> list[Edit]:
+    """The edits in the span that no other of them contains."""
+    inside = [e for e in edits if span.holds(e[0])]
+    out = []
+    for number, (where, text) in enumerate(inside):
+        covered = any(
+            other.holds(where) and (other != where or k < number)
+            for k, (other, _) in enumerate(inside)
+            if k != number and other.end > other.start
+        )
+        if not covered:
+            out.append((where, text))
+    return out

@@ -1,0 +1,175 @@
+"""The output columns that one item of a select list gives: an expression, a star, a generator, a script."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from spark_mv.query.analysis.field_types import column_type, deriving
+from spark_mv.query.analysis.fingerprint import fingerprint, resolved
+from spark_mv.query.analysis.generators import generated_names, has_fixed_rows, struct_fields
+from spark_mv.query.analysis.levels import value
+from spark_mv.query.analysis.output_names import output_name
+from spark_mv.query.analysis.resolve import name_value
+from spark_mv.query.analysis.scopes import Scope
+from spark_mv.query.analysis.taint import Field, OpenPart, Relation, Value, digest, union
+from spark_mv.query.analysis.walk import Walk
+from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
+from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.parse import Call, sql_text
+
+
+def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]) -> list[Field | OpenPart]:
+    """The output columns of one item of the select list."""
+    if isinstance(node, exp.Star):
+        return _expand(walk, node, [relation for _, relation in _in_star_order(scope)], scope)
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        qualifier = [part.name for part in node.parts[:-1]]
+        relation = scope.source(qualifier)
+        here = scope.parent
+        while relation is None and here is not None:
+            relation, here = here.source(qualifier), here.parent
+        if relation is not None:
+            _resolve_star(walk, node, relation, scope)
+            return _expand(walk, node.this, [relation], scope)
+        struct = name_value(walk, node, qualifier, scope)
+        found = _struct_type(qualifier, scope)
+        if found:
+            return [
+                Field(name, struct.taint, digest("field", struct.fingerprint, name.lower()), kind)
+                for name, kind in struct_fields(found)
+            ]
+        return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
+    if isinstance(node, exp.QueryTransform):
+        return _script(walk, node, scope)
+    if isinstance(node, exp.Aliases):
+        facts = value(walk, node.this, scope)
+        _note_generator(walk, node.this)
+        made = [
+            Field(n.name, facts.taint, digest("generated", i, facts.fingerprint))
+            for i, n in enumerate(node.expressions)
+        ]
+        outputs.update({f.name.lower(): Value(f.taint, f.fingerprint) for f in made})
+        return list(made)
+    inner = node.this if isinstance(node, exp.Alias) else node
+    facts = value(walk, inner, scope)
+    _note_generator(walk, inner)
+    if isinstance(node, exp.Alias):
+        outputs[node.alias.lower()] = facts
+        return [
+            Field(node.alias, facts.taint, facts.fingerprint, node=inner, derive=deriving(inner, scope), scope=scope)
+        ]
+    call = inner.meta.get("call")
+    if isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR):
+        names = generated_names(inner, scope) or {"explode": ["col"], "posexplode": ["pos", "col"]}.get(
+            call.name.removesuffix("_outer")
+        )
+        if names is None:
+            return [OpenPart(digest("generated", facts.fingerprint), facts.taint)]
+        return [Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)]
+    column = (
+        isinstance(call, Call)
+        and call.keyword
+        and is_marked(call.name, Mark.KEYWORD)
+        and facts.fingerprint != digest("call", call.name)
+    )
+    return [
+        Field(
+            call.name if column and isinstance(call, Call) else output_name(inner, written_text(walk, node)),
+            facts.taint,
+            facts.fingerprint,
+            node=inner,
+            derive=deriving(inner, scope),
+            scope=scope,
+        )
+    ]
+
+
+def _resolve_star(walk: Walk, node: exp.Expr, relation: Relation, scope: Scope) -> None:
+    """`a.*` counts as the star of the first, second … FROM item."""
+    places = [id(item) for item in scope.sources.values()]
+    at = places.index(id(relation)) if id(relation) in places else relation.fingerprint
+    resolved(walk, node, digest("star of", at, fingerprint(walk, node.this)))
+
+
+def written_text(walk: Walk, node: exp.Expr) -> str:
+    """The expression as written, '' where its place is not known."""
+    start, end = node.meta.get("span") or (0, 0)
+    return walk.text.parsed.sql[start:end]
+
+
+def _struct_type(path: list[str], scope: Scope) -> str:
+    """The type of a struct column, or of a struct in one, that `path.*` takes apart; '' if it is not known."""
+    for split in (2, 1):
+        if len(path) < split:
+            continue
+        parts = [exp.to_identifier(part) for part in path[:split]]
+        column = exp.Column(this=parts[-1], table=parts[0] if split == 2 else None)
+        kind = column_type(column, scope) or ""
+        for part in path[split:]:
+            kind = next((k for name, k in struct_fields(kind) if name.lower() == part.lower()), "")
+        if kind.lower().startswith("struct<"):
+            return kind
+    return ""
+
+
+def makes_rows(node: exp.Expr) -> bool:
+    """Whether an item of the select list is a generator, which decides how many rows there are."""
+    inner = node.this if isinstance(node, exp.Alias | exp.Aliases) else node
+    call = inner.meta.get("call")
+    if isinstance(inner, exp.QueryTransform):
+        return True
+    return isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR) and not has_fixed_rows(inner)
+
+
+def _script(walk: Walk, node: exp.Expr, scope: Scope) -> list[Field | OpenPart]:
+    """`TRANSFORM (…) USING 'script' AS (…)`: any program, so its rows are drawn like an undeclared function's values."""
+    inputs = [value(walk, item, scope) for item in node.expressions]
+    walk.seen.add(id(node))
+    walk.flag("opaque", "generator")
+    call = node.meta.get("call")
+    place = walk.at(call.start) if isinstance(call, Call) else walk.place(node)
+    taint = union([walk.origin("TRANSFORM", Level.NONDETERMINISTIC, place), *(v.taint for v in inputs)])
+    schema = node.args.get("schema")
+    names = [item.name for item in schema.expressions] if isinstance(schema, exp.Expr) else ["key", "value"]
+    text = digest("script", sql_text(node))
+    return [Field(name, taint, digest(text, i)) for i, name in enumerate(names)]
+
+
+def _note_generator(walk: Walk, node: exp.Expr) -> None:
+    call = node.meta.get("call")
+    if isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR):
+        walk.flag("generator")
+
+
+def _in_star_order(scope: Scope) -> list[tuple[str, Relation]]:
+    return scope.visible()
+
+
+def _expand(walk: Walk, star: exp.Expr, relations: list[Relation], scope: Scope) -> list[Field | OpenPart]:
+    dropped = {item.name.lower() for item in star.args.get("except_") or []}
+    items: list[Field | OpenPart] = []
+    merged: dict[str, int] = {}
+    for relation in relations:
+        for item in relation.items:
+            if isinstance(item, Field):
+                name = item.name.lower()
+                if name in dropped:
+                    continue
+                if name in scope.using and len(relations) > 1:
+                    if name in merged:
+                        before = items[merged[name]]
+                        assert isinstance(before, Field)
+                        items[merged[name]] = Field(before.name, union([before.taint, item.taint]), before.fingerprint)
+                        continue
+                    merged[name] = len(items)
+            items.append(item)
+    for replacement in star.args.get("replace") or []:
+        facts = value(walk, replacement.this, scope)
+        name = replacement.alias.lower()
+        made = Field(replacement.alias, facts.taint, facts.fingerprint)
+        at = next((i for i, item in enumerate(items) if isinstance(item, Field) and item.name.lower() == name), None)
+        if at is None:
+            items.append(made)
+        else:
+            items[at] = made
+    return items

@@ -1,0 +1,151 @@
+"""The statements around draws in a filter: candidates with their draws, and the query that reads these from the state table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot.tokens import TokenType
+
+from spark_mv.query.syntax.source_blocks import Block, Item
+from spark_mv.query.syntax.source_text import (
+    Edit,
+    Span,
+    apply_edits,
+    tokenize,
+)
+
+STATE, DRAW, KEY, TRIAL = "__mv_state", "__mv_draw_", "__mv_key_", "__mv_trial"
+
+
+@dataclass(frozen=True)
+class Members:
+    """Rows that are known to have passed the filter, by the keys in `table`, while their draws are lost. So many `trials` are
+    drawn for each of them (`trial_sql`, numbered in the column TRIAL) and written to the table `tried`; those that pass
+    (`accepted_sql`) are distributed as the lost ones were."""
+
+    table: str
+    tried: str
+    trials: int
+
+
+@dataclass(frozen=True)
+class Draw:
+    """`fingerprint`: '' for a call, else that of the column that is read here."""
+
+    span: Span
+    block: int
+    clause: str
+    fingerprint: str = ""
+
+
+def expression_of(sql: str, item: Item) -> tuple[str, str]:
+    """(text without the alias, output name) of an entry; the name is '' where Spark makes one up."""
+    text = item.span.of(sql)
+    tokens = tokenize(text)
+    if item.alias:
+        last = len(tokens) - (2 if len(tokens) > 1 and tokens[-2].word == "AS" else 1)
+        return text[: tokens[last - 1].end], item.alias
+    named = [t for t in tokens if t.word or t.kind == TokenType.IDENTIFIER]
+    plain = len(tokens) == 2 * len(named) - 1 and all(t.kind == TokenType.DOT for t in tokens[1::2])
+    return text, tokens[-1].text.strip("`") if plain else ""
+
+
+def quoted_name(name: str) -> str:
+    """The name in back quotes, whether it had them or not."""
+    return "`" + name.strip("`").replace("`", "``") + "`"
+
+
+def draw_sql_of(
+    sql: str,
+    block: Block,
+    draws: Sequence[Draw],
+    keys: Sequence[tuple[str, str]],
+    columns: Sequence[str],
+    members: Members | None = None,
+) -> str:
+    """For every candidate row its key and its draws; with `members`, several trials for each row that is known to have passed."""
+    edits = [
+        Edit(conjunct.start, conjunct.end, "TRUE")
+        for conjunct in block.conjuncts
+        if any(conjunct.start <= draw.span.start and draw.span.end <= conjunct.end for draw in draws)
+    ]
+    entries = [f"{text} AS {quoted_name(name)}" for name, text in keys]
+    entries += [f"{draw.span.of(sql)} AS {column}" for draw, column in zip(draws, columns, strict=True)]
+    if members is not None:
+        entries.append(f"{TRIAL}s.{TRIAL}")
+        edits += _joined(sql, block, keys, (), members.table)
+        edits.append(
+            Edit(_end(block), _end(block), f", (SELECT id AS {TRIAL} FROM range({members.trials})) AS {TRIAL}s")
+        )
+    return _selected(sql, block, entries, edits)
+
+
+def _end(block: Block) -> int:
+    assert block.from_ is not None
+    return block.from_.end
+
+
+def _selected(sql: str, block: Block, entries: Sequence[str], edits: Sequence[Edit]) -> str:
+    """Another select list over FROM and WHERE of the block; what follows them is left out."""
+    start, end = block.select.end, block.where.end if block.where else block.select.end
+    moved = [Edit(edit.start - start, edit.end - start, edit.replacement) for edit in edits]
+    head = f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
+    return f"{head}SELECT {', '.join(entries)}{apply_edits(sql[start:end], moved)}"
+
+
+def accepted_sql_of(
+    sql: str,
+    block: Block,
+    draws: Sequence[Draw],
+    keys: Sequence[tuple[str, str]],
+    columns: Sequence[str],
+    members: Members,
+) -> str:
+    """The key and the draws of those trials that pass the filter."""
+    entries = [f"{STATE}.{KEY}{i} AS {quoted_name(name)}" for i, (name, _) in enumerate(keys)]
+    entries += [f"{STATE}.{column}" for column in (*columns, TRIAL)]
+    edits = [*_joined(sql, block, keys, (*columns, TRIAL), members.tried), *_read_back(draws, columns)]
+    return _selected(sql, block, entries, edits)
+
+
+def filtered_sql_of(
+    sql: str,
+    block: Block,
+    draws: Sequence[Draw],
+    keys: Sequence[tuple[str, str]],
+    columns: Sequence[str],
+    state_table: str,
+) -> str:
+    """The state table joins as one more entry of FROM: that works behind every kind of join."""
+    outputs = [
+        # an output column that is the draw alone keeps its name
+        Edit(item.span.end, item.span.end, f" AS {quoted_name(expression_of(sql, item)[1])}")
+        for item in block.items
+        if not item.alias and any(draw.span == item.span for draw in draws)
+    ]
+    edits = [*outputs, *_joined(sql, block, keys, columns, state_table), *_read_back(draws, columns)]
+    hidden = ", ".join([*(f"{KEY}{i}" for i in range(len(keys))), *columns])
+    for item in block.items:
+        if item.span.of(sql).strip() == "*":
+            edits.append(Edit(item.span.end, item.span.end, f" EXCEPT ({hidden})"))
+    return apply_edits(sql, edits)
+
+
+def _read_back(draws: Sequence[Draw], columns: Sequence[str]) -> list[Edit]:
+    return [Edit(d.span.start, d.span.end, f"{STATE}.{column}") for d, column in zip(draws, columns, strict=True)]
+
+
+def _joined(sql: str, block: Block, keys: Sequence[tuple[str, str]], columns: Sequence[str], table: str) -> list[Edit]:
+    """The rows of `table` with the block's keys, and its `columns`, beside the block's own rows."""
+    assert block.from_ is not None and block.where is not None
+    kept = [f"{quoted_name(name)} AS {KEY}{i}" for i, (name, _) in enumerate(keys)]
+    state = f", (SELECT {', '.join([*kept, *columns])} FROM {table}) AS {STATE}"
+    matches = " AND ".join(f"({text}) <=> {STATE}.{KEY}{i}" for i, (_, text) in enumerate(keys))
+    body = block.where.of(sql)[len("WHERE") :]
+    condition = block.where.end - len(body.lstrip())
+    return [
+        Edit(block.from_.end, block.from_.end, state),
+        Edit(condition, condition, "("),
+        Edit(block.where.end, block.where.end, f") AND {matches}"),
+    ]
