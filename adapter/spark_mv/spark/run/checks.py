@@ -173,20 +173,12 @@ def check_new(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 
 def staged_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
-<<<<<<< HEAD
+    """The keys of the staged rows, as a list, where they are few."""
     listed, keys = None, step.args["keys"]
     if listable(tuple(keys), run.staged.rows):
         listed = in_list(keys[0], [row[keys[0]] for row in run.statement(sql or "")])
     run.key_texts = replace(run.key_texts, listed=listed or "")
     run.staged = replace(run.staged, rewrite=Rewrite.LISTED if listed else Rewrite.MERGE)
-=======
-    """The keys of the staged rows, as a list, where they are few."""
-    if len(step.args["keys"]) == 1 and run.counts["changed"] < int(step.args["limit"]):
-        key = step.args["keys"][0]
-        run.keys.listed = in_list(key, [row[key] for row in run.statement(sql or "")]) or ""
-    run.counts["few_keys"] = int(bool(run.keys.listed))
-    run.counts["many_keys"] = int(not run.keys.listed)
->>>>>>> 0dc39f0 (Long modules taken apart by what they do; no module over 400 lines, no public function without a word of what it does)
 
 
 def _wrong_keys(run: CurrentRun, step: StepView, found: str) -> RunFailed:
@@ -198,12 +190,8 @@ def _wrong_keys(run: CurrentRun, step: StepView, found: str) -> RunFailed:
 
 
 def count_evicted(run: CurrentRun, step: StepView, sql: str | None) -> None:
-<<<<<<< HEAD
-    run.staged = replace(run.staged, evicted=int(run.statement(sql or "")[0]["evicted"]))
-=======
     """How many of the rows that go are the clock's."""
-    run.counts["evicted"] = int(run.statement(sql or "")[0]["evicted"])
->>>>>>> 0dc39f0 (Long modules taken apart by what they do; no module over 400 lines, no public function without a word of what it does)
+    run.staged = replace(run.staged, evicted=int(run.statement(sql or "")[0]["evicted"]))
 
 
 def next_change(run: CurrentRun, step: StepView, sql: str | None) -> None:
