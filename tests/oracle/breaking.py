@@ -143,6 +143,20 @@ def plain_equals(function: Any) -> Any:
     return changed
 
 
+def drawn_anew(function: Any) -> Any:
+    """Steps that read no kept value back."""
+
+    def changed(*args: Any, **kwargs: Any) -> Any:
+        return [
+            replace(s, args={**s.args, "columns": tuple(replace(c, fresh=True) for c in s.args["columns"])})
+            if s.kind == "stage_changes"
+            else s
+            for s in function(*args, **kwargs)
+        ]
+
+    return changed
+
+
 def unnetted(function: Any) -> Any:
     return lambda number, change, source: {**function(number, change, source), "append_only": True, "how": "feed"}
 

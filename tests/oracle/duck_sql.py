@@ -25,6 +25,7 @@ _CREATE = re.compile(r"\s*create table (\S+) using parquet as\b", re.IGNORECASE)
 MACROS = (
     "create or replace temp macro spark_type(x) as case typeof(x) when 'INTEGER' then 'int' when 'HUGEINT' then 'bigint' "
     "when 'VARCHAR' then 'string' else lower(typeof(x)) end;"
+    "create or replace temp macro uniform_of(low, high, r) as low + (high - low) * r;"
     "create or replace temp macro array_repeat(x, n) as list_transform(generate_series(1, n), lambda i: x);"
 )
 """Functions of Spark that DuckDB lacks."""
@@ -152,7 +153,23 @@ def _to_json(node: exp.JSONFormat) -> exp.Expr:
 def _anonymous(node: exp.Anonymous) -> exp.Expr:
     if node.name.lower() == "xxhash64":
         node.set("this", "hash")
+    if node.name.lower() == "uniform":
+        low, high = node.expressions
+        return exp.Anonymous(this="uniform_of", expressions=[low, high, exp.Rand()])
+    if node.name.lower() == "forall" and len(node.expressions) == 2:
+        items, test = node.expressions
+        return exp.EQ(this=_passing(items, test), expression=exp.ArraySize(this=items.copy()))
     return node
+
+
+def _exists(node: exp.Exists) -> exp.Expr:
+    """`exists(array, test)`, which is no subquery."""
+    test = node.args.get("expression")
+    return exp.GT(this=_passing(node.this, test), expression=exp.Literal.number(0)) if test is not None else node
+
+
+def _passing(items: exp.Expr, test: exp.Expr) -> exp.Expr:
+    return exp.ArraySize(this=exp.ArrayFilter(this=items.copy(), expression=test.copy()))
 
 
 def _unix_micros(node: exp.UnixMicros) -> exp.Expr:
@@ -170,6 +187,7 @@ _CHANGES = {
     exp.CountIf: _count_if,
     exp.UnixMicros: _unix_micros,
     exp.Anonymous: _anonymous,
+    exp.Exists: _exists,
     exp.Table: _table,
     exp.DataType: _data_type,
     exp.Literal: _literal,

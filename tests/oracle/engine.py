@@ -69,13 +69,21 @@ class Database:
     def __init__(self) -> None:
         self.con = duckdb.connect(config={"threads": 1})
         self.con.execute(MACROS)
+        self.con.execute("pragma disable_optimizer")  # over a few rows it costs more than it saves
         self.con.execute("set memory_limit='2GB'")
         for name, columns in SCHEMAS.items():
             listed = ", ".join(f"{c} {t}" for c, t in columns.items())
-            for suffix in ("v1", "v2"):
-                self.con.execute(f"create temp table {name}__{suffix} ({listed})")
-            self.con.execute(f"create temp table {name}__feed ({listed}, _change_type varchar)")
-            self.con.execute(f"create temp view {name} as select * from {name}__v2")
+            names = ", ".join(columns)
+            self.con.execute(f"create temp table {name}__all ({listed}, __step int)")
+            self.con.execute(f"create temp table {name}__fed ({listed}, _change_type varchar, __step int)")
+            for view, text in (
+                (name, f"{name}__all where __step = getvariable('step')"),
+                (f"{name}__v2", f"{name}__all where __step = getvariable('step')"),
+                (f"{name}__v1", f"{name}__all where __step = getvariable('step') - 1"),
+            ):
+                self.con.execute(f"create temp view {view} as select {names} from {text}")
+            fed = f"select {names}, _change_type from {name}__fed where __step = getvariable('step')"
+            self.con.execute(f"create temp view {name}__feed as {fed}")
         self.statements: list[str] = []
         self.later = LATER
         self.warnings: list[str] = []
@@ -100,18 +108,19 @@ class Database:
 
     # --- what the oracle asks
 
-    def load(self, rows: Tables) -> None:
-        """The sources as they are when a history begins."""
-        self.con.execute("".join(_filled(f"{name}__v2", found) for name, found in rows.items()))
-
-    def change(self, after: Tables, ops: Sequence[Op]) -> None:
-        """What changed gets a version before, a version now and a feed."""
+    def load(self, states: Sequence[Tables], steps: Sequence[Sequence[Op]] = ()) -> None:
+        """The sources as they are after each step of a history, the first one being its beginning, and what each step of
+        them did. All at once: a step is then a number."""
         texts = []
-        for name in {op.table for op in ops}:
-            texts.append(f"delete from {name}__v1; insert into {name}__v1 from {name}__v2;")
-            texts.append(_filled(f"{name}__v2", after[name]) + _filled(f"{name}__feed", feed(name, ops)))
-        if texts:
-            self.con.execute("".join(texts))
+        for name in states[0]:
+            texts.append(_filled(f"{name}__all", [(*row, k) for k, state in enumerate(states) for row in state[name]]))
+            fed = [(*row, k) for k, ops in enumerate(steps) for row in feed(name, ops)]
+            texts.append(_filled(f"{name}__fed", fed))
+        self.con.execute("".join(texts))
+        self.at(0)
+
+    def at(self, step: int) -> None:
+        self.con.execute(f"set variable step = {step}")
 
     def bag(self, sql: str) -> Counter[Row]:
         """The rows of a text in DuckDB's words."""
@@ -241,7 +250,7 @@ class Model:
             invocation_id="i",
             sources=tuple(
                 SourceFacts(
-                    name, tuple(Column(c, t) for c, t in SCHEMAS[name].items()), "delta", NOW, change_feed=True
+                    name, tuple(Column(c, t) for c, t in SCHEMAS[name.lower()].items()), "delta", NOW, change_feed=True
                 )
                 for name in self.tables
             ),

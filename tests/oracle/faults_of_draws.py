@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from breaking import drawn_anew
 from fault import Fault, Shows
 
+from spark_mv.maintenance.strategies import incremental_rows
 from spark_mv.query.ai_calls import kept_rows
 from spark_mv.query.rewrite import draw_lineage, draw_refusals, filter_draws
 
@@ -25,6 +27,13 @@ def _first_item_is_all(function: Any) -> Any:
 
 
 DRAWS: tuple[Fault, ...] = (
+    Fault(
+        "kept values are drawn anew",
+        incremental_rows,
+        "merge_rows",
+        drawn_anew,
+        "select id, x, rand() as dice from t",
+    ),
     Fault(
         "a draw that comes in through a join is the row's own",
         draw_lineage,

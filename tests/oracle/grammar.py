@@ -201,6 +201,8 @@ class Grammar(Sources):
             having = f" having {text} {dice.one('>', '<=', '<>')} {literal(dice, type_)}"
             if dice.chance(0.2):
                 having += f" or {text} is null"
+        elif dice.chance(dice.clock * 0.3) and (clock := self._having_clock(scope)):
+            having = f" having {clock}"
         if dice.chance(0.3):
             order = list(range(len(items)))
             dice.random.shuffle(order)
@@ -208,6 +210,13 @@ class Grammar(Sources):
                 items, gives = [items[k] for k in order], [gives[k] for k in order]
         sql = f"select {', '.join(items)} from {scope.text}{_clause('where', where)}{clause}{having}"
         return Made(sql, tuple(gives), keys)
+
+    def _having_clock(self, scope: Scoped) -> str | None:
+        times = [c.text for c in scope.columns if c.type in (TIME, DATE)]
+        if not times:
+            return None
+        column = self.dice.random.choice(times)
+        return self.dice.one("max({c}) <= now()", "min({c}) > now() - interval 1 day").format(c=column)
 
     def _distinct(self, depth: int, top: bool) -> Made:
         scope = self.from_(depth)
@@ -280,7 +289,7 @@ class Grammar(Sources):
             "union",
             "except",
             "intersect",
-            "union all by name" if dice.chance(0.2) else "union",
+            "union all by name" if dice.chance(0.6) else "union",
         )
         types = [dice.one(INT, INT, TEXT, DATE) for _ in range(dice.random.choice((1, 2, 2)))]
         names = [dice.name() for _ in types]
@@ -339,14 +348,15 @@ _FILL = {INT: "-1", TEXT: "'none'", TIME: "timestamp'1999-01-01 00:00:00'", DATE
 
 
 def _bare(name: str) -> str:
-    return name.strip("`")
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
 def _clause(word: str, conditions: list[str]) -> str:
     return f" {word} {' and '.join(conditions)}" if conditions else ""
 
 
-def draw_query(seed: int) -> Drawn:
+def draw_query(seed: int, draws: float = 0.0, ai: float = 0.0) -> Drawn:
+    """The query of a seed. `draws`, `ai`: how often a value is a draw, or an AI's answer."""
     random = Random(seed)
     clock = random.choice((0.0, 0.0, 0.35, 0.6))
-    return Grammar(random, clock, depth=random.choice((0, 1, 1, 2, 2, 3))).draw()
+    return Grammar(random, clock, random.choice((0, 1, 1, 2, 2, 3)), draws, ai).draw()

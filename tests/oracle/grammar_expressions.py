@@ -29,12 +29,16 @@ class Gives:
 
 @dataclass
 class Dice:
-    """What the grammar decides by. `clock`: how often a clock stands where it may; 0 for never."""
+    """What the grammar decides by. `clock`, `draws`, `ai`: how often a clock, a draw or an AI call stands where it may; 0 for
+    never."""
 
     random: Random
     clock: float = 0.0
+    draws: float = 0.0
+    ai: float = 0.0
     names: int = 0
     aliases: int = field(default=0)
+    keywords: int = 0
 
     def one(self, *options: str) -> str:
         return self.random.choice(options)
@@ -45,8 +49,15 @@ class Dice:
     def name(self) -> str:
         self.names += 1
         if self.chance(0.04):
-            return self.one(f"`a {self.names}`", f"`from{self.names}`", f"`C{self.names}.x`", f"`c-{self.names}`")
+            n = self.names
+            return self.one(f"`a {n}`", f"`from{n}`", f"`C{n}.x`", f"`c-{n}`", f"`q``{n}`", self.keyword())
         return f"c{self.names}"
+
+    def keyword(self) -> str:
+        """A keyword as a name, each once."""
+        self.keywords += 1
+        words = ("order", "select", "group", "union", "left", "where", "table", "all")
+        return f"`{words[self.keywords - 1]}`" if self.keywords <= len(words) else f"`join{self.names}`"
 
     def alias(self) -> str:
         self.aliases += 1
@@ -69,6 +80,14 @@ def literal(dice: Dice, type_: str) -> str:
 
 def value(dice: Dice, scope: list[Col], type_: str, depth: int = 2) -> str:
     """An expression of the type; a plain column half of the time."""
+    if type_ == INT and dice.draws and dice.chance(dice.draws):
+        return dice.one(
+            "cast(floor(rand() * 1000000) as int)", "cast(rand() * 3 as int)", "cast(uniform(0, 1000000000) as int)"
+        )
+    if type_ == TEXT and dice.ai and dice.chance(dice.ai):
+        return dice.one("ai_gen({})", "ai_translate({}, 'de')", "ai_fix_grammar({})").format(
+            value(dice, scope, TEXT, 0)
+        )
     columns = of_type(scope, type_)
     if columns and (depth <= 0 or dice.chance(0.5)):
         return dice.random.choice(columns).text
@@ -83,7 +102,7 @@ def value(dice: Dice, scope: list[Col], type_: str, depth: int = 2) -> str:
     if dice.chance(0.15):
         return f"coalesce({sub()}, {literal(dice, type_)})"
     if type_ == INT:
-        kind = dice.random.randrange(8)
+        kind = dice.random.randrange(9)
         if kind == 0 and of_type(scope, TEXT):
             return dice.one("length({})", "size(split({}, ','))").format(sub(TEXT))
         if kind == 1 and of_type(scope, DATE):
@@ -95,6 +114,12 @@ def value(dice: Dice, scope: list[Col], type_: str, depth: int = 2) -> str:
         if kind == 4:
             return f"aggregate(array({sub()}, {sub()}), 0, (acc, v) -> acc + coalesce(v, 0))"
         if kind == 5:
+            return dice.one(
+                "size(transform(array({a}, {b}), v -> v + 1))",
+                "case when exists(array({a}, {b}), v -> v = 1) then 1 else 0 end",
+                "case when forall(array({a}, {b}), v -> v > 0) then 1 else 0 end",
+            ).format(a=sub(), b=sub())
+        if kind == 6:
             return f"({sub()}) % 2"
         return f"{sub()} {dice.one('+', '-', '*')} {literal(dice, INT)}"
     if type_ == TEXT:
@@ -110,6 +135,8 @@ def value(dice: Dice, scope: list[Col], type_: str, depth: int = 2) -> str:
 
 def condition(dice: Dice, scope: list[Col], depth: int = 2) -> str:
     """A condition without a clock or a subquery."""
+    if not scope:
+        return "1 = 1"
     if depth > 0 and dice.chance(0.15):
         return f"({condition(dice, scope, depth - 1)} or {condition(dice, scope, depth - 1)})"
     if depth > 0 and dice.chance(0.08):
@@ -127,6 +154,8 @@ def condition(dice: Dice, scope: list[Col], depth: int = 2) -> str:
         return f"{text} like {dice.one(repr('a%'), repr('%b%'))}"
     if kind == 5 and len(of_type(scope, type_)) > 1:
         return f"{text} {dice.one('=', '<', '>=', '<=>', '<>')} {dice.random.choice(of_type(scope, type_)).text}"
+    if kind == 5 and type_ == INT:
+        return f"exists(array({text}, {literal(dice, INT)} + 1), v -> v = {literal(dice, INT)})"
     if kind == 6:
         return f"{text} between {literal(dice, type_)} and {literal(dice, type_)}"
     return f"{text} {dice.one('=', '<>', '<', '>=', '<=', '>', '<=>')} {literal(dice, type_)}"
@@ -179,6 +208,8 @@ def aggregate(dice: Dice, scope: list[Col]) -> tuple[str, str]:
     any_ = dice.random.choice(scope)
     filtered = f" filter (where {condition(dice, scope, 0)})" if dice.chance(0.15) else ""
     kind = dice.random.randrange(13)
+    if dice.chance(dice.clock * 0.15) and (clock := clock_condition(dice, scope)):
+        return f"count_if({clock})", INT
     if kind <= 1:
         return f"count(*){filtered}", INT
     if kind == 2:

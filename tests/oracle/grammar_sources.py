@@ -43,8 +43,8 @@ class Scoped:
 class Sources:
     """FROM and WHERE. `depth`: how deep FROM items nest."""
 
-    def __init__(self, random: Random, clock: float = 0.0, depth: int = 2) -> None:
-        self.dice = Dice(random, clock)
+    def __init__(self, random: Random, clock: float = 0.0, depth: int = 2, draws: float = 0.0, ai: float = 0.0) -> None:
+        self.dice = Dice(random, clock, draws, ai)
         self.depth = depth
         self.ctes: list[tuple[str, Made]] = []
 
@@ -110,7 +110,7 @@ class Sources:
         if kind == "cross join":
             on = ""
         elif using:
-            natural = len(shared) == 1 and dice.chance(0.4)
+            natural = len(shared) == 1 and dice.chance(0.6)
             column = dice.random.choice(shared)
             many_to_one = made.key == (column,)
             kind, on = (f"natural {kind}", "") if natural else (kind, f" using ({column})")

@@ -68,7 +68,7 @@ def different(database: Database, query: str, other: str, key: tuple[str, ...], 
     for number in range(tries):
         tables = tuple(SCHEMAS)
         history = draw_history(Random(number), tables, draw_menu(Random(number), tables, False), 0)
-        database.load({name: list(rows) for name, rows in history.rows.items()})
+        database.load([{name: list(rows) for name, rows in history.rows.items()}])
         first, second = (database.bag(text) for text in texts)
         if {tuple(map(repr, row)): n for row, n in first.items()} != {
             tuple(map(repr, row)): n for row, n in second.items()
@@ -91,7 +91,7 @@ def shared_draws(database: Database, query: str, key: tuple[str, ...], tries: in
     for number in range(tries):
         tables = tuple(SCHEMAS)
         history = draw_history(Random(number), tables, draw_menu(Random(number), tables, False), 0)
-        database.load({name: list(rows) for name, rows in history.rows.items()})
+        database.load([{name: list(rows) for name, rows in history.rows.items()}])
         database.con.execute(f"create or replace temp table drawn as {text}")
         for column in split.columns:
             counted = f"select count(*), count(distinct ({names})), count(distinct coalesce({column}::varchar, 'none')) from drawn"

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 from duck_sql import Untranslated
 from engine import LATER, Database, Model, Situation, execute
-from histories import History, Step, applied, instant
+from histories import History, Step, Tables, applied, instant
 
 from spark_mv.maintenance.errors import NotFollowed, RefusedError, RunFailed
 from spark_mv.maintenance.plan import Plan
@@ -26,7 +26,7 @@ EPOCH = datetime.fromtimestamp(0, timezone.utc)
 
 @dataclass(frozen=True)
 class Wrong:
-    """A table that is not what the query gives, or a run that broke. `step` counts from 0."""
+    """A table that is not what the query gives, a kept value that is not kept, or a run that broke. `step` counts from 0."""
 
     kind: str
     strategy: str
@@ -48,6 +48,11 @@ class Tally:
     untranslated: Counter[str] = field(default_factory=Counter)
     broken: Counter[str] = field(default_factory=Counter)
 
+    def add(self, other: Tally) -> None:
+        self.pairs += other.pairs
+        for name in ("runs", "skipped", "untranslated", "broken"):
+            getattr(self, name).update(getattr(other, name))
+
     def __str__(self) -> str:
         lines = [f"{self.pairs} pairs, {self.runs.total()} tables: {dict(self.runs.most_common())}"]
         for name in ("skipped", "untranslated", "broken"):
@@ -67,19 +72,24 @@ def live(model: Model, history: History, tally: Tally, only: int | None = None) 
     if len(model.analysis.columns) != len(names):
         tally.skipped["columns not told apart"] += 1
         return None
-    rows = applied(history.rows, ())
-    if rows is None:
-        return None
-    hour, before, record = history.hour, history.hour, None
-    database.load(rows)
-    for number, step in enumerate((Step((), hour), *history.steps)):
-        after = applied(rows, step.ops)
+    steps = (Step((), history.hour), *history.steps)
+    states: list[Tables] = []
+    for step in steps:
+        after = applied(states[-1] if states else history.rows, step.ops)
         if after is None:
-            return None
-        database.change(after, step.ops)
-        rows, hour = after, step.hour
-        database.con.execute(f"create or replace temp table whole as {model.query(hour)}")
-        wanted = database.bag("from whole")
+            break
+        states.append(after)
+    if not states:
+        return None
+    wanted: Counter[Any] = Counter()
+    database.load(states, [step.ops for step in steps[: len(states)]])
+    before, record, held = history.hour, None, Held(keys, [k for k in range(len(names)) if k not in compared])
+    for number, step in enumerate(steps[: len(states)]):
+        database.at(number)
+        hour, whole, base = step.hour, f"whole_{number % 2}", f"whole_{1 - number % 2}"
+        database.con.execute(f"create or replace temp table {whole} as {model.query(hour)}")
+        held.before(wanted)
+        wanted = database.bag(f"from {whole}")
         if _keys_broken(wanted, keys):
             tally.skipped["keys that are not unique"] += 1
             record = None
@@ -88,16 +98,40 @@ def live(model: Model, history: History, tally: Tally, only: int | None = None) 
         if last is not None:
             tally.pairs += 1
             for plan in model.plans(_situation(model, step, before, last.next_change_at, history.large)):
-                found = _run(model, plan, number - 1, wanted, compared, last, tally)
+                found = _run(model, plan, number - 1, base, wanted, compared, held, last, tally)
                 if isinstance(found, Wrong):
                     return found
                 record = found or record
         if record is not last or record is None:  # a run that finds nothing to do leaves no record
             before = hour
-        if record is None:
+        if record is None and number + 1 < len(states):
             record = _first(model, hour)
-        database.con.execute("create or replace temp table base as from whole")
     return None
+
+
+@dataclass
+class Held:
+    """Values that a row keeps for as long as its key is there. `columns`: the places of kept columns."""
+
+    keys: Sequence[int]
+    columns: Sequence[int]
+    values: dict[Any, Any] = field(default_factory=dict)
+
+    def before(self, rows: Counter[Any]) -> None:
+        """Take in the table that the next runs start from."""
+        self.values = self._of(rows)
+
+    def _of(self, rows: Counter[Any]) -> dict[Any, Any]:
+        if not self.columns:
+            return {}
+        return {tuple(row[k] for k in self.keys): tuple(row[k] for k in self.columns) for row in rows}
+
+    def lost(self, rows: Counter[Any]) -> str:
+        """A key whose kept values are others now; '' if there is none."""
+        for key, values in self._of(rows).items():
+            if self.values.get(key, values) != values:
+                return f"{key}: {self.values[key]} became {values}"
+        return ""
 
 
 def _spelled(key: Sequence[str], names: Sequence[str]) -> Iterable[str]:
@@ -139,8 +173,10 @@ def _run(
     model: Model,
     plan: Plan,
     number: int,
+    base: str,
     wanted: Counter[Any],
     compared: Sequence[int],
+    held: Held,
     last: RunRecord,
     tally: Tally,
 ) -> Any:
@@ -148,7 +184,7 @@ def _run(
     database = model.database
     if plan.strategy == "COMPLETE_RECOMPUTE" and random_part(model.sql, number):
         return None  # it asks the whole query, as the oracle does
-    database.con.execute("create or replace temp table target as from base")
+    database.con.execute(f"create or replace temp table target as from {base}")
     database.statements.clear()
     database.warnings.clear()
     if plan.fallback is not None and plan.fallback.strategy != plan.strategy:
@@ -179,6 +215,8 @@ def _run(
     tally.runs[plan.strategy] += 1
     if _parts(found, compared) != _parts(wanted, compared):
         return _wrong_table(plan.strategy, number, found, wanted, compared, database)
+    if lost := held.lost(found):
+        return Wrong("kept", plan.strategy, number, lost, tuple(database.statements))
     return run.written
 
 

@@ -1,6 +1,6 @@
 """Look for wrong tables among so many queries; what is found is shrunk. Also a program:
 
-python tests/oracle/search.py FIRST LAST [HISTORIES]    queries FIRST … LAST - 1
+python tests/oracle/search.py FIRST LAST [HISTORIES [PROCESSES]]    queries FIRST … LAST - 1
 python tests/oracle/search.py --replay SEED.HISTORY     shrink one example and show the run's statements
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from random import Random
 
@@ -23,6 +24,8 @@ from shrinking import shrink
 from spark_mv.maintenance.errors import RefusedError
 
 STEPS = 3
+CHUNK = 20
+"""Queries that a process looks at with one database."""
 
 
 @dataclass
@@ -31,6 +34,10 @@ class Seen:
 
     tally: Tally = field(default_factory=Tally)
     queries: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Seen) -> None:
+        self.queries += other.queries
+        self.tally.add(other.tally)
 
     def __str__(self) -> str:
         return f"queries: {dict(self.queries.most_common(15))}\n{self.tally}"
@@ -125,10 +132,34 @@ def main(words: list[str]) -> None:
             small = shrunk(database, example)
             print(example, small, *small.wrong.statements, sep="\n\n")
     else:
-        first, last, *count = map(int, words)
-        for example in search(database, range(first, last), count[0] if count else 20, seen):
-            print(shrunk(database, example), end="\n\n", flush=True)
+        first, last, *more = map(int, words)
+        count, processes = (*more, 20, 1)[0], (*more[1:], 1)[0]
+        chunks = [(range(at, min(at + CHUNK, last)), count) for at in range(first, last, CHUNK)]
+        for number, (found, part) in enumerate(_each(chunks, processes)):
+            seen.add(part)
+            for text in found:
+                print(text, end="\n\n")
+            print(
+                f"-- {number + 1} of {len(chunks)}: {seen.queries.total()} queries, {seen.tally.pairs} pairs",
+                flush=True,
+            )
+            if number % 10 == 9:
+                print(seen, flush=True)
     print(seen)
+
+
+def look(chunk: tuple[Iterable[int], int]) -> tuple[list[str], Seen]:
+    """What one process finds among so many queries, made small."""
+    database, seen = Database(), Seen()
+    return [str(shrunk(database, example)) for example in search(database, *chunk, seen)], seen
+
+
+def _each(chunks: list[tuple[range, int]], processes: int) -> Iterator[tuple[list[str], Seen]]:
+    if processes == 1:
+        yield from map(look, chunks)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        yield from pool.map(look, chunks)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from sqlglot import exp
+from sqlglot.tokens import TokenType
 
 from spark_mv.query.delta.clock_places import ClockPlace, ClockPlaces, Part
 from spark_mv.query.delta.expressions import called, has_query, sees_other_rows
@@ -45,6 +46,7 @@ from spark_mv.query.syntax.select_tree import (
     selects,
     subquery_texts,
 )
+from spark_mv.query.syntax.source_text import tokenize
 
 __all__ = ["Affected", "Focus", "Move", "Rendered", "Tables", "Window"]
 
@@ -325,10 +327,9 @@ class Affected:
         if isinstance(condition, exp.In) and condition.args.get("query") is not None and not outer:
             inner = self._select(query, focus)
             if len(inner.columns) == 1 and inner.columns[0]:
-                left = piece.text[: piece.text.index(text)].rstrip().rstrip("(").rstrip()
-                left = left.lstrip("(") if piece.node is not condition else left
-                if left.upper().endswith("IN") and not left.upper().endswith("NOT IN"):
-                    return f"{left} (\n{inner.text}\n)"
+                left = _before_in(piece.text, text)
+                if left is not None:
+                    return f"{left.lstrip('(') if piece.node is not condition else left} IN (\n{inner.text}\n)"
         raise NotIncremental(
             "SUBQUERY", f"`{_short(piece.text)}`: of subqueries, only EXISTS, NOT EXISTS and IN can follow a change"
         )
@@ -410,6 +411,16 @@ class Affected:
     def _moves(self, node: exp.Expr) -> bool:
         """Whether an expression follows the clock by itself, which moved."""
         return self.move is not None and self.clock.reads(node)
+
+
+def _before_in(text: str, query: str) -> str | None:
+    """What stands before IN and the subquery; None where it is no plain IN. Comments may stand anywhere."""
+    words = tokenize(text[: text.index(query)])
+    while words and words[-1].kind == TokenType.L_PAREN:
+        words = words[:-1]
+    if len(words) < 2 or words[-1].word != "IN" or words[-2].word == "NOT":
+        return None
+    return text[: words[-2].end]
 
 
 def _short(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -28,7 +28,8 @@ class TableRef:
 
 
 def table_refs(sql: str) -> tuple[TableRef, ...]:
-    """Every table of a query or of an expression with queries in it, in text order; no CTEs. Raises NotIncremental."""
+    """Every table of a query or of an expression with queries in it, in text order; no CTEs, and nothing that only a CTE
+    reads that nobody reads. Raises NotIncremental."""
     prefix = ""
     found = parse(sql)
     if isinstance(found, QueryError):
@@ -37,7 +38,7 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
     if isinstance(found, QueryError):
         raise NotIncremental("STRUCTURE", f"a part of the query was not understood: {found.message}")
     refs = []
-    for table in found.tree.find_all(exp.Table):
+    for table in _tables(found.tree):
         if not isinstance(table.this, exp.Identifier):
             raise NotIncremental("TABLE_FUNCTION", "a table function in FROM")
         parts = [part.name for part in table.parts]
@@ -55,6 +56,26 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
             raise NotIncremental("STRUCTURE", f"the place of {'.'.join(parts)} in the text is not sure")
         refs.append(TableRef(joined(parts), text, start, end, table.alias))
     return tuple(sorted(refs, key=lambda r: r.start))
+
+
+def _tables(tree: exp.Expr) -> list[exp.Table]:
+    """All tables but those inside CTEs that nobody reads."""
+    tables = list(tree.find_all(exp.Table))
+    inside = {id(table): {id(cte) for cte in _ctes_around(table)} for table in tables}
+    while True:
+        read = {id(visible_cte(table)) for table in tables}
+        left = [table for table in tables if inside[id(table)] <= read]
+        if len(left) == len(tables):
+            return tables
+        tables = left
+
+
+def _ctes_around(node: exp.Expr) -> Iterator[exp.Expr]:
+    above = node.parent
+    while above is not None:
+        if isinstance(above, exp.CTE):
+            yield above
+        above = above.parent
 
 
 def with_tables(sql: str, replacement: Callable[[TableRef], str]) -> str:

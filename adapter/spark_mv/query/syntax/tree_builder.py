@@ -68,6 +68,8 @@ class _Builder:
         self.made = 0
 
     def query(self, node: exp.Expr, ctes: Ctes, inside: bool) -> Node:
+        if isinstance(node, exp.SetOperation):
+            return self.set_operation(node, ctes, inside)
         ctes = self.visible(node, ctes, inside)
         if isinstance(node, exp.Select):
             return self.select(node, ctes, inside)
@@ -77,9 +79,10 @@ class _Builder:
             if any(node.args.get(key) for key in ("pivots", "sample", "joins", "laterals")):
                 raise NotIncremental("STRUCTURE", "a query in parentheses with more than an order")
             return self.query(node.this, ctes, inside)
-        if not isinstance(node, exp.SetOperation):
-            raise NotIncremental("STRUCTURE", f"{node.key.upper()} where a SELECT was expected")
-        arms: list[Node] = []
+        raise NotIncremental("STRUCTURE", f"{node.key.upper()} where a SELECT was expected")
+
+    def set_operation(self, node: exp.SetOperation, ctes: Ctes, inside: bool) -> SetNode:
+        """All arms of it, the first ones of which stand in set operations of their own; each may have a WITH."""
         keep_all, by_name = True, False
         spine: list[exp.Expr] = []
         part: exp.Expr = node
@@ -91,8 +94,8 @@ class _Builder:
             by_name = by_name or bool(part.args.get("by_name"))
             spine.append(part.expression)
             part = part.this
-        arms = [self.query(arm, ctes, inside) for arm in (part, *reversed(spine))]
-        return SetNode(tuple(arms), keep_all, by_name)
+        arms = tuple(self.query(arm, ctes, inside) for arm in (part, *reversed(spine)))
+        return SetNode(arms, keep_all, by_name)
 
     def visible(self, node: exp.Expr, ctes: Ctes, inside: bool) -> Ctes:
         """The CTEs that a query sees with its own WITH, each with those that it sees itself and whether it is written

@@ -1,0 +1,58 @@
+"""What is said of a query depends on what it says, not on how it is written."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from engine import Database
+from grammar import Drawn, draw_query
+from twins import Compared, differences, said_of
+
+pytestmark = pytest.mark.unit
+
+QUERIES = int(os.environ.get("ORACLE_TWINS", 6))
+
+FOUND = {
+    "a comment behind IN": (
+        "select id, x from t where k in (select b.k from u b where b.y = 1)",
+        "select id, x from t where k in /* of u */ (select b.k from u b where b.y = 1)",
+    ),
+    "a WITH before a set operation": (
+        "select id, 1 as o from (select id from t where x > 1) union all select k as id, 2 as o from u",
+        "with q as (select id from t where x > 1) select id, 1 as o from q union all select k as id, 2 as o from u",
+    ),
+    "a CTE that nobody reads": (
+        "select k, count(*) as id from t where k is not null group by k",
+        "with o as (select y from r), p as (select y from o) select k, count(*) as id from t where k is not null group by k",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_is_the_same_now(name: str) -> None:
+    database, compared = Database(), Compared()
+    first, second = (said_of(database, Drawn(sql, ("id",)), compared) for sql in FOUND[name])
+    assert {**first, "fingerprint": ""} == {**second, "fingerprint": ""}
+
+
+def look(first: int, queries: int) -> Compared:
+    database, compared = Database(), Compared()
+    found = [
+        text for seed in range(first, first + queries) for text in differences(database, draw_query(seed), compared)
+    ]
+    assert not found, "\n\n".join([f"{len(found)} differ", *found[:3]])
+    return compared
+
+
+def test_twins_are_equal() -> None:
+    compared = look(0, QUERIES)
+    print(compared)
+    assert compared.pairs.total() > QUERIES * 4
+    assert compared.untranslated.total() < QUERIES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 1200, 50))
+def test_many_more_twins(first: int) -> None:
+    look(first, 50)
