@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 from engine import Database
 from grammar import Drawn, draw_query
-from twins import Compared, differences, said_of
+from twins import SAME_PRINT, Compared, differences, readable_twins, said_of, verdict_of
+
+from spark_mv.query.analysis.analyze import analyze
 
 pytestmark = pytest.mark.unit
 
@@ -50,6 +54,28 @@ def test_twins_are_equal() -> None:
     print(compared)
     assert compared.pairs.total() > QUERIES * 4
     assert compared.untranslated.total() < QUERIES
+
+
+def test_statements_of_the_fixtures_have_the_verdict_of_their_twins() -> None:
+    """Those that other tests hold verdicts of, in their own schemas."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "query"))
+    from sql_cases import cases
+
+    compared, different = 0, []
+    for case in cases():
+        options = {
+            "unique_key": case.key, "schemas": case.tables or None, "functions": case.functions, "freeze": case.freeze,
+            "views": case.views, "time_zone": "UTC",
+        }  # fmt: skip
+        for name, one, other in readable_twins(case.sql):
+            compared += 1
+            first, second = (verdict_of(analyze(sql, **options)) for sql in (one, other))
+            if name not in SAME_PRINT:
+                del first["fingerprint"], second["fingerprint"]
+            if first != second:
+                different.append(f"{case.place}, {name}: {first} or {second}\n{one}\n{other}")
+    assert not different, "\n\n".join([f"{len(different)} differ", *different[:3]])
+    assert compared > 1000
 
 
 @pytest.mark.slow

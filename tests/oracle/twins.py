@@ -16,8 +16,10 @@ from engine import Database, Model, Situation
 from grammar import Drawn
 from histories import SCHEMAS, draw_history, draw_menu, instant
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from spark_mv.maintenance.errors import RefusedError
+from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.spark.run.as_of import utc_text
 
 Way = Callable[[str], "str | None"]
@@ -291,15 +293,8 @@ def differences(database: Database, drawn: Drawn, compared: Compared) -> Iterato
 def said_of(database: Database, drawn: Drawn, compared: Compared) -> dict[str, object]:
     """All that must be the same of a query, however it is written."""
     model = Model(drawn.sql, drawn.key, database)
-    analysis = model.analysis
-    said: dict[str, object] = {
-        "errors": sorted({error.code for error in analysis.errors}),
-        "columns": [(c.name.lower(), c.level.name, c.kept) for c in analysis.columns],
-        "rows": analysis.rows_level.name,
-        "levels": sorted(level.name for level in analysis.levels),
-        "fingerprint": analysis.fingerprint,
-    }
-    if analysis.errors:
+    said = verdict_of(model.analysis)
+    if model.analysis.errors:
         return said
     try:
         said["tables"] = _tables(model)
@@ -314,6 +309,28 @@ def said_of(database: Database, drawn: Drawn, compared: Compared) -> dict[str, o
         compared.untranslated[str(error).splitlines()[0][:100]] += 1
         said["untranslated"] = True
     return said
+
+
+def verdict_of(analysis: Analysis) -> dict[str, object]:
+    return {
+        "errors": sorted({error.code for error in analysis.errors}),
+        "columns": [(c.name.lower(), c.level.name, c.kept) for c in analysis.columns],
+        "rows": analysis.rows_level.name,
+        "levels": sorted(level.name for level in analysis.levels),
+        "fingerprint": analysis.fingerprint,
+    }
+
+
+def readable_twins(sql: str) -> Iterator[tuple[str, str, str]]:
+    """The twins of a statement that need not be one SELECT, and of which sqlglot need not know all."""
+    if "--" in sql or "/*" in sql or not re.match(r"\s*(select|with|from|values|\()", sql, re.IGNORECASE) or ";" in sql:
+        return
+    try:
+        yield from twins(sql)
+    except (SqlglotError, IndexError):
+        for name, way in LAYOUT.items():
+            if (made := way(sql)) is not None:
+                yield name, sql, made
 
 
 def _tables(model: Model) -> list[Counter[str]]:
