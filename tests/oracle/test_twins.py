@@ -65,7 +65,7 @@ def test_statements_of_the_fixtures_have_the_verdict_of_their_twins() -> None:
     for case in cases():
         options = {
             "unique_key": case.key, "schemas": case.tables or None, "functions": case.functions, "freeze": case.freeze,
-            "views": case.views, "time_zone": "UTC",
+            "views": case.views, 
         }  # fmt: skip
         for name, one, other in readable_twins(case.sql):
             compared += 1
