@@ -70,7 +70,7 @@ def test_statements_of_the_fixtures_have_the_verdict_of_their_twins() -> None:
         for name, one, other in readable_twins(case.sql):
             compared += 1
             first, second = (verdict_of(analyze(sql, **options)) for sql in (one, other))
-            if name not in SAME_PRINT:
+            if name not in SAME_PRINT or first["errors"]:  # what is refused has a fingerprint of its text
                 del first["fingerprint"], second["fingerprint"]
             if first != second:
                 different.append(f"{case.place}, {name}: {first} or {second}\n{one}\n{other}")
