@@ -27,7 +27,7 @@ from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
 
 BATCH, STEPS = 8, 3
-BATCHES = int(os.environ.get("GRAMMAR_BATCHES", 2))
+BATCHES = int(os.environ.get("GRAMMAR_BATCHES", 1))
 FIRST = int(os.environ.get("GRAMMAR_FIRST", 0))
 
 
