@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from direct import Direct, Model, Pool
 from grammar import Drawn, draw_query
-from histories import SCHEMAS, Menu, Op, draw_history, instant, literal
+from histories import SCHEMAS, Menu, Op, draw_history, instant, literal, same_row
 from pairs import comparable
 
 from spark_mv.maintenance.errors import RefusedError, RunFailed
@@ -56,10 +56,9 @@ def pinned(sql: str, at: str) -> str:
 
 def statements(op: Op) -> list[str]:
     """A change of one row. Where there are copies of it, all go and the others come back."""
-    names, found = list(SCHEMAS[op.table]), []
+    found = []
     if op.old is not None:
-        row = " and ".join(f"{n} <=> {literal(v)}" for n, v in zip(names, op.old, strict=True))
-        found.append(f"delete from {op.table} where {row}")
+        found.append(f"delete from {op.table} where {same_row(op.table, op.old)}")
     if op.new is not None:
         found.append(f"insert into {op.table} values ({', '.join(map(literal, op.new))})")
     return found
@@ -69,8 +68,8 @@ def copies(session: Direct, op: Op) -> int:
     """How many rows like the one that goes stay."""
     if op.table != "e" or op.old is None:
         return 0
-    row = " and ".join(f"{n} <=> {literal(v)}" for n, v in zip(SCHEMAS[op.table], op.old, strict=True))
-    return int(session.query(f"select count(*) as n from {op.table} where {row}")[0]["n"]) - 1
+    like = same_row(op.table, op.old)
+    return int(session.query(f"select count(*) as n from {op.table} where {like}")[0]["n"]) - 1
 
 
 def change(session: Direct, op: Op) -> None:

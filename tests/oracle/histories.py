@@ -37,7 +37,7 @@ class Op:
         names = list(SCHEMAS[self.table])
         if self.old is None:
             return f"insert into {self.table} values {_values(self.new or ())}"
-        where = " and ".join(f"{n} <=> {literal(v)}" for n, v in zip(names, self.old, strict=True))
+        where = same_row(self.table, self.old)
         if self.new is None:
             return f"delete from {self.table} where {where} -- one copy"
         sets = [f"{n} = {literal(v)}" for n, v, o in zip(names, self.new, self.old, strict=True) if v != o]
@@ -86,6 +86,11 @@ def literal(value: Any) -> str:
     if isinstance(value, date):
         return f"DATE'{value}'"
     return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def same_row(table: str, row: Row) -> str:
+    """The condition that holds for copies of the row only."""
+    return " and ".join(f"{n} <=> {literal(v)}" for n, v in zip(SCHEMAS[table], row, strict=True))
 
 
 def _values(row: Iterable[Any]) -> str:

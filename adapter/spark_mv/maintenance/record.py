@@ -100,6 +100,15 @@ class RunRecord:
         return json.dumps({"spark_mv": FORMAT, **asdict(self)}, sort_keys=True, separators=(",", ":"))
 
 
+def differing(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """The names, in order, that one of the two lacks or says otherwise.
+
+    >>> differing({"a": 1, "b": 2}, {"b": 3, "c": 4})
+    ['a', 'b', 'c']
+    """
+    return sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+
+
 def read_record(text: str | None) -> RunRecord | None:
     """The record in a commit's metadata, or None where there is none of ours that this version can read."""
     if not text:

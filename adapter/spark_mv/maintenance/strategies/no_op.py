@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Candidate, Reason
-from spark_mv.maintenance.record import RunRecord
+from spark_mv.maintenance.record import RunRecord, differing
 from spark_mv.query.functions.clock_words import pin_level
 from spark_mv.query.functions.level import Level
 
@@ -70,12 +70,8 @@ def _changes(facts: RunFacts, record: RunRecord, query: str, config: str, clock_
         reasons.append(Reason("QUERY_CHANGED", "the model's SQL changed"))
     if record.config != config:
         reasons.append(Reason("CONFIG_CHANGED", "settings that change rows were edited"))
-    if facts.functions != record.functions:
-        listed = ", ".join(
-            name
-            for name in sorted({*facts.functions, *record.functions})
-            if facts.functions.get(name) != record.functions.get(name)
-        )
+    if redefined := differing(record.functions, facts.functions):
+        listed = ", ".join(redefined)
         reasons.append(Reason("FUNCTION_CHANGED", f"{listed} was redefined since the last run, or not known to it"))
     if ai_due(facts, record):
         reasons.append(Reason("AI_PENDING", f"{record.ai_pending:,} AI answers are still to come or to be retried"))
@@ -120,7 +116,7 @@ def _setting_changes(facts: RunFacts, record: RunRecord) -> list[Reason]:
     """Whether the session would give other values of the same rows: another Spark, time zone or rule of arithmetic."""
     before = {"time zone": record.time_zone, **record.settings}
     now = {"time zone": facts.time_zone, **facts.settings}
-    differ = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    differ = differing(before, now)
     if not differ:
         return []
     listed = ", ".join(f"{name} was {before.get(name, 'not set')} and is {now.get(name, 'not set')}" for name in differ)
@@ -128,7 +124,7 @@ def _setting_changes(facts: RunFacts, record: RunRecord) -> list[Reason]:
 
 
 def _pin_changes(facts: RunFacts, record: RunRecord, clock_elsewhere: bool) -> list[Reason]:
-    moved = sorted(name for name in {*facts.pins, *record.pins} if facts.pins.get(name) != record.pins.get(name))
+    moved = differing(record.pins, facts.pins)
     others = [name for name in moved if pin_level(name) != Level.COMMAND]
     if others:
         return [Reason("SESSION_CHANGED", f"{', '.join(others)} differs from the last run")]

@@ -26,7 +26,6 @@ from spark_mv.query.syntax.select_tree import (
 from spark_mv.query.syntax.source_blocks import conjuncts, span_of
 from spark_mv.query.syntax.source_text import SourceTextError
 from spark_mv.query.syntax.table_name import joined
-from spark_mv.query.syntax.table_name import quoted as quoted
 
 _KINDS = {
     "": "INNER", "INNER": "INNER", "CROSS": "CROSS", "LEFT": "LEFT", "LEFT OUTER": "LEFT", "RIGHT": "RIGHT",
