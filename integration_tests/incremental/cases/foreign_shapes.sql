@@ -95,13 +95,11 @@ select g, c from (select coalesce(g, '?') as g, count(*) as c, max(id) as m from
 -- key of all columns, one table | h
 select id, g, x, xxhash64(*) as h from {t}
 -- count of all columns | g
-select coalesce(g, '?') as g, count(*) as n, count(t.*) as m from {t} group by g
+select coalesce(g, '?') as g, count(*) as n, count(struct(t.*)) as m from {t} group by g
 -- natural join | id | always
 select id, x, z from {t} natural join {e}
 -- using, key first | id
 select * from (select id, k from {t}) a join (select z as k, id as eid from {e}) b using (k)
--- union by name | id, src
-select id, x, 't' as src from {t} union all by name select z as x, 'e' as src, id from {e}
 -- pivot | g
 select * from (select coalesce(g, '?') as g, k, x from {t}) pivot (sum(x) as s for k in (1, 2, 3))
 -- group by all with positions | g, k
@@ -135,7 +133,7 @@ select window.start as s, count(*) as n from {t} group by window(ts, '20 minutes
 -- tumbling windows | g, s
 select coalesce(g, '?') as g, window(ts, '10 minutes').start as s, sum(x) as sx, count(*) as n from {t} group by g, window(ts, '10 minutes')
 -- window time | s
-select window_time(window) as s, count(*) as n from {t} group by window(ts, '10 minutes')
+select window_time(window) as s, n from (select window, count(*) as n from {t} group by window(ts, '10 minutes'))
 -- gaps and islands | g, island | always
 with l as (select coalesce(g, '?') as g, ts, x, lag(ts) over (partition by coalesce(g, '?') order by ts, id) as p from {t}), i as (select *, sum(case when p is null or ts > p + interval 10 minutes then 1 else 0 end) over (partition by g order by ts, x) as island from l) select g, island, min(ts) as start_ts, count(*) as n from i group by g, island
 -- lag over groups | g, k
