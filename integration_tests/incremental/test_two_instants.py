@@ -24,6 +24,8 @@ MODELS = {
     "carried": (f"with a as (select *, timestampdiff(MINUTE, ts, now()) as age from {T}) "
                 "select id, k, age < 120 as young from (select *, row_number() over (partition by k order by ts desc, id) as rn from a) "
                 "where rn = 1 and age <= 200", "id", "WINDOW_FUNCTION"),
+    "carried_union": (f"with a as (select id, timestampdiff(MINUTE, ts, now()) as age from {T} where id > 2 "
+                      f"union all select k + 100, y * 30 from {U}) select id from a where age <= 200", "id", "ROW_BASED"),
     "params": (f"with p as (select date_trunc('hour', now()) - interval 2 hours as since) select t.id from {T} t cross join p "
                "where t.ts >= p.since", "id", "ROW_BASED"),
 }  # fmt: skip

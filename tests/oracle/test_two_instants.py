@@ -71,6 +71,31 @@ FOLLOWED: dict[str, tuple[str, str]] = {
         "where rn = 1 and age <= 1",
         "id",
     ),
+    "carried_union": (
+        "with a as (select 1 as s, id, x, datediff(current_date(), d) as age from t union all select 2, k, y, y - 1 from u) "
+        "select s, id, x from a where age <= 1",
+        "s, id",
+    ),
+    "carried_unions": (
+        "with a as (select * from (select id, k, hour(now()) - hour(ts) as age from t where x > 0 union all (select id + 100, k, 3 from t "
+        "union all select id + 200, x, day(current_date()) - 13 from t))) select a.id, u.y from a join u on u.k = a.k and a.age <= u.y",
+        "id, y",
+    ),
+    "carried_star_union": (
+        "with a as (select *, datediff(current_date(), d) as age from t), b as (select * from a where x > 0 union all "
+        "select id + 100, k, x, s, ts, d, 1 from t) select k, count_if(age < 2) as n from b where k is not null group by k",
+        "k",
+    ),
+    "carried_qualify": (
+        "with a as (select *, hour(now()) - hour(ts) as age from t qualify row_number() over (partition by k order by id) = 1) "
+        "select id from a where age <= 1",
+        "id",
+    ),
+    "carried_named_window": (
+        "with a as (select id, datediff(current_date(), d) as age, row_number() over w as n from t where x > 0 "
+        "window w as (partition by k order by id)) select id, n from a where age <= 1",
+        "id",
+    ),
     "params": (
         "with p as (select current_date() - interval 1 day as start) select t.id, t.x from t cross join p where t.ts >= p.start",
         "id",

@@ -111,12 +111,9 @@ class ClockPlaces:
         if not isinstance(node, SelectNode):
             names = output(node, self.tables)
             for arm in node.arms if node.all_ else ():
-                carried = self.carried(arm)
-                yield from (
-                    name.lower()
-                    for name, own in zip(names, output(arm, self.tables), strict=True)
-                    if own.lower() in carried
-                )
+                own = output(arm, self.tables)
+                pairs = zip(own if node.by_name else names, own, strict=True)
+                yield from (name.lower() for name, inner in pairs if inner.lower() in self.carried(arm))
             return
         if node.aggregate or node.distinct:
             return

@@ -9,7 +9,7 @@ column that is computed from the clock below it is handed up twice, once for eac
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -17,7 +17,7 @@ from sqlglot import exp
 from spark_mv.query.delta.clock_places import INNER, ClockPlace, ClockPlaces, Part, clause, column_span
 from spark_mv.query.delta.expressions import called, has_query
 from spark_mv.query.delta.joined import Item, Joined, Kept
-from spark_mv.query.delta.names import Place, Scope, aliases, output, star_texts
+from spark_mv.query.delta.names import Place, Scope, aliases, ordered, output, star_texts
 from spark_mv.query.delta.tables import Move, Tables
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
@@ -97,24 +97,30 @@ class Instants:
             return self.tables.now(item), columns, {}
         if not self.places.carried(item):
             return f"(\n{verbatim(item, self.tables)}\n)", columns, {}
-        if not isinstance(item, SelectNode) or item.clauses & {"QUALIFY", "WINDOW"}:
-            raise NotIncremental(
-                "CLOCK_ELSEWHERE", "a column that follows the clock is handed through UNION or QUALIFY"
-            )
-        joined, below = self.from_(item)
-        listed, carried = [], {}
-        for text, name, node in self.entries(item):
-            listed.append(f"{text} AS {quoted(name)}")
-            if name.lower() not in self.places.carried(item) or name.lower() in carried:
-                continue
+        names = output(item, self.tables.columns)
+        carried: dict[str, tuple[str, str]] = {}
+        for name in sorted({name.lower() for name in names} & self.places.carried(item)):
             self._made += 1
-            names = (f"`__mv_was_{self._made}`", f"`__mv_is_{self._made}`")
-            both = self._both(text, node, item, below) if node is not None else below[_place(text, name, item, self)]
-            listed += [f"{value} AS {alias}" for value, alias in zip(both, names, strict=True)]
-            carried[name.lower()] = names
-        laterals = f"\n{item.laterals}" if item.laterals.strip() else ""
-        where = _where(self.conditions(item))
-        return f"(\nSELECT {', '.join(listed)}\n{_from(joined)}{laterals}{where}\n)", columns, carried
+            carried[name] = (f"`__mv_was_{self._made}`", f"`__mv_is_{self._made}`")
+        text = "\nUNION ALL\n".join(self._arm(arm, names, carried) for arm in _arms(item))
+        return f"(\n{text}\n)", columns, carried
+
+    def _arm(self, arm: SelectNode, names: Sequence[str], carried: Mapping[str, tuple[str, str]]) -> str:
+        """A SELECT with its output columns called `names`, and both values of those that carry the clock, here or in another
+        arm of UNION ALL."""
+        joined, below = self.from_(arm)
+        listed, left = [], dict(carried)
+        for (text, own, node), name in zip(self.entries(arm), names, strict=True):
+            listed.append(f"{text} AS {quoted(name)}")
+            pair = left.pop(name.lower(), None)
+            if pair is None:
+                continue
+            both = (text, text)
+            if own.lower() in self.places.carried(arm):
+                both = self._both(text, node, arm, below) if node is not None else below[_place(text, own, arm, self)]
+            listed += [f"{value} AS {alias}" for value, alias in zip(both, pair, strict=True)]
+        windows = f"{self._clause(arm, 'WINDOW')}{self._clause(arm, 'QUALIFY')}"
+        return f"SELECT {', '.join(listed)}\n{self._source(arm, joined)}\n{windows}"
 
     def entries(self, node: SelectNode) -> Iterable[tuple[str, str, exp.Expr | None]]:
         """The select list, stars spelled out: text, name, and the expression (None for a column of a star)."""
@@ -228,6 +234,20 @@ class Instants:
     def _clause(self, node: SelectNode, word: str) -> str:
         parts = node.tree.meta["select"].clauses
         return "".join(node.whole[start:end] for name, start, end in parts if name == word)
+
+
+def _arms(item: Node) -> Iterator[SelectNode]:
+    """The SELECTs of UNION ALL. Raises NotIncremental for other set operations."""
+    if isinstance(item, SelectNode):
+        yield item
+        return
+    if not item.all_ or item.by_name:
+        raise NotIncremental("CLOCK_ELSEWHERE", "a column that follows the clock is handed through a set operation")
+    for arm in item.arms:
+        for select in _arms(arm):
+            if not ordered(select):
+                raise NotIncremental("STRUCTURE", "a star over several USING in a set operation")
+            yield select
 
 
 def verbatim(node: Node, tables: Tables) -> str:
