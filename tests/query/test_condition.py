@@ -6,7 +6,6 @@ import pytest
 from sqlglot import exp
 
 from spark_mv.query.delta.output_windows import compared_with
-from spark_mv.query.rewrite.clock_move import is_comparison
 from spark_mv.query.syntax.condition import HEAD, read_condition
 
 
@@ -22,5 +21,4 @@ def test_the_tree_and_the_places_of_its_words() -> None:
 @pytest.mark.parametrize("text", ["", "ts >=", "ts >= )", "ts >= 'open"])
 def test_what_is_not_understood(text: str) -> None:
     assert read_condition(text) is None
-    assert not is_comparison(text)
     assert compared_with(text) is None

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
-from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree, read_tree, with_tables
-from spark_mv.query.delta.texts import TableRef
+from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree, read_tree
+from spark_mv.query.delta.texts import TableRef, with_tables
 from spark_mv.query.rewrite.clock_split import split_clock
 from spark_mv.query.rewrite.pin import Pins, clock_spans, pin
 from spark_mv.query.syntax.select_tree import Leaf

@@ -23,6 +23,7 @@ from spark_mv.query.functions.catalogue import declared_levels
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.inline_views import View, inline_views
 from spark_mv.query.rewrite.pin import Pins
+from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import SourceTextError
 
@@ -43,6 +44,7 @@ class Judgement:
     model: Supposed | None = None
 
 
+@deep
 def judge(
     sql: str,
     *,

@@ -77,8 +77,9 @@ class Supposed:
         """All six, in the order in which a run looks at them."""
         nothing = self._no_op(self.facts(Situation("nothing")))
         found = [Applies("NO_OP", nothing.applies, () if nothing.applies else nothing.reasons)]
-        general = {only: self.candidates(self.general(only)) for only in (True, False)}
-        said = [general[strategy == "APPEND_ONLY"][strategy] for strategy in STRATEGIES]
+        general = self.candidates(self.general(True), ("APPEND_ONLY",))
+        general |= self.candidates(self.general(False), STRATEGIES[1:])
+        said = [general[strategy] for strategy in STRATEGIES]
         refused = {candidate.strategy for candidate in said if not candidate.applies}
         when: dict[str, list[str]] = {strategy: [] for strategy in STRATEGIES}
         for situation in self.situations():
@@ -92,12 +93,12 @@ class Supposed:
 
     def general(self, only_inserts: bool) -> Situation:
         """All that can go on at once."""
-        changes = (self._change(source.name, only_inserts) for source in self._sources() if source.version is not None)
+        changes = (self._change(source.name, only_inserts) for source in self._sources if source.version is not None)
         return Situation("anything changes", tuple(changes), Level.COMMAND in self.analysis.levels)
 
     def situations(self) -> Iterator[Situation]:
         """One per source and kind of change, and one for the clock."""
-        for source in self._sources():
+        for source in self._sources:
             if source.version is not None:
                 yield Situation(f"{source.name} only gains rows", (self._change(source.name, True),))
                 yield Situation(f"rows of {source.name} change", (self._change(source.name, False),))
@@ -157,9 +158,7 @@ class Supposed:
             config=config_fingerprint(self.config, self.ai.identity_text if self.ai else ""),
             as_of=_text(LAST),
             time_zone=self.pins.time_zone,
-            sources={
-                s.name: BEFORE if s.name in changed else VERSION for s in self._sources() if s.version is not None
-            },
+            sources={s.name: BEFORE if s.name in changed else VERSION for s in self._sources if s.version is not None},
             kept={c.name.lower(): c.fingerprint for c in self.analysis.columns if c.kept},
             columns=column_prints(self.analysis, columns),
             keys=tuple(name.lower() for name in self.config.unique_key),
@@ -176,11 +175,12 @@ class Supposed:
             as_of=_text(NOW),
             time_zone=self.pins.time_zone,
             invocation_id="",
-            sources=self._sources(),
+            sources=self._sources,
             target=target,
             pins=dict(self.rewritten.pins),
         )
 
+    @cached_property
     def _sources(self) -> tuple[SourceFacts, ...]:
         tables = tuple(
             SourceFacts(name, tuple(Column(c, t) for c, t in columns.items()), "delta", VERSION, change_feed=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from spark_mv.query.syntax.ctes import visible_cte
+from spark_mv.query.syntax.ctes import CteNames
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.table_name import joined, table_key
@@ -26,10 +26,11 @@ def supposed_columns(sql: str, schemas: Schemas, unique_key: Sequence[str]) -> d
     if isinstance(parsed, QueryError):
         return found
     known = {table_key(name) for name in schemas}
+    ctes = CteNames()
     open_: dict[int, list[exp.Table]] = {}
     for table in parsed.tree.find_all(exp.Table):
         name = _name(table)
-        if name and visible_cte(table) is None and table_key(name) not in known:
+        if name and ctes.of(table) is None and table_key(name) not in known:
             select = table.find_ancestor(exp.Select)
             open_.setdefault(id(select), []).append(table)
             found.setdefault(name, {})

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.query.delta.names import Columns
 from spark_mv.query.delta.texts import TableRef, with_tables
+from spark_mv.query.rewrite.pin import Pins
 from spark_mv.query.syntax.literals import json_text
 from spark_mv.query.syntax.reserved import is_reserved, relation
 from spark_mv.query.syntax.select_tree import Leaf, NotIncremental
@@ -100,8 +102,9 @@ class SourceTexts:
     changes: tuple[SourceChange, ...]
     unstaged: bool = False
 
-    @property
+    @cached_property
     def columns(self) -> Columns:
+        """By name in lower case. One dict: what was worked out for it is known by it."""
         return {name: tuple(c.name for c in source.columns) for name, source in self.facts.items()}
 
     def changed(self, leaf: Leaf) -> bool:
@@ -147,25 +150,25 @@ class SourceTexts:
     def _pinned_ref(self, ref: TableRef) -> str:
         return ref.text if is_reserved(ref.name) else self._now(ref.name, ref.text)
 
-    def on_changes(self, sql: str, came: bool, moved: MovedWindows | None = None) -> str:
-        """The text reading, instead of the one source that matters, only its rows that came or went, as often as they
-        did; with `moved`, also those that the clock let in or out.
+    def on_changes(self, sql: str, came: bool, moved: MovedWindows | None = None, pins: Pins | None = None) -> str:
+        """The text at the instant `pins`, reading, instead of the one source that matters, only its rows that came or went,
+        as often as they did; with `moved`, also those that the clock let in or out.
 
         The two steps are (S₀, T₀) → (S₁, T₀) → (S₁, T₁), so that no row is counted in both: of the source's changes, the
         rows valid at T₀; of the source as it is now, the rows valid at one of the two instants only.
         """
         if moved is None:
             (change,) = self.changes
-            return self._on(sql, change.name, [self._changed_rows(change, came, "", "")])
+            return self._on(sql, change.name, [self._changed_rows(change, came, "", "")], pins)
         rows = [self._moved_rows(moved, came)]
         condition = moved.stayed if came or not moved.differ else ""
         rows += [self._changed_rows(c, came, moved.alias, condition) for c in self.changes]
-        return self._on(sql, moved.name, rows)
+        return self._on(sql, moved.name, rows, pins)
 
-    def on_passing(self, sql: str, moved: MovedWindows) -> str:
+    def on_passing(self, sql: str, moved: MovedWindows, pins: Pins) -> str:
         """The text reading only rows that came and that the clock let out at once: `on_changes` tells of them twice."""
         rows = [self._changed_rows(c, True, moved.alias, moved.moved(came=False)) for c in self.changes]
-        return self._on(sql, moved.name, rows)
+        return self._on(sql, moved.name, rows, pins)
 
     def on_step(self, sql: str, number: int, came: bool) -> str:
         """The text reading, of the source that is `number` among the changes, only the rows that came or went. Sources
@@ -212,7 +215,7 @@ class SourceTexts:
             f"WHERE {moved.moved(came)}"
         )
 
-    def _on(self, sql: str, name: str, rows: Sequence[str], answers: bool = False) -> str:
+    def _on(self, sql: str, name: str, rows: Sequence[str], pins: Pins | None = None, answers: bool = False) -> str:
         """`answers`: what is no source is the table of AI answers."""
         text = f"({' UNION ALL '.join(rows)})"
 
@@ -221,7 +224,7 @@ class SourceTexts:
                 return text
             return ref.text if answers and ref.name.lower() not in self.facts else self._pinned_ref(ref)
 
-        return with_tables(sql, read)
+        return with_tables(sql, read, pins)
 
 
 def feed(change: SourceChange) -> str:

@@ -60,7 +60,7 @@ class IncrementalFacts:
             self._evaluated[sql] = EvaluatedSql(text, plan.rounds if plan is not None else ())
         return self._evaluated[sql]
 
-    @property
+    @cached_property
     def texts(self) -> SourceTexts:
         return SourceTexts({s.name.lower(): s for s in self.facts.sources}, self.changes.sources, self.unstaged)
 

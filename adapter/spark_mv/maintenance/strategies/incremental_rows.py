@@ -8,7 +8,6 @@ from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.steps.staging import AffectedRows, merge_rows, stage_affected, stage_sources
 from spark_mv.query.delta.restrict import NotIncremental, anchor_column
-from spark_mv.query.rewrite.pin import pin
 from spark_mv.query.syntax.reserved import relation
 from spark_mv.query.syntax.table_name import quoted
 
@@ -22,8 +21,8 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     images = _images(known)
     sides = []
     for came in (True, False):
-        text = texts.on_changes(sql, came, moved)
-        query = known.evaluate(pin(text, known.move.before).sql if known.move and not came else text).sql
+        at = known.move.before if known.move and not came else known.pins
+        query = known.evaluate(texts.on_changes(sql, came, moved, at)).sql
         old = "".join(f", {'NULL' if came else value} AS {name}" for name, value in images.values())
         sides.append(f"SELECT {listed}, {'false' if came else 'true'} AS `__mv_pre`{old} FROM (\n{query}\n)")
     anchors = ", ".join(columns.values())
@@ -31,7 +30,7 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     old = "".join(f", first({name}, true) AS {name}" for name, _ in images.values())
     affected = f"SELECT {anchors}, max(`__mv_pre`) AS `__mv_pre`{old} FROM (\n{union}\n) GROUP BY {anchors}"
     if moved is not None and known.move is not None and known.changes.sources:
-        passing = known.evaluate(pin(texts.on_passing(sql, moved), known.move.before).sql).sql
+        passing = known.evaluate(texts.on_passing(sql, moved, known.move.before)).sql
         affected = _without_passing(union, f"SELECT {listed} FROM (\n{passing}\n)", anchors)
     # rows of staged changes alone are as quickly asked again as written down once more
     inline = known.only_changes and not known.rewritten.ai_rounds
@@ -40,7 +39,7 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
         *([] if inline else [stage_affected(affected)]),
         *merge_rows(
             known,
-            texts.on_changes(sql, True, moved),
+            texts.on_changes(sql, True, moved, known.pins),
             columns,
             {c: name for c, (name, _) in images.items()},
             AffectedRows(affected, f"SELECT {anchors} FROM (\n{union}\n)") if inline else None,

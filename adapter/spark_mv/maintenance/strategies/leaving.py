@@ -45,7 +45,7 @@ def come_and_leave(known: IncrementalFacts, leaves: Leaving | None) -> tuple[Ste
     feed = all(change.how == "feed" for change in known.changes.sources)
     # AI calls look at the rows more than once; other rows than at first must not be found a second time
     known = replace(known, unstaged=feed and known.settled and not known.rewritten.ai_rounds)
-    query = known.texts.on_changes(known.tree.sql, True, known.moved_windows if known.enters else None)
+    query = known.texts.on_changes(known.tree.sql, True, known.moved_windows if known.enters else None, known.pins)
     staged = () if known.unstaged else stage_sources(known)
     return (*staged, *append_rows(known, query, leaves))
 

@@ -12,6 +12,7 @@ from spark_mv.maintenance.second_reading import distrusted
 from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.strategies import append_only, group_aggregate, row_based, window_function
 from spark_mv.query.delta.restrict import NotIncremental
+from spark_mv.query.syntax.depth import deep
 
 STRATEGIES = ("APPEND_ONLY", "ROW_BASED", "GROUP_AGGREGATE", "WINDOW_FUNCTION")
 _MODULES = (append_only, row_based, group_aggregate, window_function)
@@ -19,6 +20,7 @@ FOLLOWABLE = frozenset({"SOURCE_CHANGED", "CLOCK_MOVED", "BOUND_CROSSED", "CLOCK
 """Reasons against NO_OP that an incremental strategy can follow; with any other one, the last result is no start."""
 
 
+@deep
 def propose(known: IncrementalFacts, strategies: Collection[str] = STRATEGIES) -> list[Proposal]:
     """A proposal per incremental strategy, of those that are asked."""
     if known.changes.problems:

@@ -76,6 +76,8 @@ class Affected:
     solved: frozenset[int] = frozenset()
     _static: dict[int, bool] = field(default_factory=dict)
     _places: dict[int, tuple[ClockPlace, ...]] = field(default_factory=dict)
+    _owns: dict[int, bool] = field(default_factory=dict)  # by id: the tree outlives the question
+    _unstable: dict[int, bool] = field(default_factory=dict)
     _path: frozenset[int] = frozenset()
     _made: int = 0
 
@@ -167,7 +169,7 @@ class Affected:
                 raise NotIncremental(
                     "SUBQUERY", "a subquery outside WHERE: a change in its table can touch any row of the result"
                 )
-        scope = Scope.of(node, self.tables.columns)
+        scope = self.clock.scope(node)
         place = focus if isinstance(focus, ClockPlace) and focus.node is (exists or node) else None
         if place is not None and (place.part is not Part.ROWS or self._instants.exact(node)):
             return self._at_place(node, place, scope)
@@ -369,13 +371,15 @@ class Affected:
         if node.aggregate and not node.grouped:
             raise NotIncremental("GLOBAL_AGGREGATE", "an aggregate without GROUP BY has one group: the whole source")
         entries: list[tuple[str, str]] = []
+        seen: set[str] = set()
         columns: list[str | None] = []
         for item in node.items:
             for text, name, usable in self._entries(node, item, scope, joined, shared):
-                usable = usable and name.lower() not in {n.lower() for _, n in entries}
+                usable = usable and name.lower() not in seen
                 columns.append(name if usable else None)
                 if usable:
                     entries.append((text, name))
+                    seen.add(name.lower())
         return entries, columns
 
     def _entries(
@@ -391,9 +395,7 @@ class Affected:
                 place = (alias.lower(), column.lower())
                 yield text, column, joined.believed([place]) and (shared is None or place in shared[0])
             return
-        usable = not (self._is_unstable(item.node) or has_query(item.node) or item.node.find(exp.Window))
-        usable = usable and not is_whole_row(item.node) and not sees_other_rows(item.node)
-        if usable:
+        if usable := self._own(item.node):
             usable = not (node.aggregate and aggregates(item.node))
             used, complete = scope.references(item.node)
             usable = usable and (complete or bool(node.laterals and not used)) and joined.believed(used)
@@ -405,8 +407,17 @@ class Affected:
         """Whether the place that is followed is here."""
         return id(item) in self._path
 
+    def _own(self, node: exp.Expr) -> bool:
+        """Whether an expression is a value of its own row alone, whatever other rows or columns there are."""
+        if id(node) not in self._owns:
+            others = has_query(node) or node.find(exp.Window) is not None or sees_other_rows(node)
+            self._owns[id(node)] = not (others or is_whole_row(node) or self._is_unstable(node))
+        return self._owns[id(node)]
+
     def _is_unstable(self, node: exp.Expr) -> bool:
-        return any(name in self.unstable for name in calls(node)) or self._moves(node)
+        if id(node) not in self._unstable:
+            self._unstable[id(node)] = any(name in self.unstable for name in calls(node)) or self._moves(node)
+        return self._unstable[id(node)]
 
     def _moves(self, node: exp.Expr) -> bool:
         """Whether an expression follows the clock by itself, which moved."""

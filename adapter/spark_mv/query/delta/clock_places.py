@@ -7,6 +7,7 @@ written: it is carried to the places that read it (`WHERE age <= 30`).
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,7 +19,7 @@ from spark_mv.query.syntax.aggregates import aggregates
 from spark_mv.query.syntax.parse import Call
 from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, Piece, SelectNode, selects
 from spark_mv.query.syntax.source_blocks import span_of
-from spark_mv.query.syntax.source_text import Span, line_and_column
+from spark_mv.query.syntax.source_text import Span, inside_any, line_and_column
 
 INNER = ("", "INNER", "CROSS")
 CLAUSES = ("group", "having", "qualify")
@@ -47,12 +48,19 @@ class ClockPlace:
 
 @dataclass
 class ClockPlaces:
-    """`uses`: where the clock is read in the text `sql` that the tree was built from; not those in columns that are kept."""
+    """`uses`: where the clock is read, in the order of the text `sql` that the tree was built from; not those in columns that are kept."""
 
     sql: str
     uses: tuple[Span, ...]
     tables: Columns
     _carried: dict[int, frozenset[str]] = field(default_factory=dict)
+    _scopes: dict[int, tuple[SelectNode, Scope]] = field(default_factory=dict)  # by id, which is its own while it lives
+
+    def scope(self, node: SelectNode) -> Scope:
+        """The FROM items of a SELECT."""
+        if id(node) not in self._scopes:
+            self._scopes[id(node)] = node, Scope.of(node, self.tables)
+        return self._scopes[id(node)][1]
 
     def reads(self, node: exp.Expr) -> bool:
         """Whether an expression reads the clock itself; queries inside it are places of their own."""
@@ -62,31 +70,36 @@ class ClockPlaces:
         """Where an expression reads the clock, queries inside it left out."""
         if not self.uses:
             return []
-        found = [use for use in self.uses if any(_meets(use, span) for span in _spans(node))]
-        if found:
-            queries = (exp.Select, exp.SetOperation)
-            inner = [span_of(part) for part in node.walk() if part is not node and isinstance(part, queries)]
-            found = [use for use in found if not any(_inside(use, span) for span in inner)]
-        return found
+        met = {at for span in _spans(node) for at in self._met(span)}
+        if not met:
+            return []
+        queries = (exp.Select, exp.SetOperation)
+        inner = inside_any(span_of(part) for part in node.walk() if part is not node and isinstance(part, queries))
+        return [use for use in (self.uses[at] for at in sorted(met)) if not inner(use)]
+
+    def _met(self, span: Span) -> range:
+        """The positions among the uses of those that a piece of the text has a part of."""
+        start = bisect_right(self.uses, span.start, key=lambda use: use.end)
+        return range(start, bisect_left(self.uses, span.end, key=lambda use: use.start))
 
     def depends(self, node: exp.Expr, select: SelectNode) -> bool:
         """Whether an expression of a SELECT reads the clock, or a column that carries it."""
         return bool(self.uses) and (self.reads(node) or bool(self.carried_in(node, select)))
 
-    def carried_in(self, node: exp.Expr, select: SelectNode) -> set[Place]:
+    def carried_in(self, node: exp.Expr, select: SelectNode) -> frozenset[Place]:
         """The columns in an expression of a SELECT that carry the clock, those that its subqueries read from around
         included. Raises NotIncremental where these cannot be told."""
         offered = self.offered(select)
         if not offered:
-            return set()
-        scope = Scope.of(select, self.tables)
+            return frozenset()
+        scope = self.scope(select)
         found, complete = scope.references(node)
         names = {column for _, column in offered}
         for query in node.find_all(exp.Query):
             if any(column.name.lower() in names for column in query.find_all(exp.Column)):
                 raise NotIncremental("CLOCK_ELSEWHERE", "a subquery may read a column that follows the clock")
         if not complete and any(isinstance(part, exp.Star) for part in node.walk()):
-            return set(offered)
+            return offered
         return found & offered
 
     def offered(self, select: SelectNode) -> frozenset[Place]:
@@ -167,7 +180,7 @@ class ClockPlaces:
         names = {str(item.name).lower() for item in items}
         if not names:
             return
-        scope = Scope.of(node, self.tables)
+        scope = self.scope(node)
         for part in (*(item.node for item in node.items), *(p for name in CLAUSES for p in clause(node, name))):
             for column in part.find_all(exp.Column):
                 if column.parts[0].name.lower() in names and scope.resolve(column) is None:
@@ -191,11 +204,11 @@ class ClockPlaces:
     def _conditional(self, items: tuple[OutItem, ...], node: SelectNode) -> None:
         """Raises where a value is the clock's own, and not a condition on it: then every row changes whenever it moves."""
         for item in items:
-            conditions = [span_of(part) for part in item.node.find_all(exp.Predicate) if "span" in part.meta]
+            inside = inside_any(span_of(part) for part in item.node.find_all(exp.Predicate) if "span" in part.meta)
             carried = {column for _, column in self.carried_in(item.node, node)}
             columns = [c for c in item.node.find_all(exp.Column) if c.name.lower() in carried]
             for use in (*self.uses_in(item.node), *map(column_span, columns)):
-                if not any(_inside(use, span) for span in conditions):
+                if not inside(use):
                     raise self.elsewhere(use)
 
     def check(self, root: Node) -> None:
@@ -205,8 +218,9 @@ class ClockPlaces:
             parts = [piece.node for piece in _pieces(node)] + [item.node for item in node.items]
             parts += [part for name in CLAUSES for part in clause(node, name)]
             looked_at += [span_of(part) for part in parts]
+        inside = inside_any(looked_at)
         for use in self.uses:
-            if not any(_inside(use, span) for span in looked_at):
+            if not inside(use):
                 raise self.elsewhere(use)
 
     def elsewhere(self, use: Span) -> NotIncremental:
@@ -246,11 +260,3 @@ def column_span(column: exp.Column) -> Span:
     if first is None or last is None:
         raise NotIncremental("STRUCTURE", f"the place of `{column.name}` in the text is not known")
     return Span(first, last + 1)
-
-
-def _meets(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
-
-
-def _inside(inner: Span, outer: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end

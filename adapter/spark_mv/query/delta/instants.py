@@ -17,7 +17,7 @@ from sqlglot import exp
 from spark_mv.query.delta.clock_places import INNER, ClockPlace, ClockPlaces, Part, clause, column_span
 from spark_mv.query.delta.expressions import called, has_query
 from spark_mv.query.delta.joined import Item, Joined, Kept
-from spark_mv.query.delta.names import Place, Scope, aliases, ordered, output, star_texts
+from spark_mv.query.delta.names import Place, aliases, ordered, output, star_texts
 from spark_mv.query.delta.tables import Move, Tables
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
@@ -151,7 +151,7 @@ class Instants:
         """Condition: the conditions hold together at one of the two instants only."""
         sides = [self._both(text, tree, node, pairs) for text, tree in conditions]
         was, now = (" AND ".join(f"({side[k]})" for side in sides) for k in (0, 1))
-        solved = all(span_of(tree).start in self.move.windows and is_comparison(text) for text, tree in conditions)
+        solved = all(span_of(tree).start in self.move.windows and is_comparison(tree) for _, tree in conditions)
         return truths_differ(was, now, solved)
 
     def changes(self, items: Iterable[OutItem], node: SelectNode, pairs: Pairs) -> list[str]:
@@ -170,7 +170,7 @@ class Instants:
         carried = self.places.carried_in(tree, node)
         edits: dict[int, Edit] = {}
         if carried:
-            scope, start = Scope.of(node, self.tables.columns), span_of(tree).start
+            scope, start = self.places.scope(node), span_of(tree).start
             for column in tree.find_all(exp.Column):
                 place = scope.resolve(column)
                 if place is None or place not in carried:

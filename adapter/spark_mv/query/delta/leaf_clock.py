@@ -10,7 +10,6 @@ from sqlglot import exp
 from spark_mv.query.delta.clock_places import INNER, ClockPlaces
 from spark_mv.query.delta.expressions import has_query
 from spark_mv.query.delta.instants import draws, truths_differ
-from spark_mv.query.delta.names import Scope
 from spark_mv.query.rewrite.clock_move import is_comparison, pinned_condition
 from spark_mv.query.rewrite.pin import Pins
 from spark_mv.query.syntax.aggregates import aggregates
@@ -21,19 +20,19 @@ from spark_mv.query.syntax.source_blocks import span_of
 @dataclass(frozen=True)
 class LeafClock:
     """The table `name` is called `alias` in all texts: `conditions` decide which of its rows pass, `values` (within columns
-    and aggregates) what these give."""
+    and aggregates) what these give. `compared`: the conditions are solved comparisons."""
 
     name: str
     alias: str
     conditions: tuple[str, ...]
     values: tuple[str, ...] = ()
-    solved: bool = False
+    compared: bool = False
 
     @property
     def plain(self) -> bool:
         """Whether the clock only decides which rows pass, by solved comparisons: these tell in which direction a row goes, and
         are NULL at every instant or at none."""
-        return self.solved and not self.values and all(is_comparison(text) for text in self.conditions)
+        return self.compared and not self.values
 
     def holds(self, pins: Pins) -> str:
         """Condition: the row passes."""
@@ -63,13 +62,13 @@ def leaf_clock(root: Node, clock: ClockPlaces, unstable: Collection[str], solved
     if holder.laterals or any(has_query(part) or draws(part, unstable) for part in parts):
         return None
     found = _of_table(holder, clock, pieces, values)
-    return found and replace(found, solved=all(piece.start in solved for piece in pieces))
+    return found and replace(found, compared=all(p.start in solved and is_comparison(p.node) for p in pieces))
 
 
 def _of_table(holder: SelectNode, clock: ClockPlaces, pieces: list[Piece], values: list[exp.Expr]) -> LeafClock | None:
     try:
         clock.check_items(holder)
-        scope = Scope.of(holder, clock.tables)
+        scope = clock.scope(holder)
         used = [scope.references(part) for part in (*(p.node for p in pieces), *values)]
     except NotIncremental:
         return None

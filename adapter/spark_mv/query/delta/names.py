@@ -94,6 +94,7 @@ class Scope:
 
     sources: dict[str, frozenset[str]] = field(default_factory=dict)
     merged: dict[str, str] = field(default_factory=dict)
+    _found: dict[int, tuple[frozenset[Place], bool]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, node: SelectNode, tables: Columns) -> Scope:
@@ -126,9 +127,14 @@ class Scope:
         owners = [alias for alias, columns in self.sources.items() if parts[0] in columns]
         return (owners[0], parts[0]) if owners else None
 
-    def references(self, node: exp.Expr) -> tuple[set[Place], bool]:
+    def references(self, node: exp.Expr) -> tuple[frozenset[Place], bool]:
         """The columns that an expression uses, subqueries excluded, and whether all of them were found here. Not all are
-        those of a star: it takes whatever there is."""
+        those of a star: it takes whatever there is. Remembered by node: the tree never changes, and outlives the scope."""
+        if id(node) not in self._found:
+            self._found[id(node)] = self._references(node)
+        return self._found[id(node)]
+
+    def _references(self, node: exp.Expr) -> tuple[frozenset[Place], bool]:
         found: set[Place] = set()
         complete = not is_whole_row(node)
         lambdas: set[str] = set()
@@ -143,7 +149,7 @@ class Scope:
                 complete = complete and place is not None
                 if place is not None:
                     found.add(place)
-        return found, complete
+        return frozenset(found), complete
 
 
 def star_texts(node: SelectNode, item: OutItem, tables: Columns) -> list[tuple[str, str, str]]:

@@ -78,7 +78,7 @@ def output_windows(
     scope, conditions, columns = Scope.of(holder, tables), [], set()
     for piece in pieces:
         found = _on_output(piece.text, scope, given)
-        if found is None or not is_comparison(piece.text):
+        if found is None or not is_comparison(piece.node):
             return None
         conditions.append(found[0])
         columns |= found[1]

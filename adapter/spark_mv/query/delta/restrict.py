@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import filterfalse
 
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.affected import Affected
@@ -12,13 +13,13 @@ from spark_mv.query.delta.expressions import where_text
 from spark_mv.query.delta.leaf_clock import LeafClock, leaf_clock
 from spark_mv.query.delta.names import Columns, output, written_texts
 from spark_mv.query.delta.tables import Move, Tables, Window
-from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted, with_tables
+from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import ClockSplit
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.select_tree import Node, NotIncremental, SelectNode, leaves, quoted, selects
+from spark_mv.query.syntax.select_tree import Node, NotIncremental, SelectNode, quoted, reads, selects
 from spark_mv.query.syntax.source_blocks import Context, select_blocks
-from spark_mv.query.syntax.source_text import SourceTextError, Span, line_and_column
+from spark_mv.query.syntax.source_text import SourceTextError, Span, inside_any, line_and_column
 from spark_mv.query.syntax.tree_builder import build
 
 __all__ = ["AffectedQuery", "LeafClock", "Move", "NotIncremental", "QueryTree", "Window", "kept_spans", "read_tree"]
@@ -69,7 +70,7 @@ class QueryTree:
         return "ROW_BASED"
 
     def occurrences(self, name: str) -> int:
-        return sum(leaf.name.lower() == name.lower() for leaf in leaves(self.node))
+        return reads(self.node)[name.lower()]
 
     def linear(self, name: str) -> bool:
         """Whether the result is linear in the table, which the query reads once."""
@@ -185,12 +186,5 @@ def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence
                 windows[piece.start] = Window(found.valid_from, found.valid_to)
                 spans.append(Span(piece.start, piece.start + len(piece.text)))
     kept = kept_spans(analysis.sql, analysis) if clock_uses else ()
-    uses = tuple(use for use in clock_uses if not _within(use, kept))
-    return QueryTree(analysis.sql, tree, unstable, windows, uses, all(_within(use, spans) for use in uses))
-
-
-def _within(use: Span, spans: Sequence[Span]) -> bool:
-    return any(span.start <= use.start and use.end <= span.end for span in spans)
-
-
-__all__ += ["with_tables"]
+    uses = tuple(filterfalse(inside_any(kept), clock_uses))
+    return QueryTree(analysis.sql, tree, unstable, windows, uses, all(map(inside_any(spans), uses)))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 
+from spark_mv.query.rewrite.pin import Pins, pin_edits
 from spark_mv.query.syntax.condition import HEAD
-from spark_mv.query.syntax.ctes import visible_cte
+from spark_mv.query.syntax.ctes import CteNames
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.query_error import QueryError
-from spark_mv.query.syntax.select_tree import NotIncremental, SelectNode, SetNode, quoted
+from spark_mv.query.syntax.select_tree import NotIncremental, SelectNode, SetNode, quoted, reads
 from spark_mv.query.syntax.source_text import Edit, apply_edits
 from spark_mv.query.syntax.table_name import joined, parts_of
 
@@ -27,6 +29,7 @@ class TableRef:
     alias: str
 
 
+@lru_cache(maxsize=128)
 def table_refs(sql: str) -> tuple[TableRef, ...]:
     """Every table of a query or of an expression with queries in it, in text order; no CTEs, and nothing that only a CTE
     reads that nobody reads. Raises NotIncremental."""
@@ -37,12 +40,12 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
         found = parse(prefix + sql)
     if isinstance(found, QueryError):
         raise NotIncremental("STRUCTURE", f"a part of the query was not understood: {found.message}")
-    refs = []
-    for table in _tables(found.tree):
+    refs, ctes = [], CteNames()
+    for table in _tables(found.tree, ctes):
         if not isinstance(table.this, exp.Identifier):
             raise NotIncremental("TABLE_FUNCTION", "a table function in FROM")
         parts = [part.name for part in table.parts]
-        if visible_cte(table) is not None:
+        if ctes.of(table) is not None:
             continue
         if table.args.get("version") is not None or table.args.get("when") is not None:
             raise NotIncremental("TIME_TRAVEL", f"{'.'.join(parts)} is read at a version that the query names")
@@ -58,29 +61,22 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
     return tuple(sorted(refs, key=lambda r: r.start))
 
 
-def _tables(tree: exp.Expr) -> list[exp.Table]:
+def _tables(tree: exp.Expr, ctes: CteNames) -> list[exp.Table]:
     """All tables but those inside CTEs that nobody reads."""
     tables = list(tree.find_all(exp.Table))
-    inside = {id(table): {id(cte) for cte in _ctes_around(table)} for table in tables}
+    inside = {id(table): {id(cte) for cte in ctes.around(table)} for table in tables}
     while True:
-        read = {id(visible_cte(table)) for table in tables}
+        read = {id(ctes.of(table)) for table in tables}
         left = [table for table in tables if inside[id(table)] <= read]
         if len(left) == len(tables):
             return tables
         tables = left
 
 
-def _ctes_around(node: exp.Expr) -> Iterator[exp.Expr]:
-    above = node.parent
-    while above is not None:
-        if isinstance(above, exp.CTE):
-            yield above
-        above = above.parent
-
-
-def with_tables(sql: str, replacement: Callable[[TableRef], str]) -> str:
-    """The text with every table replaced. A replacement in parentheses gets the table's name as alias where it has none."""
-    edits = []
+def with_tables(sql: str, replacement: Callable[[TableRef], str], pins: Pins | None = None) -> str:
+    """The text with every table replaced, and with `pins` the clock and its like too (which spares reading what comes out).
+    A replacement in parentheses gets the table's name as alias where it has none."""
+    edits = [*pin_edits(sql, pins)] if pins is not None else []
     for ref in table_refs(sql):
         text = replacement(ref)
         if text.startswith("(") and not ref.alias:
@@ -102,22 +98,12 @@ def is_linear_below(node: SelectNode, name: str) -> bool:
     if node.windowed or node.distinct or not node.sources:
         return False
     for k, source in enumerate(node.sources):
-        if isinstance(source.item, SelectNode | SetNode):
-            inside = _reads(source.item, name)
-        else:
-            inside = source.item.name.lower() == name.lower()
-        if not inside:
+        if name.lower() not in reads(source.item):
             continue
         if source.kind not in ("", "INNER", "CROSS") or any(s.kind in ("RIGHT", "FULL") for s in node.sources[k + 1 :]):
             return False
         return not isinstance(source.item, SelectNode | SetNode) or is_linear(source.item, name)
     return False
-
-
-def _reads(node: SelectNode | SetNode, name: str) -> bool:
-    from spark_mv.query.syntax.select_tree import leaves
-
-    return any(leaf.name.lower() == name.lower() for leaf in leaves(node))
 
 
 def restricted(

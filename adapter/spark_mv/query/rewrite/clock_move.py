@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from spark_mv.query.functions.catalogue import is_clock
 from spark_mv.query.rewrite.pin import Pins, pin, timestamp_literal
-from spark_mv.query.syntax.condition import HEAD, read_condition
+from spark_mv.query.syntax.condition import HEAD
 
 NEAR = timedelta(days=1)
 """How far ahead the next bound is looked for at first: most windows move by the day, and only few rows are read."""
@@ -34,10 +34,10 @@ class Between:
         return cls(pins.at(low), pins.at(high))
 
 
-def bound_between(text: str, valid_from: str | None, valid_to: str | None, between: Between) -> str:
-    """Condition: a bound of the solved predicate `text` lies after the first instant and not after the second. Rows that
+def bound_between(text: str, compared: bool, valid_from: str | None, valid_to: str | None, between: Between) -> str:
+    """Condition: a bound of the solved predicate `text` (`compared`: it is a comparison) lies after the first instant and not after the second. Rows that
     come and go in between are found too: only a predicate with one bound can tell by its truth at the two instants."""
-    if (valid_from is None or valid_to is None) and is_comparison(text):
+    if (valid_from is None or valid_to is None) and compared:
         low, high = pinned_condition(text, between.low), pinned_condition(text, between.high)
         return f"((({low}) AND NOT ({high})) OR (({high}) AND NOT ({low})))"
     low, high = (timestamp_literal(pins.as_of, "UTC") for pins in (between.low, between.high))
@@ -50,18 +50,13 @@ def pinned_condition(text: str, pins: Pins) -> str:
     return pin(HEAD + text, pins).sql[len(HEAD) :]
 
 
-def is_comparison(text: str) -> bool:
+def is_comparison(node: exp.Expr) -> bool:
     """Whether the condition is a comparison, or comparisons joined by AND: then it is NULL at every instant or at none
     at which it could be true, and NOT tells the rows for which it is not true. OR can go from NULL to true."""
-    tree = read_condition(text)
-    return tree is not None and _is_comparison(tree)
-
-
-def _is_comparison(node: exp.Expr) -> bool:
     if isinstance(node, exp.And):
-        return _is_comparison(node.left) and _is_comparison(node.right)
+        return is_comparison(node.left) and is_comparison(node.right)
     if isinstance(node, exp.Paren):
-        return _is_comparison(node.this)
+        return is_comparison(node.this)
     plain = isinstance(node, exp.GT | exp.GTE | exp.LT | exp.LTE | exp.EQ | exp.Between)
     # a function may be NULL for some of its arguments only; those of the clock that sqlglot has no class for are not
     unknown = any(not is_clock(call.name) for call in node.find_all(exp.Anonymous))

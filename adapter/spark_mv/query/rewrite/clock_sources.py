@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_mv.query.syntax.ctes import visible_cte
+from spark_mv.query.syntax.ctes import CteNames
 from spark_mv.query.syntax.source_blocks import Block, Context
 
 
@@ -41,7 +41,8 @@ class Sources:
                 named = block.parent, block.name.lower()
                 self._derived[named] = (*self._derived.get(named, ()), index)
         tables = blocks[0].tree.root().find_all(exp.Table) if blocks else ()
-        self._uses = Counter(id(visible_cte(table)) for table in tables)
+        self._ctes = CteNames()
+        self._uses = Counter(id(self._ctes.of(table)) for table in tables)
         self._found: dict[int, tuple[Source, ...]] = {}
 
     def of(self, index: int) -> tuple[Source, ...]:
@@ -69,7 +70,7 @@ class Sources:
         alias_node = node.args.get("alias")
         renamed = isinstance(alias_node, exp.TableAlias) and bool(alias_node.columns)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not renamed:
-            cte = visible_cte(node)
+            cte = self._ctes.of(node)
             if cte is None:
                 return Source(alias, ".".join(part.name for part in node.parts).lower(), (), kept and plain)
             if cte.args["alias"].columns:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from spark_mv.query.analysis.verdict import PredicateVerdict
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.clock_move import Between, bound_between
+from spark_mv.query.rewrite.clock_move import Between, bound_between, is_comparison
 from spark_mv.query.rewrite.clock_pull import NO_BOUND, VALID_FROM, VALID_TO, NotPullable, guard_edit, unclocked
 from spark_mv.query.rewrite.clock_scope_types import Schemas, block_types, schema_columns
 from spark_mv.query.rewrite.clock_sources import Sources
@@ -20,7 +20,7 @@ from spark_mv.query.rewrite.pin import clock_spans
 from spark_mv.query.solver.bounds import Bounds, both
 from spark_mv.query.solver.solve import solve_or_reason
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.source_blocks import Block, Context, select_blocks
+from spark_mv.query.syntax.source_blocks import Block, Context, select_blocks, span_of
 from spark_mv.query.syntax.source_text import Edit, SourceTextError, Span, apply_edits, line_and_column
 
 
@@ -55,6 +55,7 @@ class _Conjunct:
     span: Span
     clause: str
     solution: Bounds | str
+    compared: bool = False
 
 
 @deep
@@ -81,15 +82,16 @@ def split_clock(
         return ClockSplit(all_solved=False, clock_elsewhere=True, reason=str(error), bounds_complete=False)
     sources = Sources(blocks)
     types = block_types(sql, sources, schemas or {})
+    # several parts can stand on one place: the outermost is the conjunct, but for parentheses
+    parts = {span_of(p): p for p in reversed(list(blocks[0].tree.root().walk())) if "span" in p.meta}
     conjuncts: list[_Conjunct] = []
     covered: set[Span] = set()
     for index, block in enumerate(blocks):
         for clause, span in _conjunct_spans(sql, block):
             own = [use for use in uses if _inside(use, span) and _owner(use, blocks) == index]
             if own:
-                conjuncts.append(
-                    _Conjunct(index, span, clause, _solution(sql, block, clause, span, types(index), time_zone, blocks))
-                )
+                solution = _solution(sql, block, clause, span, types(index), time_zone, blocks)
+                conjuncts.append(_Conjunct(index, span, clause, solution, is_comparison(parts[span])))
                 covered.update(own if isinstance(conjuncts[-1].solution, Bounds) else ())
     conjuncts.sort(key=lambda c: c.span.start)
     solved = [c for c in conjuncts if isinstance(c.solution, Bounds)]
@@ -198,7 +200,7 @@ def _bound_query(
     edits = [guard_edit(c.span, c.solution if isinstance(c.solution, Bounds) else None) for c in own]
     if near is not None:
         differ = [
-            bound_between(c.span.of(sql), c.solution.valid_from, c.solution.valid_to, near)
+            bound_between(c.span.of(sql), c.compared, c.solution.valid_from, c.solution.valid_to, near)
             for c in own
             if isinstance(c.solution, Bounds)
         ]

@@ -6,9 +6,11 @@ statements agree, and a recomputation with the same pins gives the same rows. Ty
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 
 from sqlglot.tokens import TokenType
 
@@ -133,11 +135,24 @@ def pin(sql: str, pins: Pins, names: Collection[str] | None = None) -> Pinned:
     `names` are the output columns of the query as Spark names them (DESCRIBE QUERY), used to alias entries that would
     otherwise change their name. Raises SourceTextError for text that cannot be read, ValueError for an unknown zone.
     """
+    return _pin(sql, pins, None if names is None else tuple(names))[0]
+
+
+def pin_edits(sql: str, pins: Pins) -> tuple[Edit, ...]:
+    """What `pin` does to the text, for texts in which other places change too."""
+    return _pin(sql, pins, None)[1]
+
+
+@lru_cache(maxsize=64)
+def _pin(sql: str, pins: Pins, names: tuple[str, ...] | None) -> tuple[Pinned, tuple[Edit, ...]]:
     found, ambiguous = _uses(sql, pins)
+    if not found:
+        return Pinned(sql, {}, (), ambiguous), ()
     edits = [Edit(use.span.start, use.span.end, use.literal) for use in found]
     used = {use.name: use.literal for use in found}
-    aliases, unnamed = output_names(sql, edits, list(names) if names is not None else None)
-    return Pinned(apply_edits(sql, [*edits, *aliases]), used, unnamed, ambiguous, len(found))
+    aliases, unnamed = output_names(sql, edits, names)
+    edits += aliases
+    return Pinned(apply_edits(sql, edits), used, unnamed, ambiguous, len(found)), tuple(edits)
 
 
 @dataclass(frozen=True)
@@ -154,6 +169,8 @@ def clock_spans(sql: str, columns: Collection[str] | None = None) -> tuple[Span,
 
 
 def _uses(sql: str, pins: Pins) -> tuple[list[_Use], tuple[str, ...]]:
+    if not _MAY_USE.search(sql):
+        return [], ()  # most texts of a run have been pinned, and are long
     tokens = tokenize(sql)
     known = None if pins.columns is None else {column.lower() for column in pins.columns}
     uses: list[_Use] = []
@@ -176,6 +193,11 @@ def _uses(sql: str, pins: Pins) -> tuple[list[_Use], tuple[str, ...]]:
     return uses, tuple(ambiguous)
 
 
+_MAY_USE = re.compile(
+    rf"(?<![a-z_])({'|'.join(_CALLS)}|{'|'.join(CLOCK_WORDS)})(?![a-z0-9_])(?!\s+AS\s+OF\b)|['\"]\s*(T\d|\d+:)",
+    re.IGNORECASE,
+)
+"""Finds every text with a use in it, and some without: a name, a word, a time of day in quotes. `VERSION AS OF` is none."""
 _Found = tuple[str, int, str]
 
 

@@ -6,7 +6,6 @@ here for a call that stands alone.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -14,7 +13,7 @@ from sqlglot.tokens import TokenType
 
 from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_blocks import Context, Item, select_blocks
-from spark_mv.query.syntax.source_text import Edit, SourceTextError, Span, Token, tokenize
+from spark_mv.query.syntax.source_text import Edit, SourceTextError, Span, tokenize
 
 # Spark 4.1.4: the name is that of the resolved expression, so aliases of a function are named after it
 _NAMES = {
@@ -70,23 +69,21 @@ def _listed(sql: str, edits: Sequence[Edit]) -> bool:
     tokens = tokenize(sql)
     if edits and any(token.kind == TokenType.PIPE_GT for token in tokens):
         return True
-    starts = [token.start for token in tokens]
-    return any(_below_select(tokens, bisect_left(starts, edit.start)) for edit in edits)
-
-
-def _below_select(tokens: Sequence[Token], at: int) -> bool:
-    """Whether the clause around a token, or one around that, is a select list."""
-    depth, known = 0, False
-    for i in range(at - 1, -1, -1):
-        token = tokens[i]
-        if token.kind == TokenType.R_PAREN:
-            depth += 1
-        elif token.kind == TokenType.L_PAREN:
-            depth, known = (depth - 1, known) if depth else (0, False)
-        elif not depth and not known:
-            if token.word == "SELECT":
-                return True
-            known = token.word in _CLAUSES and not (token.word == "FROM" and i and tokens[i - 1].word == "DISTINCT")
+    starts = {edit.start for edit in edits}
+    around = [False]  # per open parenthesis: whether it, or one around it, stands in a select list
+    inside = False
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if token.start in starts and (inside or around[-1]):
+            return True
+        if token.kind == TokenType.L_PAREN:
+            around.append(inside or around[-1])
+            inside = False
+        elif token.kind == TokenType.R_PAREN:
+            inside = around.pop() if len(around) > 1 else False
+        elif token.word == "SELECT":
+            inside = True
+        elif token.word in _CLAUSES:
+            inside = inside and token.word == "FROM" and before is not None and before.word == "DISTINCT"
     return False
 
 

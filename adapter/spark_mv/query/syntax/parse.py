@@ -21,7 +21,7 @@ from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parser import Call, Verbatim, WrittenDatabricks, WrittenSpark, first_offset
 from spark_mv.query.syntax.query_error import QueryError
-from spark_mv.query.syntax.source_text import SourceTextError, tokenize
+from spark_mv.query.syntax.source_text import SourceTextError, raw_tokens, tokenize
 from spark_mv.query.syntax.tokens import mended, with_unsigned_shift
 
 __all__ = [
@@ -101,8 +101,8 @@ def parse(sql: str) -> Parsed | QueryError:
     failure: QueryError | None = None
     for dialect, parser in ((Spark(), WrittenSpark), (Databricks(), WrittenDatabricks)):
         try:
-            tokens = mended(dialect.tokenize(sql))
-        except TokenError as error:
+            tokens = mended(raw_tokens(sql) if parser is WrittenSpark else dialect.tokenize(sql))
+        except (TokenError, SourceTextError) as error:
             failure = failure or QueryError("PARSE_ERROR", str(error).strip(), *_token_place(sql, str(error)))
             continue
         braces = [t for t in tokens if t.text in ("{{", "{%") or sql[t.start : t.start + 2] in ("{{", "{%")]

@@ -5,6 +5,7 @@ What cannot be read this way raises NotIncremental, and the model is recomputed 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -88,6 +89,7 @@ class SelectNode:
     deep: tuple[Node, ...] = ()  # subqueries outside WHERE conjuncts
     ctes: Ctes = field(default_factory=dict)  # the CTEs that the SELECT sees
     whole: str = ""  # the text that the tree was built from
+    read: Counter[str] | None = field(default=None, init=False)  # see `reads`
     output: tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]] | None = (
         None  # its columns, beside those of the tables
     )
@@ -113,18 +115,19 @@ class SetNode:
     arms: tuple[Node, ...]
     all_: bool
     by_name: bool = False
+    read: Counter[str] | None = field(default=None, init=False)
 
 
 Node = SelectNode | SetNode
 
 
-def leaves(node: Node) -> Iterator[Leaf]:
-    """Every occurrence of a table, those in subqueries included."""
-    for child in children(node):
-        if isinstance(child, Leaf):
-            yield child
-        else:
-            yield from leaves(child)
+def reads(node: Leaf | Node) -> Counter[str]:
+    """How often a query reads each table, by its name in lower case. Remembered on the node."""
+    if isinstance(node, Leaf):
+        return Counter([node.name.lower()])
+    if node.read is None:
+        node.read = sum((reads(child) for child in children(node)), Counter())
+    return node.read
 
 
 def children(node: Node) -> Iterator[Leaf | Node]:

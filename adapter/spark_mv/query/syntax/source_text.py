@@ -6,10 +6,11 @@ comments, strings, quoted identifiers and hints are read the way the parser read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from sqlglot import exp
 from sqlglot.dialects import Spark
@@ -54,6 +55,23 @@ class Edit:
     replacement: str
 
 
+def inside_any(spans: Iterable[Span]) -> Callable[[Span], bool]:
+    """A test whether a place lies within one of the spans; quick for many places and many spans.
+
+    >>> inside_any([Span(0, 9), Span(2, 5)])(Span(4, 7))
+    True
+    """
+    ordered = sorted(spans, key=lambda span: span.start)
+    starts = [span.start for span in ordered]
+    ends = list(accumulate((span.end for span in ordered), max))
+
+    def inside(place: Span) -> bool:
+        at = bisect_right(starts, place.start)
+        return at > 0 and ends[at - 1] >= place.end
+
+    return inside
+
+
 def apply_edits(sql: str, edits: Iterable[Edit]) -> str:
     """The text with all edits made at once. Raises ValueError when two edits overlap or lie outside the text.
 
@@ -72,10 +90,11 @@ def apply_edits(sql: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, sql[position:]])
 
 
-def raw_tokens(sql: str) -> list[RawToken]:
-    """The tokens as sqlglot has them. Raises SourceTextError for text that it cannot tokenize."""
+@lru_cache(maxsize=64)
+def raw_tokens(sql: str) -> tuple[RawToken, ...]:
+    """The tokens as sqlglot has them, not to be changed. Raises SourceTextError for text that it cannot tokenize."""
     try:
-        return list(Spark().tokenize(sql))
+        return tuple(Spark().tokenize(sql))
     except SqlglotError as error:
         raise SourceTextError(str(error)) from error
 
