@@ -109,11 +109,7 @@ def test_no_module_is_too_long_to_be_read() -> None:
     long = {
         str(file.relative_to(ROOT)): len(file.read_text(encoding="utf-8").splitlines()) for file in ROOT.rglob("*.py")
     }
-    assert {name: lines for name, lines in long.items() if lines > MOST_LINES and name not in LONGER} == {}
-
-
-LONGER = frozenset({"query/delta/affected.py"})
-"""Modules that are being taken apart."""
+    assert {name: lines for name, lines in long.items() if lines > MOST_LINES} == {}
 
 
 def test_public_functions_say_what_they_do() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from spark_mv.query.delta import affected, distributive, restrict
+from spark_mv.query.delta.anchors import Anchors
 from spark_mv.query.syntax.select_tree import SelectNode, selects
 
 
@@ -163,11 +164,11 @@ def unnetted(function: Any) -> Any:
 
 def kept_windows(function: Any) -> Any:
     def changed(self: Any, *args: Any) -> Any:
-        before, self.move, self.unstable = (self.move, self.unstable), None, frozenset()
+        before, self.anchors = self.anchors, Anchors(frozenset(), self.clock, False)
         try:
             return function(self, *args)
         finally:
-            self.move, self.unstable = before
+            self.anchors = before
 
     return changed
 

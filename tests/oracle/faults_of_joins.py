@@ -10,7 +10,7 @@ from breaking import always, any_window, kinds
 from fault import Fault
 from sqlglot import exp
 
-from spark_mv.query.delta import affected, strict
+from spark_mv.query.delta import affected, anchors, strict
 from spark_mv.query.delta.joined import Joined
 from spark_mv.query.syntax.select_tree import SelectNode
 
@@ -200,21 +200,21 @@ JOINS: tuple[Fault, ...] = (
     ),
     Fault(
         "windows need not share what they are partitioned by",
-        affected,
+        anchors,
         "shared_partition",
         any_window,
         "select id, k, s, sum(x) over (partition by k) as a, count(*) over (partition by s) as n from t",
     ),
     Fault(
         "PARTITION BY an expression is PARTITION BY its columns",
-        affected,
+        anchors,
         "shared_partition",
         _columns_of_parts,
         "select id, k, count(*) over (partition by k % 2) as n from t",
     ),
     Fault(
         "a named window is the first one that is named",
-        affected,
+        anchors,
         "shared_partition",
         _first_named,
         "select id, k, s, sum(x) over v as a from t window w as (partition by k), v as (partition by s)",

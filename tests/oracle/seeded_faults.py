@@ -32,7 +32,7 @@ from histories import instant
 from spark_mv.maintenance import changes, incremental_facts, read_query
 from spark_mv.maintenance.steps import next_bound, staging
 from spark_mv.maintenance.strategies import adjusted_groups, incremental_rows, leaving
-from spark_mv.query.delta import affected, distributive, instants, restrict
+from spark_mv.query.delta import affected, anchors, distributive, instants, restrict
 from spark_mv.query.delta.joined import Joined
 from spark_mv.query.rewrite import clock_split
 from spark_mv.query.syntax.select_tree import SelectNode
@@ -149,20 +149,20 @@ FAULTS: tuple[Fault, ...] = (
         "a row that came and was never there goes",
         changes.SourceTexts,
         "on_passing",
-        lambda function: lambda self, sql, moved: function(self, sql, replace(moved, differ="false")),
+        lambda function: lambda self, sql, moved, pins: function(self, sql, replace(moved, differ="false"), pins),
         "select k, id, x from t where hour(ts) <= hour(now())",
         "k",
     ),
     Fault(
         "the first of several windows gives the anchors",
-        affected,
+        anchors,
         "shared_partition",
         first_window,
         "select id, sum(x) over (partition by s, k) as z, count(*) over (partition by k) as n, k, s from t",
     ),
     Fault(
         "a window without partitions is followed",
-        affected,
+        anchors,
         "shared_partition",
         forgiving("NO_PARTITION_BY", lambda _, scope: ({(a, c) for a, cs in scope.sources.items() for c in cs}, [])),
         "select id, k, count(*) over () as n from t",
@@ -271,9 +271,13 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "rows that went are evaluated at the new instant",
-        incremental_rows,
-        "pin",
-        lambda f: lambda text, pins: f(text, pins.at(LATE)),
+        Tables,
+        "on_changes",
+        lambda f: (
+            lambda self, sql, came, moved=None, pins=None: f(
+                self, sql, came, moved, pins if came or pins is None else pins.at(LATE)
+            )
+        ),
         "select id, x from t where ts > now() - interval 10 hours",
     ),
     Fault(

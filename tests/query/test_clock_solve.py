@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from spark_mv.query.solver.bounds import both, either
 from spark_mv.query.solver.numbers import whole_threshold
-from spark_mv.query.solver.solve import Bounds, outer_bounds, solve, solve_or_reason
+from spark_mv.query.solver.solve import Bounds, solve, solve_or_reason
 from spark_mv.query.solver.zone import zone_facts, zone_of
 
 TYPES = {"ts": "timestamp", "d": "date", "n": "int", "s": "string", "z": "timestamp_ntz", "e": "bigint"}
@@ -95,22 +95,6 @@ def test_zones(zone: str, fixed: bool, monotone: bool, whole: bool, clear: bool)
 def test_an_unknown_zone_is_an_error_with_its_name() -> None:
     with pytest.raises(ValueError, match="Nowhere/Land"):
         zone_of("Nowhere/Land")
-
-
-@pytest.mark.parametrize(
-    ("predicate", "sides"),
-    [
-        ("ts > now() - interval 1 month", (False, True)),
-        ("ts <= now() - interval 1 month", (True, False)),
-        ("ts between now() - interval 2 months and now() - interval 1 month", (True, True)),
-        ("not ts > timestampadd(month, -1, now())", (True, False)),
-    ],
-)
-def test_months_before_an_instant_have_outer_bounds_only(predicate: str, sides: tuple[bool, bool]) -> None:
-    assert solve(predicate, TYPES, "UTC") is None
-    found = outer_bounds(predicate, TYPES, "UTC")
-    assert found is not None and (found.valid_from is not None, found.valid_to is not None) == sides
-    assert outer_bounds(predicate, TYPES, "America/New_York") is None
 
 
 @given(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import sqlglot
-from sqlglot import exp
 
 from spark_mv.query.syntax.source_blocks import Context, select_blocks
-from spark_mv.query.syntax.source_text import Edit, SourceTextError, apply_edits, call_span, line_and_column, tokenize
+from spark_mv.query.syntax.source_text import Edit, SourceTextError, apply_edits, line_and_column, tokenize
 
 
 def test_edits_apply_in_any_order_and_refuse_overlap() -> None:
@@ -30,15 +28,6 @@ def test_tokens_carry_character_offsets(sql: str, texts: list[str]) -> None:
     tokens = tokenize(sql)
     assert [t.text for t in tokens] == texts
     assert [sql[t.start : t.end] for t in tokens] == texts
-
-
-def test_call_span_reaches_its_own_closing_parenthesis() -> None:
-    sql = "select 'é😀(' as x, date_add(coalesce(a, ')'), /* ) */ 3) + 1 from t"
-    call = sqlglot.parse_one(sql, dialect="spark").find(exp.TsOrDsAdd)
-    assert call is not None
-    span = call_span(sql, call)
-    assert span is not None
-    assert span.of(sql) == "date_add(coalesce(a, ')'), /* ) */ 3)"
 
 
 def test_line_and_column_are_one_based() -> None:

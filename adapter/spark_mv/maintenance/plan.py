@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from spark_mv.maintenance.columns import StagedColumn
@@ -65,7 +65,3 @@ class Plan:
     def reasons(self) -> tuple[Reason, ...]:
         """The reasons of the chosen strategy."""
         return next((c.reasons for c in self.candidates if c.strategy == self.strategy), ())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return asdict(self)

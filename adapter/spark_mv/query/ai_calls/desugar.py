@@ -22,6 +22,7 @@ from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.aggregates import called, groups_or_windows
 from spark_mv.query.syntax.condition import read_condition, read_expression
 from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.query.syntax.table_name import quoted
 
 _JOIN_WORDS = {"JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER", "SEMI", "ANTI"}
 _MOST_STEPS = 100
@@ -145,15 +146,15 @@ def _wrapped(text: Text, block: Block, calls: list[Call], hoists: int) -> str:
             placed = [f"{sql} AS {name}" for name, sql in columns] or ["NULL AS __mv_none"]
             inner.append(placed[0])  # in place, so that GROUP BY 2 keeps its meaning
             extra += placed[1:]
-            name = f" AS {_quoted(item.name)}" if item.name else ""
+            name = f" AS {quoted(item.name)}" if item.name else ""
             outer.append(expression + name)
         elif item.star:
             inner.append(text.text(item.span))
         else:
             name = item.name or f"__mv_c{number}"
             inner.append(text.text(item.span) if item.name else f"{text.text(item.span)} AS {name}")
-            label = "" if item.name else f" AS {_quoted(text.text(item.span))}"
-            outer.append(_quoted(name) + label)
+            label = "" if item.name else f" AS {quoted(text.text(item.span))}"
+            outer.append(quoted(name) + label)
     if any(i.star for i in block.items):
         computed = outer[-len(outer_items) :]
         outer = [f"* EXCEPT ({', '.join(hidden)})", *computed]
@@ -353,7 +354,3 @@ def hidden_star(text: Text, item: Item, names: list[str]) -> str:
             close = text.tokens[text.match[i + 1]].start
             return text.sql[item.span.start : close] + ", " + ", ".join(names) + text.sql[close : item.span.end]
     return f"{text.text(item.span)} EXCEPT ({', '.join(names)})"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -16,6 +16,7 @@ from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.syntax.aggregates import groups_or_windows
 from spark_mv.query.syntax.condition import read_expression
 from spark_mv.query.syntax.source_text import string_literal as quote
+from spark_mv.query.syntax.table_name import quoted
 
 BuildRequest = Callable[[ParsedCall, Render], tuple[str, str]]  # gives SQL of the request and the identity's text
 Found = tuple[str, list[ParsedCall]]  # the statement, and the calls whose answers it reads
@@ -88,7 +89,7 @@ class Requests:
                 else []
             )
             edits = [*changes, *self.edits]  # the first of equal spans counts
-            body = f"SELECT {alias}.{_quoted(name)} AS request FROM {self._with(where_from, edits)}"
+            body = f"SELECT {alias}.{quoted(name)} AS request FROM {self._with(where_from, edits)}"
             if conditions:
                 body += " WHERE " + " AND ".join(f"({self._with(c, edits)})" for c in conditions)
             if conditions or self._has(where_from, {"JOIN"}):
@@ -277,7 +278,7 @@ class Requests:
         reader = self.text.block_of(use)
         if reader is None or reader.clause_of(use) != "FROM":
             return None
-        return reader, self._alias_after(uses[0] + 1, reader) or _quoted(cte.name)
+        return reader, self._alias_after(uses[0] + 1, reader) or quoted(cte.name)
 
     def _qualifiers(self, name: str) -> int:
         words = self.text.words
@@ -294,7 +295,7 @@ class Requests:
             and self.text.identifier(i)
             and block.clauses["FROM"].holds(self.text.span(i, i + 1))
         ):
-            return _quoted(self.text.tokens[i].text)
+            return quoted(self.text.tokens[i].text)
         return None
 
     def _blanked(self, block: Block, hidden: set[str], but: Span) -> list[Edit]:
@@ -327,7 +328,3 @@ class Requests:
     def _has(self, span: Span, words: set[str]) -> bool:
         first, end = self.text.token_range(span)
         return any(self.text.words[i] in words for i in self.text.top_level(first, end))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -17,6 +17,7 @@ from spark_mv.query.ai_calls.blocks import Call, Span
 from spark_mv.query.ai_calls.text import Text
 from spark_mv.query.syntax.condition import read_expression
 from spark_mv.query.syntax.source_text import SourceTextError, quotes_escaped
+from spark_mv.query.syntax.table_name import quoted
 
 BUILT_IN = (
     "ai_query",
@@ -270,7 +271,7 @@ def _extract(text: Text, call: Call, arguments: dict[str, Span], is_embedding: A
     if isinstance(labels, list):
         if "options" in arguments:
             raise SignatureError("takes options only with a schema in a JSON string")
-        fields = ", ".join(f"`{label.replace('`', '``')}`: STRING" for label in labels)
+        fields = ", ".join(f"{quoted(label)}: STRING" for label in labels)
         kind = f"STRUCT<{fields}>"
         return ParsedCall(call, call.name, row, {"labels": labels}, kind, kind)
     constants: dict[str, Any] = {"schema": _json_argument("schema", labels), "v": 2}

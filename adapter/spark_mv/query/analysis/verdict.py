@@ -145,14 +145,6 @@ class Analysis:
         """Every level that occurs anywhere in the query."""
         return frozenset({Level.DETERMINISTIC, *(level for _, level, _, _ in self.functions)})
 
-    @property
-    def kept_columns(self) -> tuple[str, ...]:
-        return tuple(c.name for c in self.columns if c.kept)
-
-    @property
-    def clock_predicates(self) -> tuple[PredicateVerdict, ...]:
-        return tuple(p for p in self.predicates if p.clock)
-
     def column(self, name: str) -> ColumnVerdict | None:
         """The verdict on the column of that name (case does not matter), or None."""
         return next((c for c in self.columns if c.name.lower() == name.lower()), None)

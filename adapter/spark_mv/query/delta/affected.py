@@ -21,26 +21,23 @@ from functools import cached_property
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from spark_mv.query.delta.anchors import Anchors
 from spark_mv.query.delta.clock_places import ClockPlace, ClockPlaces, Part
-from spark_mv.query.delta.expressions import called, has_query, sees_other_rows
+from spark_mv.query.delta.expressions import called, has_query
 from spark_mv.query.delta.instants import Instants, verbatim
 from spark_mv.query.delta.joined import Item, Joined, Kept
-from spark_mv.query.delta.names import Place, Scope, aliases, is_whole_row, ordered, output, star_texts
+from spark_mv.query.delta.names import Place, Scope, aliases, is_whole_row, ordered, output
 from spark_mv.query.delta.outer import outer_columns, with_outer
-from spark_mv.query.delta.partitions import shared_partition
 from spark_mv.query.delta.strict import needed
 from spark_mv.query.delta.tables import Move, Tables, Window
-from spark_mv.query.syntax.aggregates import aggregates
 from spark_mv.query.syntax.select_tree import (
     Leaf,
     Node,
     NotIncremental,
-    OutItem,
     Piece,
     SelectNode,
     SetNode,
     Source,
-    calls,
     children,
     quoted,
     selects,
@@ -76,8 +73,6 @@ class Affected:
     solved: frozenset[int] = frozenset()
     _static: dict[int, bool] = field(default_factory=dict)
     _places: dict[int, tuple[ClockPlace, ...]] = field(default_factory=dict)
-    _owns: dict[int, bool] = field(default_factory=dict)  # by id: the tree outlives the question
-    _unstable: dict[int, bool] = field(default_factory=dict)
     _path: frozenset[int] = frozenset()
     _made: int = 0
 
@@ -187,6 +182,11 @@ class Affected:
     # --- where the clock moves
 
     @cached_property
+    def anchors(self) -> Anchors:
+        """What can be said of the output columns."""
+        return Anchors(self.unstable, self.clock, self.move is not None)
+
+    @cached_property
     def _instants(self) -> Instants:
         assert self.move is not None
         return Instants(self.tables, self.clock, self.move, self.unstable)
@@ -198,7 +198,7 @@ class Affected:
             raise NotIncremental("SUBQUERY", "an EXISTS over groups that the clock decides")
         if place.part in (Part.GROUPS, Part.VALUES):
             everything = Joined(columns={a.lower(): columns for a, columns in scope.sources.items()})
-            entries, columns = self._listed(node, scope, everything, place)
+            entries, columns = self.anchors.listed(node, scope, everything, True)
             if place.part is Part.VALUES:
                 text = instants.values(node, place.items, entries)
             else:
@@ -240,7 +240,7 @@ class Affected:
         and no row crossed a bound of theirs."""
         pieces = (*node.where, *(p for s in node.sources for p in s.on))
         solved = [p.node for p in pieces if self.move is None and p.start in self.solved]
-        if self._moves(node.tree):
+        if self.anchors.moves(node.tree):
             return False
         return sum(map(self._unstable_calls, solved)) == self._unstable_calls(node.tree)
 
@@ -264,7 +264,7 @@ class Affected:
             needs = needed(piece.node, scope)
             proven |= needs & joined.covered
             used, complete = scope.references(piece.node)
-            left_out = has_query(piece.node) or self._is_unstable(piece.node) or not complete
+            left_out = has_query(piece.node) or self.anchors.is_unstable(piece.node) or not complete
             if not left_out and joined.there(used) and joined.doubtful(used) <= needs:
                 texts.append(f"({piece.text})")
         whole = len(texts) == len(source.on) and not proven
@@ -274,7 +274,7 @@ class Affected:
         """LATERAL VIEW stays as it is, and makes rows of what it reads."""
         for lateral in node.tree.args.get("laterals") or []:
             used, _ = scope.references(lateral.this)
-            if is_whole_row(lateral.this) or self._is_unstable(lateral.this) or not joined.believed(used):
+            if is_whole_row(lateral.this) or self.anchors.is_unstable(lateral.this) or not joined.believed(used):
                 raise NotIncremental("LATERAL_VIEW", f"`{_short(lateral.sql('spark'))}` reads what cannot be followed")
 
     # --- WHERE
@@ -285,7 +285,7 @@ class Affected:
         focused = next((t for t in texts if focus is not None and self._contains(node.subqueries[t])), None)
         if focused is not None and focus is not None:
             return self._subquery(node, piece, focused, focus, scope, joined)
-        if self._is_unstable(piece.node) or is_whole_row(piece.node):
+        if self.anchors.is_unstable(piece.node) or is_whole_row(piece.node):
             return None
         used, complete = scope.references(piece.node)
         if not joined.believed(used):
@@ -317,7 +317,7 @@ class Affected:
         if not joined.believed(outer | used) or not (complete or node.laterals):
             raise NotIncremental("SUBQUERY", f"`{_short(piece.text)}` uses a column that an outer join may empty")
         outside = piece.node.walk(prune=lambda n: isinstance(n, exp.Query))
-        if any(name in self.unstable for part in outside for name in called(part)) or self._moves(piece.node):
+        if any(name in self.unstable for part in outside for name in called(part)) or self.anchors.moves(piece.node):
             raise NotIncremental(
                 "SUBQUERY", f"`{_short(piece.text)}` compares what no query about changes may evaluate"
             )
@@ -353,7 +353,7 @@ class Affected:
     def _project(
         self, node: SelectNode, scope: Scope, joined: Joined, conditions: list[str], focus: Focus | None
     ) -> Rendered:
-        entries, columns = self._listed(node, scope, joined, focus)
+        entries, columns = self.anchors.listed(node, scope, joined, focus is not None)
         if not node.sources:
             raise NotIncremental("STRUCTURE", "a SELECT without FROM beside tables that changed")
         listed = ", ".join(f"{text} AS {quoted(name)}" for text, name in entries) or "1 AS `__mv_none`"
@@ -362,66 +362,9 @@ class Affected:
         laterals = f"\n{node.laterals}" if node.laterals else ""
         return Rendered(f"SELECT {unique}{listed}\nFROM {' '.join(joined.text)}{laterals}{where}", columns)
 
-    def _listed(
-        self, node: SelectNode, scope: Scope, joined: Joined, focus: Focus | None
-    ) -> tuple[list[tuple[str, str]], list[str | None]]:
-        """The columns that can serve as anchors (text, name), and those of `Rendered`."""
-        # where nothing of a partition is looked for, its rows are those that it is made of
-        shared = shared_partition(node, scope) if node.windowed and focus is not None else None
-        if node.aggregate and not node.grouped:
-            raise NotIncremental("GLOBAL_AGGREGATE", "an aggregate without GROUP BY has one group: the whole source")
-        entries: list[tuple[str, str]] = []
-        seen: set[str] = set()
-        columns: list[str | None] = []
-        for item in node.items:
-            for text, name, usable in self._entries(node, item, scope, joined, shared):
-                usable = usable and name.lower() not in seen
-                columns.append(name if usable else None)
-                if usable:
-                    entries.append((text, name))
-                    seen.add(name.lower())
-        return entries, columns
-
-    def _entries(
-        self,
-        node: SelectNode,
-        item: OutItem,
-        scope: Scope,
-        joined: Joined,
-        shared: tuple[set[Place], list[exp.Expr]] | None,
-    ) -> Iterator[tuple[str, str, bool]]:
-        if item.name is None:
-            for alias, column, text in star_texts(node, item, self.tables.columns):
-                place = (alias.lower(), column.lower())
-                yield text, column, joined.believed([place]) and (shared is None or place in shared[0])
-            return
-        if usable := self._own(item.node):
-            usable = not (node.aggregate and aggregates(item.node))
-            used, complete = scope.references(item.node)
-            usable = usable and (complete or bool(node.laterals and not used)) and joined.believed(used)
-            if shared is not None:
-                usable = usable and bool(used) and (used <= shared[0] or item.node in shared[1])
-        yield item.text, item.name, usable
-
     def _contains(self, item: Leaf | Node) -> bool:
         """Whether the place that is followed is here."""
         return id(item) in self._path
-
-    def _own(self, node: exp.Expr) -> bool:
-        """Whether an expression is a value of its own row alone, whatever other rows or columns there are."""
-        if id(node) not in self._owns:
-            others = has_query(node) or node.find(exp.Window) is not None or sees_other_rows(node)
-            self._owns[id(node)] = not (others or is_whole_row(node) or self._is_unstable(node))
-        return self._owns[id(node)]
-
-    def _is_unstable(self, node: exp.Expr) -> bool:
-        if id(node) not in self._unstable:
-            self._unstable[id(node)] = any(name in self.unstable for name in calls(node)) or self._moves(node)
-        return self._unstable[id(node)]
-
-    def _moves(self, node: exp.Expr) -> bool:
-        """Whether an expression follows the clock by itself, which moved."""
-        return self.move is not None and self.clock.reads(node)
 
 
 def _before_in(text: str, query: str) -> str | None:

@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.syntax.source_blocks import Block, Item
-from spark_mv.query.syntax.source_text import (
-    Edit,
-    Span,
-    apply_edits,
-    tokenize,
-)
+from spark_mv.query.syntax.source_text import Edit, Span, apply_edits, tokenize
+from spark_mv.query.syntax.table_name import quoted, unquoted
 
 STATE, DRAW, KEY, TRIAL = "__mv_state", "__mv_draw_", "__mv_key_", "__mv_trial"
 
@@ -48,12 +44,7 @@ def expression_of(sql: str, item: Item) -> tuple[str, str]:
         return text[: tokens[last - 1].end], item.alias
     named = [t for t in tokens if t.word or t.kind == TokenType.IDENTIFIER]
     plain = len(tokens) == 2 * len(named) - 1 and all(t.kind == TokenType.DOT for t in tokens[1::2])
-    return text, tokens[-1].text.strip("`") if plain else ""
-
-
-def quoted_name(name: str) -> str:
-    """The name in back quotes, whether it had them or not."""
-    return "`" + name.strip("`").replace("`", "``") + "`"
+    return text, unquoted(tokens[-1].text) if plain else ""
 
 
 def draw_sql_of(
@@ -70,7 +61,7 @@ def draw_sql_of(
         for conjunct in block.conjuncts
         if any(conjunct.start <= draw.span.start and draw.span.end <= conjunct.end for draw in draws)
     ]
-    entries = [f"{text} AS {quoted_name(name)}" for name, text in keys]
+    entries = [f"{text} AS {quoted(name)}" for name, text in keys]
     entries += [f"{draw.span.of(sql)} AS {column}" for draw, column in zip(draws, columns, strict=True)]
     if members is not None:
         entries.append(f"{TRIAL}s.{TRIAL}")
@@ -103,7 +94,7 @@ def accepted_sql_of(
     members: Members,
 ) -> str:
     """The key and the draws of those trials that pass the filter."""
-    entries = [f"{STATE}.{KEY}{i} AS {quoted_name(name)}" for i, (name, _) in enumerate(keys)]
+    entries = [f"{STATE}.{KEY}{i} AS {quoted(name)}" for i, (name, _) in enumerate(keys)]
     entries += [f"{STATE}.{column}" for column in (*columns, TRIAL)]
     edits = [*_joined(sql, block, keys, (*columns, TRIAL), members.tried), *_read_back(draws, columns)]
     return _selected(sql, block, entries, edits)
@@ -120,7 +111,7 @@ def filtered_sql_of(
     """The state table joins as one more entry of FROM: that works behind every kind of join."""
     outputs = [
         # an output column that is the draw alone keeps its name
-        Edit(item.span.end, item.span.end, f" AS {quoted_name(expression_of(sql, item)[1])}")
+        Edit(item.span.end, item.span.end, f" AS {quoted(expression_of(sql, item)[1])}")
         for item in block.items
         if not item.alias and any(draw.span == item.span for draw in draws)
     ]
@@ -139,7 +130,7 @@ def _read_back(draws: Sequence[Draw], columns: Sequence[str]) -> list[Edit]:
 def _joined(sql: str, block: Block, keys: Sequence[tuple[str, str]], columns: Sequence[str], table: str) -> list[Edit]:
     """The rows of `table` with the block's keys, and its `columns`, beside the block's own rows."""
     assert block.from_ is not None and block.where is not None
-    kept = [f"{quoted_name(name)} AS {KEY}{i}" for i, (name, _) in enumerate(keys)]
+    kept = [f"{quoted(name)} AS {KEY}{i}" for i, (name, _) in enumerate(keys)]
     state = f", (SELECT {', '.join([*kept, *columns])} FROM {table}) AS {STATE}"
     matches = " AND ".join(f"({text}) <=> {STATE}.{KEY}{i}" for i, (_, text) in enumerate(keys))
     body = block.where.of(sql)[len("WHERE") :]

@@ -25,7 +25,6 @@ from spark_mv.query.rewrite.draw_texts import (
     draw_sql_of,
     expression_of,
     filtered_sql_of,
-    quoted_name,
 )
 from spark_mv.query.syntax.aggregates import aggregates, called, groups_or_windows
 from spark_mv.query.syntax.depth import deep
@@ -41,6 +40,7 @@ from spark_mv.query.syntax.source_text import (
     line_and_column,
     tokenize,
 )
+from spark_mv.query.syntax.table_name import quoted, unquoted
 
 CURE = "give the draw its own nondeterministic_mv with that unique_key, and filter on its column"
 
@@ -103,7 +103,7 @@ def split_filter_draws(
     try:
         block = _supported(sql, blocks, draws)
         _check_lineage(sql, block, draws, unique_key, levels or {})
-        keys = [(name, _key(sql, block, name, levels or {})) for name in unique_key]
+        keys = [(name, _key(sql, block, name, levels or {})) for name in map(unquoted, unique_key)]
     except _Refused as refusal:
         culprit = refusal.draw or draws[0]
         line, column = line_and_column(sql, culprit.span.start)
@@ -249,7 +249,7 @@ def _draws_per_row(tokens: Sequence[Token], index: int, levels: Mapping[str, Lev
     token = tokens[index]
     if index + 1 >= len(tokens) or tokens[index + 1].kind != TokenType.L_PAREN:
         return False
-    name = token.text.strip("`").lower()
+    name = unquoted(token.text).lower()
     if not (token.word or token.kind == TokenType.IDENTIFIER) or not name.isidentifier():
         return False
     dotted = index > 0 and tokens[index - 1].kind == TokenType.DOT
@@ -265,7 +265,7 @@ _NOT_CALLS = frozenset({"IN", "AND", "OR", "NOT", "ON", "AS", "USING", "EXISTS",
 
 def _key(sql: str, block: Block, name: str, levels: Mapping[str, Level]) -> str:
     """SQL of a key column over the rows of FROM."""
-    wanted = name.strip("`").lower()
+    wanted = name.lower()
     stars: list[str] = []
     for item in block.items:
         text, output = expression_of(sql, item)
@@ -274,7 +274,7 @@ def _key(sql: str, block: Block, name: str, levels: Mapping[str, Level]) -> str:
         if text.endswith("*"):
             stars.append(text[:-1])
     if len(stars) == 1:
-        return f"{stars[0].strip()}`{name.strip('`')}`"
+        return f"{stars[0].strip()}{quoted(name)}"
     raise _Refused(f"filters rows whose unique_key column {name} is not found in the select list; name it there")
 
 
@@ -319,5 +319,5 @@ def expand_star(sql: str, analysis: Analysis) -> str:
     if not lone or block.joins or "*" in names or len({name.lower() for name in names}) < len(names):
         return sql
     qualifier = block.items[0].span.of(sql).rstrip()[:-1].rstrip()
-    columns = ", ".join(f"{qualifier}{quoted_name(name)}" for name in names)
+    columns = ", ".join(f"{qualifier}{quoted(name)}" for name in names)
     return apply_edits(sql, [Edit(block.items[0].span.start, block.items[0].span.end, columns)])

@@ -15,7 +15,7 @@ from sqlglot.optimizer.scope import traverse_scope
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_text import Edit, apply_edits
-from spark_mv.query.syntax.table_name import joined, table_key
+from spark_mv.query.syntax.table_name import joined, quoted, table_key
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ def inline_views(sql: str, views: Mapping[str, View]) -> str:
             continue
         inner = inline_views(view.text, {n: v for n, v in views.items() if table_key(n) != name})
         if view.columns:
-            columns = ", ".join(_quoted(column) for column in view.columns)
+            columns = ", ".join(quoted(column) for column in view.columns)
             inner = f"SELECT * FROM ({inner}) AS __mv_v({columns})"
-        alias = "" if table.alias else f" AS {_quoted(table.name)}"
+        alias = "" if table.alias else f" AS {quoted(table.name)}"
         start, end = _span(table)
         edits.append(Edit(start, end, f"({inner}){alias}"))
     return apply_edits(sql, edits) if edits else sql
@@ -81,7 +81,3 @@ def _span(table: exp.Table) -> tuple[int, int]:
 
 def _dotted(table: exp.Table) -> str:
     return table_key(joined(part.name for part in table.parts))
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

@@ -22,6 +22,7 @@ from spark_mv.query.solver.zone import zone_of
 from spark_mv.query.syntax.clock_words import ClockText, argument_types, clock_text
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, closing, string_literal, tokenize
+from spark_mv.query.syntax.table_name import unquoted
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -246,7 +247,7 @@ def _may_be_column(name: str, tokens: tuple[Token, ...], columns: Collection[str
     elif name in columns:
         return True
     for index, token in enumerate(tokens):
-        named = token.word.lower() == name or token.text.strip("`").lower() == name
+        named = token.word.lower() == name or unquoted(token.text).lower() == name
         if named and _kind(tokens, index + 1) != TokenType.L_PAREN and not _bare(tokens, index):
             return True
     return False
@@ -290,7 +291,7 @@ def _argument_type(tokens: tuple[Token, ...], index: int) -> str:
     for token in tokens[at + 1 : last]:
         depth += (token.kind == TokenType.L_PAREN) - (token.kind == TokenType.R_PAREN)
         count += depth == 0 and token.kind == TokenType.COMMA
-    return argument_types(tokens[at - 1].text.strip("`").lower(), count).get(position, "")
+    return argument_types(unquoted(tokens[at - 1].text).lower(), count).get(position, "")
 
 
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)

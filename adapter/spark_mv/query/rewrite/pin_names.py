@@ -14,6 +14,7 @@ from sqlglot.tokens import TokenType
 from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_blocks import Context, Item, select_blocks
 from spark_mv.query.syntax.source_text import Edit, SourceTextError, Span, tokenize
+from spark_mv.query.syntax.table_name import quoted
 
 # Spark 4.1.4: the name is that of the resolved expression, so aliases of a function are named after it
 _NAMES = {
@@ -60,7 +61,7 @@ def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -
             if name is None:
                 unnamed.append(item.span.of(sql))
             else:
-                aliases.append(Edit(item.span.end, item.span.end, " AS `" + name.replace("`", "``") + "`"))
+                aliases.append(Edit(item.span.end, item.span.end, f" AS {quoted(name)}"))
     return aliases, tuple(unnamed)
 
 
@@ -107,7 +108,7 @@ def _by_tree(sql: str, edits: Sequence[Edit]) -> tuple[list[Edit], tuple[str, ..
             if name is None:
                 unnamed.append(sql[slice(*span)])
             else:
-                aliases.append(Edit(span[1], span[1], " AS `" + name.replace("`", "``") + "`"))
+                aliases.append(Edit(span[1], span[1], f" AS {quoted(name)}"))
     return list(dict.fromkeys(aliases)), tuple(dict.fromkeys(unnamed))
 
 

@@ -8,14 +8,12 @@ from spark_mv.query.solver.dates import (
     DATE_UNITS,
     midnight_of,
     minus_months,
-    outer_months,
     plus_days,
     to_date_value,
     unit_of,
 )
 from spark_mv.query.solver.predicate import call_name
 from spark_mv.query.solver.scene import (
-    AT_LEAST,
     Form,
     Scene,
     Unsolvable,
@@ -127,8 +125,6 @@ def _calendar(form: Form, clock: exp.Expr, what: str, n: int, scene: Scene) -> F
     if what == "months":
         # a midnight is reached with its day, whatever the time of day
         if not (form.value.midnight and form.value.plus == 0):
-            if scene.hull:
-                return moved_to(form, clock, outer_months(form.value, n, form.sense == AT_LEAST))
             raise Unsolvable(_UNEVEN_MONTHS)
         return moved_to(form, clock, midnight_of(minus_months(to_date_value(form.value, scene), n, scene), scene))
     return moved_to(form, clock, form.value.shifted(-n * (DAY if what == "days" else 1)))

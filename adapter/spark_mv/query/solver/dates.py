@@ -84,20 +84,6 @@ def minus_months(value: Value, amount: int | str, scene: Scene) -> Value:
     return Value(f"date_add({moved}, IF(day({moved}) < day({v}), 1, 0))", "date")
 
 
-def outer_months(value: Value, months: int, first: bool) -> Value:
-    """The first instant t with t + months >= value, or (not `first`) the one after the last t with t + months < value,
-    in a zone of fixed offset. Between the two, at month ends, it goes back and forth."""
-    v = value.render()
-    moved = f"timestampadd(MONTH, {-months}, {v})"
-    following = f"CAST(date_add(CAST({moved} AS DATE), 1) AS TIMESTAMP)"
-    if first:
-        return Value(f"IF(day({moved}) < day({v}), {following}, {moved})", "timestamp")
-    # the days that the value's month lacks all become its last day
-    last = f"timestampadd(DAY, datediff(last_day({moved}), {moved}), {moved})"
-    cases = f"WHEN day({moved}) < day({v}) THEN {following} WHEN last_day({v}) = CAST({v} AS DATE) THEN {last}"
-    return Value(f"CASE {cases} ELSE {moved} END", "timestamp")
-
-
 DATE_UNITS = {
     **dict.fromkeys(["YEAR", "YYYY", "YY"], ("YEAR", 12)),
     **dict.fromkeys(["QUARTER"], ("QUARTER", 3)),

@@ -42,12 +42,11 @@ def mirrored(form: Form, node: exp.Expr, value: Value) -> Form:
 
 @dataclass(frozen=True)
 class Scene:
-    """What the steps look up: the text, column types, the zone's facts, and how exact the bounds must be."""
+    """What the steps look up: the text, column types, the zone's facts."""
 
     text: PredicateText
     types: Mapping[str, str]
     zone: ZoneFacts | None
-    hull: bool = False  # outer bounds will do: outside them the predicate never holds
 
     @property
     def columns(self) -> frozenset[str]:

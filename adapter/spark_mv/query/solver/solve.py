@@ -24,7 +24,7 @@ from spark_mv.query.solver.zone import zone_facts
 from spark_mv.query.syntax.clock_words import clock_text, constant_text
 from spark_mv.query.syntax.source_text import SourceTextError
 
-__all__ = ["Bounds", "Unsolvable", "outer_bounds", "solve", "solve_or_reason"]
+__all__ = ["Bounds", "Unsolvable", "solve", "solve_or_reason"]
 
 
 def solve(
@@ -42,27 +42,12 @@ def solve(
     return found if isinstance(found, Bounds) else None
 
 
-def outer_bounds(predicate: str, types: Mapping[str, str] | None = None, time_zone: str | None = None) -> Bounds | None:
-    """Bounds outside of which the predicate never holds, where `solve` has none that are exact; within them it may or may
-    not hold. None where not even these are known.
-
-    >>> solve("ts > now() - INTERVAL 1 MONTH", {"ts": "timestamp"}, "UTC") is None
-    True
-    >>> outer_bounds("ts > now() - INTERVAL 1 MONTH", {"ts": "timestamp"}, "UTC").guard
-    'ts IS NOT NULL'
-    """
-    found = solve_or_reason(predicate, types, time_zone, hull=True)
-    return found if isinstance(found, Bounds) and not found.unbounded else None
-
-
 def solve_or_reason(
     predicate: exp.Expr | str,
     types: Mapping[str, str] | None = None,
     time_zone: str | None = None,
-    *,
-    hull: bool = False,
 ) -> Bounds | str:
-    """As `solve`, with the reason instead of None. `hull`: as `outer_bounds`."""
+    """As `solve`, with the reason instead of None."""
     text = PredicateText(predicate if isinstance(predicate, str) else predicate.sql("spark", comments=False))
     if text.tree is None:
         return "the predicate could not be read"
@@ -72,7 +57,7 @@ def solve_or_reason(
             text.tree = text.tree.copy()  # the same text may be read beside other types
             _typed_words(text.tree, lowered)
         _check_words(text.tree, lowered)
-        scene = Scene(text, lowered, zone_facts(time_zone) if time_zone else None, hull)
+        scene = Scene(text, lowered, zone_facts(time_zone) if time_zone else None)
         return _boolean(text.tree, False, scene)
     except (Unsolvable, SourceTextError, ValueError) as error:
         return str(error)

@@ -12,6 +12,7 @@ from sqlglot.tokens import TokenType
 
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import Edit, SourceTextError, Token, apply_edits, line_and_column, tokenize
+from spark_mv.query.syntax.table_name import unquoted
 
 PREFIX = "__mv_"
 _FREE = f"{PREFIX}rel_"
@@ -69,5 +70,5 @@ def reserved_names(sql: str) -> tuple[QueryError, ...]:
 def _name(token: Token) -> str:
     """The name that the token is, without its quotes; '' for strings, numbers and signs."""
     if token.kind == TokenType.IDENTIFIER:
-        return token.text[1:-1].replace("``", "`")
+        return unquoted(token.text)
     return token.word and token.text

@@ -65,7 +65,3 @@ class Block:
     others: tuple[tuple[str, Span], ...] = ()
     ctes: tuple[Span, ...] = ()
     tree: exp.Select = field(default_factory=exp.Select, compare=False, repr=False)
-
-    def clause_end(self) -> int:
-        """Offset right after FROM (or the select list): where a WHERE would be put."""
-        return self.from_.end if self.from_ else self.select.end

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
-from sqlglot import exp
 from sqlglot.dialects import Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token as RawToken
@@ -166,20 +165,6 @@ def call_span_at(tokens: Sequence[Token], index: int) -> Span:
     if index + 1 < len(tokens) and tokens[index + 1].kind == TokenType.L_PAREN:
         return Span(tokens[index].start, tokens[closing(tokens, index + 1)].end)
     return Span(tokens[index].start, tokens[index].end)
-
-
-def call_span(sql: str, node: exp.Expression, tokens: Sequence[Token] | None = None) -> Span | None:
-    """Span of a parsed call: its name token through its closing parenthesis.
-
-    `node` must come from a parse of exactly this text. None when sqlglot kept no position for it (keyword forms such as
-    CURRENT_DATE without parentheses carry none; find those among the tokens).
-    """
-    start = node.meta.get("start")
-    if start is None:
-        return None
-    tokens = tokenize(sql) if tokens is None else tokens
-    index = next((i for i, token in enumerate(tokens) if token.start == start), None)
-    return None if index is None else call_span_at(tokens, index)
 
 
 _QUOTED = {TokenType.STRING, TokenType.IDENTIFIER, TokenType.HEX_STRING, TokenType.NUMBER}

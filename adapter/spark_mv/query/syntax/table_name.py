@@ -6,13 +6,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+_PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 _PLAIN = re.compile(r"[^.`/()\s]+")
 
 
 def quoted(name: str) -> str:
     """One part of a name, or a column, in back quotes."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def unquoted(name: str) -> str:
+    """A part of a name as it is, whether it stands in back quotes or not.
+
+    >>> unquoted("`a``b`"), unquoted("a")
+    ('a`b', 'a')
+    """
+    return name[1:-1].replace("``", "`") if len(name) > 1 and name[0] == name[-1] == "`" else name
 
 
 def joined(parts: Iterable[str]) -> str:
@@ -30,7 +39,7 @@ def parts_of(name: str) -> tuple[str, ...]:
     >>> parts_of("delta.`/data/a.b`"), parts_of("`s`.t")
     (('delta', '/data/a.b'), ('s', 't'))
     """
-    return tuple(m[2] if m[1] is None else m[1].replace("``", "`") for m in _PART.finditer(name))
+    return tuple(unquoted(m[0]) for m in _PART.finditer(name))
 
 
 def quoted_name(name: str) -> str:

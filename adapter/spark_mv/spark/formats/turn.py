@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from spark_mv.maintenance.errors import TurnTaken
+from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Query, commits
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -111,13 +112,13 @@ def tagged(session: Session, settings: Mapping[str, str]) -> Iterator[None]:
             if conf is not None:
                 conf.unset(key) if theirs is None else conf.set(key, theirs)
             elif theirs is None:
-                session.query(f"reset `{key}`")
+                session.query(f"reset {quoted(key)}")
             else:
                 _set(session, key, theirs)
 
 
 def _set(session: Session, key: str, value: str) -> None:
-    session.query(f"set `{key}` = `{value.replace('`', '``')}`")
+    session.query(f"set {quoted(key)} = {quoted(value)}")
 
 
 def _set_by_user(session: Session, key: str) -> str | None:
