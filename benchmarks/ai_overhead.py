@@ -32,7 +32,7 @@ from spark_mv.ai.driver_job import run_ai_round_on_driver  # noqa: E402
 from spark_mv.ai.job import run_ai_round  # noqa: E402
 from spark_mv.ai.results import COLUMNS, create_sql  # noqa: E402
 from spark_mv.ai.settings import AiSettings  # noqa: E402
-from spark_mv.query.ai_calls.plan import plan_ai  # noqa: E402
+from spark_mv.query.ai_calls.ai_plan import plan_ai  # noqa: E402
 from spark_mv.spark.session.session import open_session  # noqa: E402
 
 CONCURRENCY = 16

@@ -57,7 +57,7 @@ def main(source_root: str, config: str) -> None:
     from spark_mv.ai.job import run_ai_round
     from spark_mv.ai.results import create_sql, table_name
     from spark_mv.ai.settings import AiSettings
-    from spark_mv.query.ai_calls.plan import plan_ai
+    from spark_mv.query.ai_calls.ai_plan import plan_ai
 
     texts = options.pop("texts")
     ai = AiSettings.from_config(options)

@@ -13,7 +13,7 @@ from spark_mv.ai.job import run_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import create_sql, table_name
 from spark_mv.ai.settings import AiSettings
-from spark_mv.query.ai_calls.plan import AiPlan, plan_ai
+from spark_mv.query.ai_calls.ai_plan import AiPlan, plan_ai
 
 SECRET = "sk-planted-7c1f5d90"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from spark_mv.ai.job import run_ai_round
 from spark_mv.ai.results import create_sql, table_name
 from spark_mv.ai.settings import AiSettings
-from spark_mv.query.ai_calls.plan import plan_ai
+from spark_mv.query.ai_calls.ai_plan import plan_ai
 from spark_mv.spark.session.session import open_session
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.spark.run.execute import MvRun
-from spark_mv.spark.run.forget import ask_to_forget
+from spark_mv.spark.run.forgetting import ask_to_forget
 
 
 def values(engine: Any) -> dict[Any, tuple[Any, ...]]:

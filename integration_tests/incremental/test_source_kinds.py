@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from spark_mv.maintenance.errors import RefusedError
-from spark_mv.spark.run.forget import ask_to_forget
-from spark_mv.spark.session.settings import ENFORCED
+from spark_mv.spark.run.forgetting import ask_to_forget
+from spark_mv.spark.session.spark_settings import ENFORCED
 
 
 @pytest.fixture

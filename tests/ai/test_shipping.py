@@ -13,7 +13,7 @@ cloudpickle = pytest.importorskip("pyspark.cloudpickle")
 from spark_mv.ai.outcome import AiOutcome  # noqa: E402
 from spark_mv.ai.settings import AiSettings  # noqa: E402
 from spark_mv.ai.work import build_job, ship_by_value, with_shares  # noqa: E402
-from spark_mv.query.ai_calls.plan import plan_ai  # noqa: E402
+from spark_mv.query.ai_calls.ai_plan import plan_ai  # noqa: E402
 
 WORKER = """
 import sys, pandas

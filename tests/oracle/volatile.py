@@ -18,7 +18,7 @@ from grammar import Drawn
 from histories import SCHEMAS, draw_history, draw_menu
 from noticing import misplaced, refusal, shared_draws, verdict
 
-from spark_mv.query.ai_calls.plan import plan_ai
+from spark_mv.query.ai_calls.ai_plan import plan_ai
 from spark_mv.query.functions.level import Level
 
 TRIES = 6

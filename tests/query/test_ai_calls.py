@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.query.ai_calls.plan import AiFunction, AiIdentity, AiPlan, plan_ai
+from spark_mv.query.ai_calls.ai_plan import AiFunction, AiIdentity, AiPlan, plan_ai
 
 ME = AiIdentity(model="m", model_version="7")
 

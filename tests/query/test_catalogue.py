@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_mv.query.ai_calls.plan import AiIdentity, plan_ai
+from spark_mv.query.ai_calls.ai_plan import AiIdentity, plan_ai
 from spark_mv.query.functions.catalogue import Kind, Mark, catalogue, declared_levels, level_of
-from spark_mv.query.functions.clock_words import CASTING_CALLS, CASTING_TYPES, CLOCK_WORDS, pin_level
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import split_clock
 from spark_mv.query.rewrite.pin import Pins, pin
+from spark_mv.query.syntax.clock_words import CASTING_CALLS, CASTING_TYPES, CLOCK_WORDS, pin_level
 from spark_mv.query.syntax.select_tree import SelectNode
 from spark_mv.query.syntax.tree_builder import build
 

@@ -7,7 +7,7 @@ import pytest
 from spark_mv.spark.adapter.catalog import catalog_rows, parse_describe
 from spark_mv.spark.adapter.column import SparkMvColumn
 from spark_mv.spark.adapter.contract import Check, read_contract
-from spark_mv.spark.adapter.errors import readable
+from spark_mv.spark.adapter.error_texts import readable
 from spark_mv.spark.adapter.relation import SparkMvRelation
 
 pytestmark = pytest.mark.unit

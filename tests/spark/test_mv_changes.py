@@ -9,7 +9,7 @@ import pytest
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.spark.formats.commits import Ask
-from spark_mv.spark.run.changes import _rows, read_changes
+from spark_mv.spark.run.source_commits import _rows, read_changes
 
 pytestmark = pytest.mark.unit
 

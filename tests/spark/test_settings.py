@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_mv.spark.session.settings import brings_delta, embedded_settings
+from spark_mv.spark.session.spark_settings import brings_delta, embedded_settings
 
 pytestmark = pytest.mark.unit
 HOME = Path("/tmp/warehouse")

@@ -17,7 +17,7 @@ from spark_mv.ai.results import DDL, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, partitions, ship_by_value, with_shares
 from spark_mv.ai.worker import PartitionJob
-from spark_mv.query.ai_calls.plan import AiCall
+from spark_mv.query.ai_calls.ai_plan import AiCall
 
 _SLICES = 1 << 20  # the pending requests are numbered 0 … _SLICES - 1; a chunk is a range of these numbers
 _FIRST_CHUNK = 16  # requests per unit of concurrency in the first chunk, whose time sizes the next

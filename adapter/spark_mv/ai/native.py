@@ -9,8 +9,8 @@ from typing import Any
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import COLUMNS
 from spark_mv.ai.settings import AiSettings
+from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import canonical
-from spark_mv.query.ai_calls.plan import AiCall
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 

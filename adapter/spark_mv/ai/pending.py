@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from spark_mv.ai.retry import COUNTED_CLASSES, ERROR, FAILED, FINAL_CLASSES, REFUSED
 from spark_mv.ai.settings import AiSettings
-from spark_mv.query.ai_calls.plan import AiCall
+from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 FIRST_RETRY = "min(unix_micros(retry_at)) FILTER (WHERE state = 'blocked')"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import COLUMNS
 from spark_mv.ai.retry import FAILED
-from spark_mv.query.ai_calls.plan import AiCall
+from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 _FAILED = ", ".join(quote(status) for status in FAILED)

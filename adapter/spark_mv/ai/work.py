@@ -15,7 +15,7 @@ from spark_mv.ai.retry import Retries
 from spark_mv.ai.schemas import json_schema_of
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.worker import PartitionJob, Site
-from spark_mv.query.ai_calls.plan import AiCall
+from spark_mv.query.ai_calls.ai_plan import AiCall
 
 _GUARD = threading.Lock()
 _LOCKS: dict[tuple[str, str | None], threading.Lock] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spark_mv.query.syntax.query_error import QueryError
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
-    from spark_mv.query.ai_calls.plan import AiPlan
+    from spark_mv.query.ai_calls.ai_plan import AiPlan
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def with_answers(
     taken out. Without a context, there are none."""
     if ai is None:
         return sql, None, ()
-    from spark_mv.query.ai_calls.plan import plan_ai
+    from spark_mv.query.ai_calls.ai_plan import plan_ai
 
     plan = plan_ai(sql, results_table=ai.results_table, identity=ai.identity, schemas=schemas, functions=ai.functions)
     return plan.sql, plan, plan.errors

@@ -18,7 +18,7 @@ from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree
 from spark_mv.query.rewrite.pin import Pins, pin
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
-    from spark_mv.query.ai_calls.plan import AiCall
+    from spark_mv.query.ai_calls.ai_plan import AiCall
 
 FEW_ROWS = 100_000
 """Estimated changed rows that are few."""

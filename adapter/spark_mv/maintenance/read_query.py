@@ -12,10 +12,10 @@ from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.model_tree import model_tree
 from spark_mv.query.delta.output_windows import output_windows
 from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree
-from spark_mv.query.functions.clock_words import pin_level
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_move import pinned_condition
 from spark_mv.query.rewrite.pin import Pins
+from spark_mv.query.syntax.clock_words import pin_level
 
 
 def tree_and_move(situation: Situation) -> tuple[QueryTree, Move | None]:

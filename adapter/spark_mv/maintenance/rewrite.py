@@ -20,7 +20,7 @@ from spark_mv.query.rewrite.pin import Pinned, Pins, pin, timestamp_literal
 from spark_mv.query.syntax.query_error import QueryError
 
 if TYPE_CHECKING:
-    from spark_mv.query.ai_calls.plan import AiPlan
+    from spark_mv.query.ai_calls.ai_plan import AiPlan
     from spark_mv.query.rewrite.clock_split import ClockSplit
 
 

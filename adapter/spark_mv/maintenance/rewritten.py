@@ -11,7 +11,7 @@ from spark_mv.maintenance.facts import Column
 from spark_mv.query.analysis.verdict import PredicateVerdict
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
-    from spark_mv.query.ai_calls.plan import AiCall
+    from spark_mv.query.ai_calls.ai_plan import AiCall
 
 VALID_FROM = "__mv_valid_from"
 VALID_TO = "__mv_valid_to"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spark_mv.maintenance.plan import Step
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
-    from spark_mv.query.ai_calls.plan import AiCall
+    from spark_mv.query.ai_calls.ai_plan import AiCall
 
 
 def ai_steps(rounds: Sequence[tuple[AiCall, ...]]) -> list[Step]:

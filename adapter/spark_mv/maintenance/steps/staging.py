@@ -12,8 +12,8 @@ from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.steps.ai_round import ai_steps
+from spark_mv.maintenance.steps.last_steps import bounded, check_stage, counted, publish
 from spark_mv.maintenance.steps.next_bound import NextBound, next_bound, row_ends
-from spark_mv.maintenance.steps.publish import bounded, check_stage, counted, publish
 from spark_mv.maintenance.steps.rewrite_rows import LARGE
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
 from spark_mv.query.rewrite.pin import pin

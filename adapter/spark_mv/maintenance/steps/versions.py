@@ -14,7 +14,7 @@ from spark_mv.query.syntax.select_tree import NotIncremental
 from spark_mv.query.syntax.table_name import table_key
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
-    from spark_mv.query.ai_calls.plan import AiCall
+    from spark_mv.query.ai_calls.ai_plan import AiCall
 
 MOVED = -1
 """Version in the bookkeeping of a source that was written to while a run read it: no version that ever was."""

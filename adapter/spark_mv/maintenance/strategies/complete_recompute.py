@@ -17,8 +17,8 @@ from spark_mv.maintenance.rewritten import VALID_FROM, VALID_TO, Rewritten
 from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.state import Seed
 from spark_mv.maintenance.steps.ai_round import ai_steps
+from spark_mv.maintenance.steps.last_steps import check_stage, publish
 from spark_mv.maintenance.steps.our_rows import TARGET
-from spark_mv.maintenance.steps.publish import check_stage, publish
 from spark_mv.maintenance.steps.versions import at_versions, rewritten_at_versions
 from spark_mv.maintenance.strategies.state_steps import Known, StateSteps, flags, keep_draws, remember
 from spark_mv.query.syntax.reserved import relation

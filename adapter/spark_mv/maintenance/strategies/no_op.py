@@ -7,8 +7,8 @@ from collections.abc import Collection
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.record import RunRecord, differing
-from spark_mv.query.functions.clock_words import pin_level
 from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.clock_words import pin_level
 
 
 def no_op(

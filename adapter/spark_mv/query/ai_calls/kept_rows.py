@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from spark_mv.query.ai_calls.plan import plan_ai
+from spark_mv.query.ai_calls.ai_plan import plan_ai
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.draw_refusals import refused, unkept

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.analysis import orders
-from spark_mv.query.analysis.clock_words import (
+from spark_mv.query.analysis.clock_strings import (
     BESIDE_TIMES,
     words_as_time,
     words_beside_times,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from spark_mv.query.analysis.limits import limit_taint
+from spark_mv.query.analysis.limit_clauses import limit_taint
 from spark_mv.query.analysis.scopes import Scope
 from spark_mv.query.analysis.taint import Relation, Value, union
 from spark_mv.query.analysis.walk import Env, Walk

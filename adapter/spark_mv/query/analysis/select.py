@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from spark_mv.query.analysis.levels import value
-from spark_mv.query.analysis.limits import limit_taint
+from spark_mv.query.analysis.limit_clauses import limit_taint
 from spark_mv.query.analysis.modifiers import is_one
 from spark_mv.query.analysis.predicates import conjuncts
 from spark_mv.query.analysis.projections import makes_rows, project, written_text

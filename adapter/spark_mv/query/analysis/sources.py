@@ -10,7 +10,7 @@ from sqlglot import exp
 from spark_mv.query.analysis.fingerprint import fingerprint, literals, noted, resolved, table_print
 from spark_mv.query.analysis.generators import generated_names, has_fixed_rows
 from spark_mv.query.analysis.levels import value
-from spark_mv.query.analysis.limits import sample_taint
+from spark_mv.query.analysis.limit_clauses import sample_taint
 from spark_mv.query.analysis.pivots import pivoted
 from spark_mv.query.analysis.predicates import conjuncts
 from spark_mv.query.analysis.relation_names import renamed

@@ -15,11 +15,18 @@ from functools import lru_cache
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.functions.catalogue import Mark, is_marked
-from spark_mv.query.functions.clock_words import CASTING_TYPES, CLOCK_WORDS, pin_level, word_pin
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin_names import output_names
 from spark_mv.query.solver.zone import zone_of
-from spark_mv.query.syntax.clock_words import ClockText, argument_types, clock_text
+from spark_mv.query.syntax.clock_words import (
+    CASTING_TYPES,
+    CLOCK_WORDS,
+    ClockText,
+    argument_types,
+    clock_text,
+    pin_level,
+    word_pin,
+)
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, closing, string_literal, tokenize
 from spark_mv.query.syntax.table_name import unquoted

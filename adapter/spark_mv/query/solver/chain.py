@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from spark_mv.query.functions.clock_words import CLOCK_WORDS
 from spark_mv.query.solver.arithmetic import add, add_units
 from spark_mv.query.solver.dates import (
     DATE_UNITS,
@@ -42,6 +41,7 @@ from spark_mv.query.solver.scene import (
 )
 from spark_mv.query.solver.types import TIME_UNITS, literal_int, normal_type
 from spark_mv.query.solver.value import Value
+from spark_mv.query.syntax.clock_words import CLOCK_WORDS
 
 
 def unwrap(form: Form, scene: Scene) -> tuple[str, str]:

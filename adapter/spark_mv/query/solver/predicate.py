@@ -11,8 +11,8 @@ from typing import cast
 from sqlglot import exp
 
 from spark_mv.query.functions.catalogue import Mark, is_clock, is_marked, level_of
-from spark_mv.query.functions.clock_words import CASTING_CALLS, is_clock_word
 from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.clock_words import CASTING_CALLS, is_clock_word
 from spark_mv.query.syntax.parse import verbatim
 from spark_mv.query.syntax.source_text import SourceTextError
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from spark_mv.query.functions.clock_words import is_clock_word
 from spark_mv.query.solver.bounds import Bounds, both, either
 from spark_mv.query.solver.chain import unwrap
 from spark_mv.query.solver.conditions import choice, condition
@@ -21,7 +20,7 @@ from spark_mv.query.solver.scene import AT_LEAST, BELOW, Form, Scene, Unsolvable
 from spark_mv.query.solver.types import interval_steps, literal_int, type_of
 from spark_mv.query.solver.value import DAY, Value
 from spark_mv.query.solver.zone import zone_facts
-from spark_mv.query.syntax.clock_words import clock_text, constant_text
+from spark_mv.query.syntax.clock_words import clock_text, constant_text, is_clock_word
 from spark_mv.query.syntax.source_text import SourceTextError
 
 __all__ = ["Bounds", "Unsolvable", "solve", "solve_or_reason"]

@@ -5,7 +5,9 @@ dates, and beside a date or timestamp (comparison, IN, BETWEEN, COALESCE, CASE, 
 `tomorrow`, in any case, with white space around, all but `now` also with a zone behind, which is not looked at. `epoch` is
 a constant. A time of day alone takes today's date where it becomes a TIMESTAMP (of the zone behind it, else of the
 session's), and so does a column that holds one; a DATE or TIMESTAMP_NTZ it is not. A column that holds `today` is an error,
-or NULL: only constants are looked at.
+or NULL: only constants are looked at. The rule is `convertSpecialDate` and its sisters in Spark's SparkDateTimeUtils.
+
+A pin is named after the function it stands for, or after type and word: `date 'today'`.
 """
 
 from __future__ import annotations
@@ -16,8 +18,23 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_mv.query.functions.clock_words import CLOCK_WORDS
+from spark_mv.query.functions.catalogue import level_of
+from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.parse import Call
+
+CLOCK_WORDS = {"now": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
+"""The word → by how many days its date is not today's."""
+
+CASTING_CALLS = {
+    "date": "date", "to_date": "date", "timestamp": "timestamp", "to_timestamp": "timestamp",
+    "to_timestamp_ltz": "timestamp", "to_timestamp_ntz": "timestamp_ntz",
+}  # fmt: skip
+"""Functions that cast their first argument → the type they cast to."""
+
+CASTING_TYPES = {
+    "date": "date", "timestamp": "timestamp", "timestamp_ltz": "timestamp", "timestamp_ntz": "timestamp_ntz",
+}  # fmt: skip
+"""Types as written, whose literals and casts know the words → the type."""
 
 _WORD = re.compile(r"\s*(?:(now)|(today|yesterday|tomorrow)(?:\s+\S+)?)\s*", re.IGNORECASE)
 _TIME = re.compile(
@@ -204,3 +221,18 @@ def may_spell(node: exp.Expr) -> bool:
         return True
     letters = set("".join(part.name.lower() for part in node.find_all(exp.Literal, exp.RawString)))
     return any(set(word) <= letters for word in CLOCK_WORDS)
+
+
+def is_clock_word(text: str) -> bool:
+    """Whether Spark takes this string for the clock where it is cast to a date or timestamp."""
+    return text.strip().lower() in CLOCK_WORDS
+
+
+def word_pin(kind: str, word: str) -> str:
+    """The name of the pin of a word that is cast to the type `kind`."""
+    return f"{kind} '{word}'"
+
+
+def pin_level(name: str) -> Level:
+    """The level of what a pinned literal stands for: a function of the table, or a word of the clock."""
+    return Level.COMMAND if name.endswith("'") else level_of(name) or Level.COMMAND

@@ -14,7 +14,7 @@ from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark.connections import PyhiveConnectionWrapper, SparkConnectionManager, SparkConnectionMethod
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
-from spark_mv.spark.adapter.errors import readable
+from spark_mv.spark.adapter.error_texts import readable
 from spark_mv.spark.adapter.handle import SessionHandle
 from spark_mv.spark.adapter.thrift_handle import ThriftHandle
 

@@ -185,15 +185,15 @@ class MvMixin(metaclass=AdapterMeta):
         functions: Mapping[str, Any] | None = None,
     ) -> str:
         """Ask the next run to draw `columns` anew, or withdraw what was asked; returns what to tell the user."""
-        from spark_mv.spark.run import forget
+        from spark_mv.spark.run import forgetting
 
         try:
             if withdraw:
                 if columns or where:
                     raise RefusedError("withdraw: true takes back every request that waits, without columns and where")
-                return forget.withdraw(self, relation, model)
+                return forgetting.withdraw(self, relation, model)
             declared = {**self._mv_profile()["functions"], **(functions or {})}
-            return forget.ask_to_forget(self, relation, model, columns, where, declared)
+            return forgetting.ask_to_forget(self, relation, model, columns, where, declared)
         except (RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 
 from spark_mv.spark.formats.commits import Query
-from spark_mv.spark.session.settings import ENFORCED
+from spark_mv.spark.session.spark_settings import ENFORCED
 
 PROPERTY = "delta.deletedFileRetentionDuration"
 WEEK = 7 * 86400.0

@@ -18,7 +18,7 @@ from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.errors import RefusedError
 
 if TYPE_CHECKING:
-    from spark_mv.query.ai_calls.plan import AiCall
+    from spark_mv.query.ai_calls.ai_plan import AiCall
 
 _CREATING = threading.Lock()
 _COMPLETE: set[str] = set()  # result tables of which this process knows that they have all columns

@@ -10,7 +10,7 @@ from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import quoted
 from spark_mv.ai.upkeep import costs_view_sql, errors_view_sql, provenance_sql, prune_sql, recompute_sql, unused_sql
 from spark_mv.maintenance.errors import RefusedError
-from spark_mv.query.ai_calls.plan import AiCall
+from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY

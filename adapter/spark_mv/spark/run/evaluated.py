@@ -24,7 +24,7 @@ from spark_mv.spark.run.pins import run_pins
 from spark_mv.spark.run.read_model import ReadModel
 
 if TYPE_CHECKING:  # loaded by models that need them only
-    from spark_mv.query.ai_calls.plan import AiPlan
+    from spark_mv.query.ai_calls.ai_plan import AiPlan
     from spark_mv.spark.run.ai import AiRunner
     from spark_mv.spark.run.draws import KeptDraws
 

@@ -23,18 +23,18 @@ from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.run import stamps
 from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments, has_unusual
 from spark_mv.spark.run.as_of import as_of_instant, utc_text
-from spark_mv.spark.run.audit import Auditor
-from spark_mv.spark.run.changes import read_changes
+from spark_mv.spark.run.auditing import Auditor
 from spark_mv.spark.run.config_words import declared_words
 from spark_mv.spark.run.evaluated import Evaluated, evaluate
 from spark_mv.spark.run.execute import MvRun
-from spark_mv.spark.run.forget import still_possible
+from spark_mv.spark.run.forgetting import still_possible
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import SessionFacts, session_facts, target_facts, uncastable
 from spark_mv.spark.run.planning import look_ahead
 from spark_mv.spark.run.prepared import Prepared
 from spark_mv.spark.run.read_model import ReadModel, read_model
-from spark_mv.spark.session.catalogue import own_catalogue
+from spark_mv.spark.run.source_commits import read_changes
+from spark_mv.spark.session.own_catalogue import own_catalogue
 
 
 def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> MvRun:

@@ -19,7 +19,7 @@ from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import state_facts
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
-    from spark_mv.query.ai_calls.plan import AiPlan
+    from spark_mv.query.ai_calls.ai_plan import AiPlan
     from spark_mv.spark.run.ai import AiRunner
 
 

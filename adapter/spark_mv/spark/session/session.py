@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from spark_mv.spark.session.jars import delta_coordinates, local_jars
 from spark_mv.spark.session.java import JavaError, find_java
 from spark_mv.spark.session.launch import java_command, start_gateway
-from spark_mv.spark.session.settings import brings_delta, embedded_settings
+from spark_mv.spark.session.spark_settings import brings_delta, embedded_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from spark_mv.spark.formats.commits import Query, Rows, commit_time, commits
 from spark_mv.spark.formats.history import KEEPS_ROWS, entries
 from spark_mv.spark.formats.retention import PROPERTY, age, is_enforced
 from spark_mv.spark.run.look_up import FEED_PROPERTY
-from spark_mv.spark.session.settings import ENFORCED
+from spark_mv.spark.session.spark_settings import ENFORCED
 
 SCHEMA_CHANGES = frozenset({"RENAME COLUMN", "DROP COLUMNS", "REPLACE COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS"})
 """Operations after which Delta refuses the feed, or an older version has other columns."""
