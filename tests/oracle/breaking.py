@@ -110,9 +110,7 @@ def any_window(function: Any) -> Any:
 
 
 def replace_windows(node: SelectNode, window: Any = None) -> SelectNode:
-    copy = SelectNode(**{f: getattr(node, f) for f in node.__dataclass_fields__})
-    copy.windows = (window,) if window is not None else node.windows[:1]
-    return copy
+    return replace(node, windows=(window,) if window is not None else node.windows[:1])
 
 
 def without_last(function: Any) -> Any:
