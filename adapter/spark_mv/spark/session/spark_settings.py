@@ -72,8 +72,10 @@ def embedded_settings(
     elif jars:
         settings["spark.jars"] = ",".join(jar.as_uri() for jar in jars)
     log = (Path(__file__).parent / "log4j2.properties").as_uri()
+    # Spark's classes take some 130 MB; from Java's 21 MB upwards each step would cost a collection of the whole heap, five in all
     settings["spark.driver.extraJavaOptions"] = (
-        f"-Dlog4j2.configurationFile={log} -Dderby.stream.error.file={warehouse / 'derby.log'} -XX:+UseParallelGC"
+        f"-Dlog4j2.configurationFile={log} -Dderby.stream.error.file={warehouse / 'derby.log'} "
+        "-XX:+UseParallelGC -XX:MetaspaceSize=256m"
     )
     merged = {**settings, **user}
     # lists to which the user may add without losing what makes Delta work
