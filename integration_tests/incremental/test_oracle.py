@@ -23,7 +23,7 @@ from oracle_queries import SAMPLE, SHAPES, Query, queries
 
 from spark_mv.maintenance.errors import RunFailed
 
-LENGTH = 8  # steps after the first one
+LENGTH = 7  # steps after the first one
 
 
 @dataclass
