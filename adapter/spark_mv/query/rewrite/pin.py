@@ -185,6 +185,9 @@ def _uses(sql: str, pins: Pins) -> tuple[list[_Use], tuple[str, ...]]:
     ambiguous: list[str] = []
     index = 0
     while index < len(tokens):
+        if tokens[index].word not in _WORDS and tokens[index].kind not in _STRINGS:
+            index += 1
+            continue
         found = _call(tokens, index, pins) or _special(tokens, index, pins)
         if found is None:
             bare = _bare(tokens, index)
@@ -206,6 +209,8 @@ _MAY_USE = re.compile(
     re.IGNORECASE,
 )
 """Finds every text with a use in it, and some without: a name, a word, a time of day in quotes. `VERSION AS OF` is none."""
+_WORDS = frozenset(word.upper() for word in (*_CALLS, *CASTING_TYPES, "cast", "try_cast"))
+"""All words that a use can start with."""
 _Found = tuple[str, int, str]
 
 

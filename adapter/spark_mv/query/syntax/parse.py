@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -109,15 +109,21 @@ def parse(sql: str) -> Parsed | QueryError:
         if braces:
             what = "there is Jinja in the text; analyse the compiled SQL (target/compiled)"
             return QueryError("PARSE_ERROR", what, *position(starts, braces[0].start))
-        for attempt in (tokens, with_unsigned_shift(tokens)):
-            if attempt is None:
-                continue
+        for attempt in _readings(tokens):
             result = _trees(parser(dialect=dialect, error_level=ErrorLevel.IMMEDIATE), attempt, sql, starts)
             if not isinstance(result, QueryError):
                 return Parsed(sql, result, tuple(tokens), starts)
             failure = failure or result
     assert failure is not None
     return failure
+
+
+def _readings(tokens: list[Token]) -> Iterator[list[Token]]:
+    """The tokens as they are, and where that cannot be parsed with `>>>` as an operator."""
+    yield tokens
+    shifted = with_unsigned_shift(tokens)
+    if shifted is not None:
+        yield shifted
 
 
 def _trees(parser: Any, tokens: list[Token], sql: str, starts: tuple[int, ...]) -> exp.Expr | QueryError:

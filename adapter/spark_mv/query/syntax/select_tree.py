@@ -143,11 +143,14 @@ def children(node: Node) -> Iterator[Leaf | Node]:
 
 def selects(node: Node) -> Iterator[SelectNode]:
     """Every SELECT of the tree, those in subqueries included."""
-    if isinstance(node, SelectNode):
-        yield node
-    for child in children(node):
-        if not isinstance(child, Leaf):
-            yield from selects(child)
+    stack: list[Leaf | Node] = [node]
+    while stack:
+        found = stack.pop()
+        if isinstance(found, Leaf):
+            continue
+        if isinstance(found, SelectNode):
+            yield found
+        stack += reversed(list(children(found)))
 
 
 def _word(tokens: tuple[Token, ...], i: int) -> str:
