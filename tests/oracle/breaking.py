@@ -87,7 +87,7 @@ def value(**fields: str) -> Callable[[Any], Any]:
 def extremes_stay(function: Any) -> Any:
     def changed(number: int, name: str, type_: str, part: Any, one_step: bool) -> Any:
         value = function(number, name, type_, part, one_step)
-        return replace(value, unsure="false") if part in (distributive.Part.MIN, distributive.Part.MAX) else value
+        return replace(value, unsure="false") if part in (distributive.GroupPart.MIN, distributive.Part.MAX) else value
 
     return changed
 

@@ -345,7 +345,7 @@ FAULTS: tuple[Fault, ...] = (
         "distinct aggregates are adjusted",
         distributive,
         "_part",
-        forgiving("AGGREGATE", distributive.Part.SUM),
+        forgiving("AGGREGATE", distributive.GroupPart.SUM),
         "select k, count(distinct s) as n from t where k is not null group by k",
         "k",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.query.delta.distributive import Part, is_exact, parts
+from spark_mv.query.delta.distributive import GroupPart, is_exact, parts
 from spark_mv.query.syntax.select_tree import NotIncremental
 from spark_mv.query.syntax.tree_builder import build
 
@@ -12,7 +12,7 @@ TABLES = {"t": ("id", "k", "x", "d", "s", "day"), "u": ("k", "y")}
 TYPES = {"g": "int", "h": "string", "n": "bigint", "v": "bigint", "m": "date", "b": "boolean", "dx": "decimal(22,2)"}
 
 
-def found(sql: str, **types: str) -> dict[str, Part]:
+def found(sql: str, **types: str) -> dict[str, GroupPart]:
     return parts(build(sql), {**TYPES, **types}, TABLES)
 
 
@@ -20,11 +20,18 @@ def test_columns_are_told_apart() -> None:
     assert found(
         "select k % 3 as g, count(*) as n, sum(x) filter (where s > 'a') as v, max(d) as m, every(x > 1) as b, sum(d) as dx "
         "from t where x > 0 group by k % 3"
-    ) == {"g": Part.PLAIN, "n": Part.ROWS, "v": Part.SUM, "m": Part.MAX, "b": Part.MIN, "dx": Part.SUM}
-    assert found("select k as g, count(x) as n, count_if(x > 1) as v from t group by 1")["n"] is Part.COUNT
-    assert found("select k as g, count(1) as n, min(s) as h from t group by all")["n"] is Part.ROWS
-    assert found("select k as g, count(*) filter (where x > 1) as n from t group by k")["n"] is Part.COUNT
-    assert found("select 1 as g, count(*) as n from t") == {"g": Part.PLAIN, "n": Part.ROWS}
+    ) == {
+        "g": GroupPart.PLAIN,
+        "n": GroupPart.ROWS,
+        "v": GroupPart.SUM,
+        "m": GroupPart.MAX,
+        "b": GroupPart.MIN,
+        "dx": GroupPart.SUM,
+    }
+    assert found("select k as g, count(x) as n, count_if(x > 1) as v from t group by 1")["n"] is GroupPart.COUNT
+    assert found("select k as g, count(1) as n, min(s) as h from t group by all")["n"] is GroupPart.ROWS
+    assert found("select k as g, count(*) filter (where x > 1) as n from t group by k")["n"] is GroupPart.COUNT
+    assert found("select 1 as g, count(*) as n from t") == {"g": GroupPart.PLAIN, "n": GroupPart.ROWS}
 
 
 @pytest.mark.parametrize(
@@ -37,7 +44,7 @@ def test_columns_are_told_apart() -> None:
     ],
 )
 def test_groups_that_the_result_shows(by: str) -> None:
-    assert Part.ROWS in found(by).values()
+    assert GroupPart.ROWS in found(by).values()
 
 
 @pytest.mark.parametrize(

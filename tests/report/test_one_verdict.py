@@ -14,7 +14,7 @@ import pytest
 
 from spark_mv.explain.analysis import explain_data
 from spark_mv.explain.judgement import Judgement, judge
-from spark_mv.explain.strategies import Situation, Supposed
+from spark_mv.explain.strategies import Supposed, SupposedRun
 from spark_mv.maintenance.changes import Changes
 from spark_mv.maintenance.decide import begin, decide
 from spark_mv.maintenance.situation import Situation as Known
@@ -52,7 +52,7 @@ def corpus() -> list[tuple[str, str, dict[str, Any]]]:
     return found
 
 
-def decided(known: Supposed, situation: Situation) -> dict[str, bool]:
+def decided(known: Supposed, situation: SupposedRun) -> dict[str, bool]:
     """Strategy → whether it applies, by the decision of a run with the run's own look at the query."""
     facts = known.facts(situation)
     opening = begin(Known(facts, known.analysis, known.config, known.rewritten, known.pins, ai=known.ai))
@@ -78,7 +78,7 @@ def test_explain_says_what_a_run_decides(name: str, sql: str, known: dict[str, A
                 # what applies in general need not where less goes on: nothing came, say
                 if not found["NO_OP"] and asked and (not said.applies or situation.when == "anything changes"):
                     assert found[said.strategy] == (said.applies or situation.when in said.when), (situation, said)
-        assert decided(model, Situation("nothing"))["NO_OP"] == judged.strategies[0].applies
+        assert decided(model, SupposedRun("nothing"))["NO_OP"] == judged.strategies[0].applies
     if not known.get("views"):
         _same_bounds(judged, sql)
 

@@ -23,7 +23,7 @@ from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.read_query import clock_move
 from spark_mv.maintenance.record import RunRecord, SourceVersion
 from spark_mv.maintenance.rewritten import Rewritten
-from spark_mv.maintenance.situation import Situation as Known
+from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.strategies.no_op import no_op
 from spark_mv.maintenance.strategies.propose import STRATEGIES, blocked, propose, rejected_all
 from spark_mv.query.analysis.verdict import Analysis
@@ -38,7 +38,7 @@ BEFORE, VERSION = SourceVersion(1, "before"), SourceVersion(2, "now")
 
 
 @dataclass(frozen=True)
-class Situation:
+class SupposedRun:
     """What went on since the last run. `when` says it, as a condition."""
 
     when: str
@@ -75,7 +75,7 @@ class Supposed:
 
     def strategies(self) -> tuple[Applies, ...]:
         """All six, in the order in which a run looks at them."""
-        nothing = self._no_op(self.facts(Situation("nothing")))
+        nothing = self._no_op(self.facts(SupposedRun("nothing")))
         found = [Applies("NO_OP", nothing.applies, () if nothing.applies else nothing.reasons)]
         general = self.candidates(self.general(True), ("APPEND_ONLY",))
         general |= self.candidates(self.general(False), STRATEGIES[1:])
@@ -91,31 +91,31 @@ class Supposed:
             found.append(Applies(candidate.strategy, candidate.applies, reasons, tuple(when[candidate.strategy])))
         return (*found, Applies("COMPLETE_RECOMPUTE", True))
 
-    def general(self, only_inserts: bool) -> Situation:
+    def general(self, only_inserts: bool) -> SupposedRun:
         """All that can go on at once."""
         changes = (self._change(source.name, only_inserts) for source in self._sources if source.version is not None)
-        return Situation("anything changes", tuple(changes), Level.COMMAND in self.analysis.levels)
+        return SupposedRun("anything changes", tuple(changes), Level.COMMAND in self.analysis.levels)
 
-    def situations(self) -> Iterator[Situation]:
+    def situations(self) -> Iterator[SupposedRun]:
         """One per source and kind of change, and one for the clock."""
         for source in self._sources:
             if source.version is not None:
-                yield Situation(f"{source.name} only gains rows", (self._change(source.name, True),))
-                yield Situation(f"rows of {source.name} change", (self._change(source.name, False),))
+                yield SupposedRun(f"{source.name} only gains rows", (self._change(source.name, True),))
+                yield SupposedRun(f"rows of {source.name} change", (self._change(source.name, False),))
         if Level.COMMAND in self.analysis.levels:
-            yield Situation("rows enter or leave by the clock", crossed=True)
+            yield SupposedRun("rows enter or leave by the clock", crossed=True)
 
     def _change(self, name: str, only_inserts: bool) -> SourceChange:
         return SourceChange(name, 1, 2, "feed", only_inserts, 1, 1000)
 
-    def candidates(self, situation: Situation, asked: Collection[str] = STRATEGIES) -> dict[str, Candidate]:
+    def candidates(self, situation: SupposedRun, asked: Collection[str] = STRATEGIES) -> dict[str, Candidate]:
         """What the incremental strategies say to it, those that are asked."""
         said = self._proposals(self.facts(situation), situation.changes, asked) if asked else []
         return {p.candidate.strategy: p.candidate for p in said if p.candidate.strategy in asked}
 
     def _proposals(self, facts: RunFacts, changed: tuple[SourceChange, ...], asked: Collection[str]) -> list[Proposal]:
         columns = self._columns(facts)
-        known = Known(facts, self.analysis, self.config, self.rewritten, self.pins, ai=self.ai)
+        known = Situation(facts, self.analysis, self.config, self.rewritten, self.pins, ai=self.ai)
         if reasons := blocked(known, columns, self._no_op(facts)):
             return rejected_all(reasons)
         try:
@@ -149,7 +149,7 @@ class Supposed:
             raise self._tree
         return self._tree
 
-    def facts(self, situation: Situation) -> RunFacts:
+    def facts(self, situation: SupposedRun) -> RunFacts:
         """What a run would find."""
         changed = {change.name for change in situation.changes}
         columns = self.rewritten.columns

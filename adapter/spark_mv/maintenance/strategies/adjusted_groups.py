@@ -17,7 +17,7 @@ from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.steps.staging import merge_rows, publish_ready, stage_affected, stage_sources
 from spark_mv.maintenance.strategies.adjusted_values import Values, value_of
-from spark_mv.query.delta.distributive import Part, parts
+from spark_mv.query.delta.distributive import GroupPart, parts
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
 from spark_mv.query.rewrite.pin import pin
 from spark_mv.query.syntax.reserved import relation
@@ -87,15 +87,15 @@ def _values(known: IncrementalFacts) -> Values:
     types = {c.name.lower(): c.type for c in columns if c.name.lower() not in kept}
     made_of = {name.lower(): part for name, part in parts(known.tree.node, types, known.texts.columns).items()}
     steps = len(known.changes.sources) + (known.move is not None)
-    if any(made_of[key.lower()] is not Part.PLAIN for key in known.columns.keys):
+    if any(made_of[key.lower()] is not GroupPart.PLAIN for key in known.columns.keys):
         raise NotIncremental("KEY_OF_VALUES", "a column of unique_key is computed from the rows of its group")
     return Values(
         known.columns.keys,
         tuple(value_of(k, c.name, c.type, made_of.get(c.name.lower()), steps == 1)
               for k, c in enumerate(columns) if c.role is not Role.KEY),
         always=isinstance(known.tree.node, SelectNode) and not known.tree.node.grouped,
-        counted=bool({Part.ROWS, Part.COUNT} & set(made_of.values())),
-        extremes=bool({Part.MIN, Part.MAX} & set(made_of.values())),
+        counted=bool({GroupPart.ROWS, GroupPart.COUNT} & set(made_of.values())),
+        extremes=bool({GroupPart.MIN, GroupPart.MAX} & set(made_of.values())),
     )  # fmt: skip
 
 

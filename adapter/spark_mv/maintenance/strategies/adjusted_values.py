@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_mv.query.delta.distributive import Part
+from spark_mv.query.delta.distributive import GroupPart
 
 ANSI = "typeof(coalesce(1, 'a')) <> 'string'"
 """Whether the session raises an overflow. Without ANSI a decimal sum that overflows is NULL, as a sum of no values is."""
 
 
 @dataclass(frozen=True)
-class Value:
+class AdjustedValue:
     """One column that is no key. `value` is its name among the rows of Q over changed rows, `summed` the aggregates of
     these per group, `carried` the names of the aggregates, `old` and `new` the names of the table's and the adjusted
     value. `adjusted`, `unsure` and `alive` are expressions over them: the new value, whether it is not known, and
@@ -36,7 +36,7 @@ class Values:
     there even when no row is left."""
 
     keys: tuple[str, ...]
-    others: tuple[Value, ...]
+    others: tuple[AdjustedValue, ...]
     always: bool = False
     counted: bool = False  # a count tells whether a group has rows
     extremes: bool = False  # there is a minimum or maximum, which may go
@@ -59,7 +59,7 @@ class Values:
         )
 
 
-def value_of(number: int, name: str, type_: str, part: Part | None, one_step: bool) -> Value:
+def value_of(number: int, name: str, type_: str, part: GroupPart | None, one_step: bool) -> AdjustedValue:
     """`part` is None for a kept column. `one_step`: no row that came went again, nor the other way round."""
     v, old, new = f"`__mv_v{number}`", f"`__mv_o{number}`", f"`__mv_n{number}`"
     came, went, net = f"`__mv_c{number}`", f"`__mv_w{number}`", f"`__mv_d{number}`"
@@ -67,15 +67,15 @@ def value_of(number: int, name: str, type_: str, part: Part | None, one_step: bo
     if part is None:
         summed = (f"any_value({v}, true) FILTER (WHERE `__mv_came`) AS {came}",)
         kept = f"CASE WHEN `__mv_pre` THEN {old} ELSE {came} END"
-        return Value(name, v, old, new, summed, (came,), kept, follows=False)
-    if part is Part.PLAIN:
+        return AdjustedValue(name, v, old, new, summed, (came,), kept, follows=False)
+    if part is GroupPart.PLAIN:
         summed = (
             f"min({v}) AS {came}", f"max({v}) AS {went}", f"count({v}) = 0 OR count({v}) = count(*) AS {net}",
         )  # fmt: skip
         unsure = f"NOT {net} OR NOT {came} <=> {went} OR (`__mv_pre` AND NOT {old} <=> {came})"
-        return Value(name, v, old, new, summed, (came, went, net), came, unsure)
-    if part in (Part.MIN, Part.MAX):
-        best, beyond = ("least", ">") if part is Part.MIN else ("greatest", "<")
+        return AdjustedValue(name, v, old, new, summed, (came, went, net), came, unsure)
+    if part in (GroupPart.MIN, GroupPart.MAX):
+        best, beyond = ("least", ">") if part is GroupPart.MIN else ("greatest", "<")
         aggregate = part.value
         summed = (
             f"{aggregate}({v}) FILTER (WHERE `__mv_came`) AS {came}",
@@ -84,12 +84,16 @@ def value_of(number: int, name: str, type_: str, part: Part | None, one_step: bo
         unsure = f"{went} IS NOT NULL AND NOT coalesce({went} {beyond} {new}, false)"
         if one_step:  # what came is there now
             unsure += f" AND NOT coalesce({came} = {new}, false)"
-        return Value(name, v, old, new, summed, (came, went), f"{best}({old}, {came})", unsure, f"{new} IS NOT NULL")
+        return AdjustedValue(
+            name, v, old, new, summed, (came, went), f"{best}({old}, {came})", unsure, f"{new} IS NOT NULL"
+        )
     change = f"sum(CASE WHEN `__mv_came` THEN {v} ELSE -{v} END)"
-    if part in (Part.ROWS, Part.COUNT):
+    if part in (GroupPart.ROWS, GroupPart.COUNT):
         adjusted = f"coalesce({old}, 0) + {net}"
-        gone = f"{new} = 0" if part is Part.ROWS else ""
-        return Value(name, v, old, new, (f"{change} AS {net}",), (net,), adjusted, f"{new} < 0", f"{new} > 0", gone)
+        gone = f"{new} = 0" if part is GroupPart.ROWS else ""
+        return AdjustedValue(
+            name, v, old, new, (f"{change} AS {net}",), (net,), adjusted, f"{new} < 0", f"{new} > 0", gone
+        )
     zero = f"CAST(0 AS {type_})"
     summed = (
         f"CAST({change} AS {type_}) AS {net}",
@@ -104,4 +108,4 @@ def value_of(number: int, name: str, type_: str, part: Part | None, one_step: bo
     unsure = f"({went} AND coalesce({new} = 0, true)) OR ({came} AND {new} IS NULL) OR ({went} AND {old} IS NULL)"
     if type_.lower().replace(" ", "").startswith("decimal(38,"):
         unsure += f" OR NOT ({ANSI})"
-    return Value(name, v, old, new, summed, (net, came, went), adjusted, unsure, f"{new} <> 0")
+    return AdjustedValue(name, v, old, new, summed, (net, came, went), adjusted, unsure, f"{new} <> 0")

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spark_mv.query.ai_calls.blocks import Span, TextError, edited
+from spark_mv.query.ai_calls.blocks import TextError, TokenSpan, edited
 from spark_mv.query.ai_calls.desugar import desugar
 from spark_mv.query.ai_calls.keys import AiIdentity, identity_hash, identity_text, key_sql, lookup_sql, request_sql
 from spark_mv.query.ai_calls.places import Places
 from spark_mv.query.ai_calls.requests import Requests
 from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, ParsedCall, SignatureError, parse_call
-from spark_mv.query.ai_calls.text import Text
+from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.query_error import QueryError
 
@@ -76,7 +76,7 @@ def plan_ai(
     """
     declared = _declared(functions)
     try:
-        text = Text(sql)
+        text = TokenText(sql)
     except TextError as error:
         if not _mentions(sql, declared):
             return AiPlan(sql)
@@ -125,7 +125,7 @@ def _declared(functions: Sequence[AiFunction] | Mapping[str, Any] | None) -> dic
 class _Planner:
     """Holds the edits while the calls are planned from the innermost outwards."""
 
-    def __init__(self, text: Text, parsed: list[ParsedCall], results_table: str, identity: AiIdentity) -> None:
+    def __init__(self, text: TokenText, parsed: list[ParsedCall], results_table: str, identity: AiIdentity) -> None:
         self.text, self.results_table, self.identity = text, results_table, identity
         self.calls = sorted(parsed, key=lambda p: p.call.span.end - p.call.span.start)  # inner calls first
         self.places = Places(text, self.calls)
@@ -144,7 +144,7 @@ class _Planner:
             tuple(self._call(p, found[id(p)][0]) for p in calls if rounds[id(p)] == number)
             for number in range(max(rounds.values()) + 1)
         )
-        return AiPlan(edited(self.text.sql, Span(0, len(self.text.sql)), edits), ordered)
+        return AiPlan(edited(self.text.sql, TokenSpan(0, len(self.text.sql)), edits), ordered)
 
     def _requests(self, requests: Requests) -> dict[int, tuple[str, list[ParsedCall]]]:
         """Each call's request statement: the one with filters from further out, unless calls then wait for each other."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-Edit = tuple["Span", str]
+Edit = tuple["TokenSpan", str]
 
 
 class TextError(ValueError):
@@ -13,30 +13,30 @@ class TextError(ValueError):
 
 
 @dataclass(frozen=True)
-class Span:
+class TokenSpan:
     """Half-open range of characters."""
 
     start: int
     end: int
 
-    def holds(self, other: Span) -> bool:
+    def holds(self, other: TokenSpan) -> bool:
         return self.start <= other.start and other.end <= self.end
 
 
 @dataclass(frozen=True)
-class Item:
+class TokenItem:
     """One expression of a select list. `name` is its output name where the text gives one, "" otherwise."""
 
-    span: Span
-    expression: Span
+    span: TokenSpan
+    expression: TokenSpan
     name: str
     star: bool
 
 
 @dataclass(eq=False)
-class Cte:
+class TokenCte:
     name: str
-    span: Span  # from the name to the closing parenthesis
+    span: TokenSpan  # from the name to the closing parenthesis
     query: Query
     recursive: bool
     position: int
@@ -46,30 +46,30 @@ class Cte:
 class Query:
     """WITH … term [set operator term …]; `blocks` are the SELECT blocks and VALUES have none."""
 
-    span: Span
-    parent: Block | None
-    parent_cte: Cte | None = None
-    ctes: list[Cte] = field(default_factory=list)
-    with_span: Span | None = None
-    blocks: list[Block] = field(default_factory=list)
+    span: TokenSpan
+    parent: TokenBlock | None
+    parent_cte: TokenCte | None = None
+    ctes: list[TokenCte] = field(default_factory=list)
+    with_span: TokenSpan | None = None
+    blocks: list[TokenBlock] = field(default_factory=list)
     set_operation: bool = False
     outer: Query | None = None  # the query whose WITH or set operation holds this one
-    tail: Span | None = None  # ORDER BY and LIMIT after a set operation
+    tail: TokenSpan | None = None  # ORDER BY and LIMIT after a set operation
 
 
 @dataclass(eq=False)
-class Block:
+class TokenBlock:
     """One SELECT. Clause spans exclude their keywords."""
 
-    span: Span
+    span: TokenSpan
     query: Query
     distinct: bool = False
-    items: list[Item] = field(default_factory=list)
-    list_span: Span = Span(0, 0)
-    clauses: dict[str, Span] = field(default_factory=dict)
+    items: list[TokenItem] = field(default_factory=list)
+    list_span: TokenSpan = TokenSpan(0, 0)
+    clauses: dict[str, TokenSpan] = field(default_factory=dict)
     children: list[Query] = field(default_factory=list)  # subqueries: derived tables and in expressions
 
-    def clause_of(self, span: Span) -> str:
+    def clause_of(self, span: TokenSpan) -> str:
         """SELECT, FROM, WHERE, …: the clause that the span stands in."""
         if self.list_span.holds(span):
             return "SELECT"
@@ -77,17 +77,17 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Call:
+class TokenCall:
     """One function call: `name` lower-cased, the spans of the arguments without surrounding blanks."""
 
     name: str
-    span: Span
-    arguments: tuple[Span, ...]
+    span: TokenSpan
+    arguments: tuple[TokenSpan, ...]
     line: int
     column: int
 
 
-def edited(sql: str, span: Span, edits: Iterable[tuple[Span, str]]) -> str:
+def edited(sql: str, span: TokenSpan, edits: Iterable[tuple[TokenSpan, str]]) -> str:
     """The text of `span` with the edits that lie in it carried out. Edits must not overlap; zero-width ones insert."""
     out, at = [], span.start
     for where, text in sorted(edits, key=lambda e: (e[0].start, e[0].end)):
@@ -100,7 +100,7 @@ def edited(sql: str, span: Span, edits: Iterable[tuple[Span, str]]) -> str:
     return "".join([*out, sql[at : span.end]])
 
 
-def outermost(edits: Iterable[Edit], span: Span) -> list[Edit]:
+def outermost(edits: Iterable[Edit], span: TokenSpan) -> list[Edit]:
     """The edits in the span that no other of them contains."""
     inside = [e for e in edits if span.holds(e[0])]
     out = []

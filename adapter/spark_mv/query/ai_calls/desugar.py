@@ -15,8 +15,8 @@ from collections.abc import Collection
 
 from sqlglot import exp
 
-from spark_mv.query.ai_calls.blocks import Block, Call, Edit, Item, Span, edited
-from spark_mv.query.ai_calls.text import Text
+from spark_mv.query.ai_calls.blocks import Edit, TokenBlock, TokenCall, TokenItem, TokenSpan, edited
+from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.aggregates import called, groups_or_windows
@@ -29,18 +29,18 @@ _MOST_STEPS = 100
 
 
 class _Refused(Exception):
-    def __init__(self, call: Call, reason: str, cure: str) -> None:
+    def __init__(self, call: TokenCall, reason: str, cure: str) -> None:
         super().__init__(reason)
         self.error = QueryError(
             "AI_UNSUPPORTED_PLACE", f"{call.name} at line {call.line} {reason}; {cure}.", call.line, call.column
         )
 
 
-def desugar(text: Text, names: Collection[str]) -> tuple[Text, tuple[QueryError, ...]]:
+def desugar(text: TokenText, names: Collection[str]) -> tuple[TokenText, tuple[QueryError, ...]]:
     """The equal query, or the text as given with the refusals."""
     marked = [_mark(text, c) for c in text.calls(names)]
     original, steps, hoists = text, 0, 0
-    text = Text(edited(text.sql, Span(0, len(text.sql)), marked)) if marked else text
+    text = TokenText(edited(text.sql, TokenSpan(0, len(text.sql)), marked)) if marked else text
     while steps < _MOST_STEPS:
         steps += 1
         try:
@@ -50,22 +50,22 @@ def desugar(text: Text, names: Collection[str]) -> tuple[Text, tuple[QueryError,
         if changed is None:
             return text, ()
         hoists += 100
-        text = Text(changed)
+        text = TokenText(changed)
     raise AssertionError("every step removes a call from an awkward place")
 
 
-def _mark(text: Text, call: Call) -> Edit:
+def _mark(text: TokenText, call: TokenCall) -> Edit:
     at = call.span.start + len(_word(text, call))
-    return Span(at, at), f"/*mv@{call.line}:{call.column}*/"
+    return TokenSpan(at, at), f"/*mv@{call.line}:{call.column}*/"
 
 
-def _word(text: Text, call: Call) -> str:
+def _word(text: TokenText, call: TokenCall) -> str:
     first, _ = text.token_range(call.span)
     token = text.tokens[first]
     return text.sql[token.start : token.end + 1]
 
 
-def _step(text: Text, names: Collection[str], hoists: int) -> str | None:
+def _step(text: TokenText, names: Collection[str], hoists: int) -> str | None:
     calls = text.calls(names)
     for call in calls:
         block = text.block_of(call.span)
@@ -84,18 +84,18 @@ def _step(text: Text, names: Collection[str], hoists: int) -> str | None:
 # ---- over aggregates, windows, aliases
 
 
-def _awkward(text: Text, call: Call, block: Block) -> bool:
+def _awkward(text: TokenText, call: TokenCall, block: TokenBlock) -> bool:
     return any(_over_groups(text, a) or _over_aliases(text, a, block) for a in call.arguments)
 
 
-def _over_groups(text: Text, span: Span) -> bool:
+def _over_groups(text: TokenText, span: TokenSpan) -> bool:
     tree = read_expression(text.text(span))
     if tree is None:
         return bool(re.search(r"\bover\s*\(", text.text(span), re.IGNORECASE))
     return groups_or_windows(tree)
 
 
-def _over_aliases(text: Text, span: Span, block: Block) -> bool:
+def _over_aliases(text: TokenText, span: TokenSpan, block: TokenBlock) -> bool:
     """Whether an argument may name an earlier column of the same select list rather than a column of FROM."""
     earlier = {i.name.lower() for i in block.items if i.name and i.span.end <= span.start and not _plain(text, i)}
     first, end = text.token_range(span)
@@ -104,20 +104,20 @@ def _over_aliases(text: Text, span: Span, block: Block) -> bool:
     )
 
 
-def _plain(text: Text, item: Item) -> bool:
+def _plain(text: TokenText, item: TokenItem) -> bool:
     """A column under its own name."""
     first, end = text.token_range(item.expression)
     last_is_name = text.tokens[end - 1].text.lower() == item.name.lower()
     return last_is_name and all(text.identifier(i) or text.words[i] == "." for i in range(first, end))
 
 
-def _bare(text: Text, i: int) -> bool:
+def _bare(text: TokenText, i: int) -> bool:
     before = text.words[i - 1] if i else ""
     after = text.words[i + 1] if i + 1 < len(text.words) else ""
     return before != "." and after not in {"(", "."} and after != "=>"
 
 
-def _wrapped(text: Text, block: Block, calls: list[Call], hoists: int) -> str:
+def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists: int) -> str:
     """The block inside a new SELECT that makes the awkward calls."""
     mine = [c for c in calls if text.block_of(c.span) is block and block.clause_of(c.span) == "SELECT"]
     awkward = [c for c in mine if _awkward(text, c, block)]
@@ -164,7 +164,7 @@ def _wrapped(text: Text, block: Block, calls: list[Call], hoists: int) -> str:
     return text.sql[: block.span.start] + new + text.sql[block.span.end :]
 
 
-def _mentions(text: Text, span: Span, names: Collection[str], after: Collection[Item]) -> bool:
+def _mentions(text: TokenText, span: TokenSpan, names: Collection[str], after: Collection[TokenItem]) -> bool:
     if after and not any(i.span.end <= span.start for i in after):
         return False
     first, end = text.token_range(span)
@@ -174,18 +174,18 @@ def _mentions(text: Text, span: Span, names: Collection[str], after: Collection[
 
 
 def _hoisted(
-    text: Text, item: Item, awkward: list[Call], moved: Collection[str], hoists: int
+    text: TokenText, item: TokenItem, awkward: list[TokenCall], moved: Collection[str], hoists: int
 ) -> tuple[str, list[tuple[str, str]]]:
     """The item's expression over hoisted columns, and these as (name, SQL over the old FROM)."""
     columns: list[tuple[str, str]] = []
     edits: list[Edit] = []
 
-    def hoist(span: Span) -> None:
+    def hoist(span: TokenSpan) -> None:
         name = f"__mv_h{hoists + len(columns)}"
         columns.append((name, text.text(span)))
         edits.append((span, name))
 
-    covered: list[Span] = []
+    covered: list[TokenSpan] = []
     for call in sorted(awkward, key=lambda c: c.span.start):
         if any(c.holds(call.span) for c in covered):
             continue
@@ -225,7 +225,7 @@ def _hoisted(
             i += 1
     expression = edited(text.sql, item.expression, edits)
     if not _only_hoisted(expression, moved):
-        raise _Refused(awkward[0] if awkward else Call("the expression", item.span, (), *text.position(item.span.start)),
+        raise _Refused(awkward[0] if awkward else TokenCall("the expression", item.span, (), *text.position(item.span.start)),
                        "stands in an expression that cannot be taken apart", "compute its arguments in a CTE")  # fmt: skip
     return expression, columns
 
@@ -246,7 +246,7 @@ def _only_hoisted(sql: str, moved: Collection[str]) -> bool:
 # ---- in join conditions
 
 
-def _out_of_join(text: Text, call: Call, block: Block, hoists: int) -> str | None:
+def _out_of_join(text: TokenText, call: TokenCall, block: TokenBlock, hoists: int) -> str | None:
     where = block.clauses["FROM"]
     first, end = text.token_range(where)
     top = list(text.top_level(first, end))
@@ -265,11 +265,13 @@ def _out_of_join(text: Text, call: Call, block: Block, hoists: int) -> str | Non
         early = _early_conditions(text, block, top, first, relation, alias)
         derived = f"(SELECT {alias}.*, {text.text(call.span)} AS {name} FROM {source}{early}) AS {alias}"
         edits = [(relation, derived), (call.span, f"{alias}.{name}"), *_hide(text, block, alias, name)]
-        return edited(text.sql, Span(0, len(text.sql)), edits)
+        return edited(text.sql, TokenSpan(0, len(text.sql)), edits)
     return _to_where(text, call, block, top, on, stop)
 
 
-def _early_conditions(text: Text, block: Block, top: list[int], first: int, relation: Span, alias: str) -> str:
+def _early_conditions(
+    text: TokenText, block: TokenBlock, top: list[int], first: int, relation: TokenSpan, alias: str
+) -> str:
     """Conditions of WHERE over this table alone, where they may be tried before the joins: fewer rows to ask about."""
     if "WHERE" not in block.clauses or {text.words[i] for i in top} & {"RIGHT", "FULL", "LATERAL", "LATERAL VIEW"}:
         return ""
@@ -288,7 +290,7 @@ def _early_conditions(text: Text, block: Block, top: list[int], first: int, rela
     return f" WHERE {' AND '.join(found)}" if found else ""
 
 
-def _to_where(text: Text, call: Call, block: Block, top: list[int], on: int, stop: int) -> str:
+def _to_where(text: TokenText, call: TokenCall, block: TokenBlock, top: list[int], on: int, stop: int) -> str:
     join = next(i for i in reversed(top) if i < on and text.words[i] == "JOIN")
     kind = {text.words[i] for i in range(max(join - 2, 0), join)} & _JOIN_WORDS
     later = {text.words[i] for i in top if i >= stop}
@@ -303,15 +305,15 @@ def _to_where(text: Text, call: Call, block: Block, top: list[int], on: int, sto
     condition = f"({text.text(moved)})"
     if "WHERE" in block.clauses:
         given = block.clauses["WHERE"]
-        edits.append((Span(given.start, given.start), "("))
-        edits.append((Span(given.end, given.end), f") AND {condition}"))
+        edits.append((TokenSpan(given.start, given.start), "("))
+        edits.append((TokenSpan(given.end, given.end), f") AND {condition}"))
     else:
         at = block.clauses["FROM"].end
-        edits.append((Span(at, at), f" WHERE {condition}"))
-    return edited(text.sql, Span(0, len(text.sql)), edits)
+        edits.append((TokenSpan(at, at), f" WHERE {condition}"))
+    return edited(text.sql, TokenSpan(0, len(text.sql)), edits)
 
 
-def _only_table(text: Text, call: Call) -> str | None:
+def _only_table(text: TokenText, call: TokenCall) -> str | None:
     """The one alias that qualifies every column in the arguments, or None."""
     aliases = set()
     for argument in call.arguments:
@@ -322,7 +324,7 @@ def _only_table(text: Text, call: Call) -> str | None:
     return aliases.pop() if len(aliases) == 1 and "" not in aliases else None
 
 
-def _relation(text: Text, top: list[int], first: int, end: int, alias: str) -> Span | None:
+def _relation(text: TokenText, top: list[int], first: int, end: int, alias: str) -> TokenSpan | None:
     """The span `table [AS] alias` or `(subquery) [AS] alias` of FROM that has the alias."""
     stops = {*_JOIN_WORDS, ",", "ON", "USING", "LATERAL", "LATERAL VIEW"}
     starts = [first] + [i + 1 for i in top if text.words[i] in {"JOIN", ","} and i + 1 < end]
@@ -337,7 +339,7 @@ def _relation(text: Text, top: list[int], first: int, end: int, alias: str) -> S
     return None
 
 
-def _hide(text: Text, block: Block, alias: str, name: str) -> list[Edit]:
+def _hide(text: TokenText, block: TokenBlock, alias: str, name: str) -> list[Edit]:
     return [
         (item.span, hidden_star(text, item, [name]))
         for item in block.items
@@ -346,7 +348,7 @@ def _hide(text: Text, block: Block, alias: str, name: str) -> list[Edit]:
     ]
 
 
-def hidden_star(text: Text, item: Item, names: list[str]) -> str:
+def hidden_star(text: TokenText, item: TokenItem, names: list[str]) -> str:
     """The star item without the columns that were added for AI calls."""
     first, end = text.token_range(item.span)
     for i in range(first, end):

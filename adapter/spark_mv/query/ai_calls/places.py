@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spark_mv.query.ai_calls.blocks import Block, Edit, Query, Span, edited, outermost
+from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenSpan, edited, outermost
 from spark_mv.query.ai_calls.desugar import hidden_star
 from spark_mv.query.ai_calls.signatures import ParsedCall
-from spark_mv.query.ai_calls.text import Text
+from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.query_error import QueryError
 
-Render = Callable[[Span], str]
+Render = Callable[[TokenSpan], str]
 
 
 class Places:
     """The calls of one statement in their blocks."""
 
-    def __init__(self, text: Text, calls: Sequence[ParsedCall]) -> None:
+    def __init__(self, text: TokenText, calls: Sequence[ParsedCall]) -> None:
         self.text = text
         self.calls = list(calls)
-        self.block: dict[int, Block] = {}
+        self.block: dict[int, TokenBlock] = {}
         self.clause: dict[int, str] = {}
         self.name: dict[int, str] = {}  # column of the LATERAL subquery, for calls answered that way
         self.laterals: dict[int, str] = {}  # its text
@@ -40,7 +40,7 @@ class Places:
 
     # ---- which way
 
-    def _needs_lateral(self, parsed: ParsedCall, block: Block) -> bool:
+    def _needs_lateral(self, parsed: ParsedCall, block: TokenBlock) -> bool:
         clause = block.clause_of(parsed.call.span)
         if self._around(parsed) or clause in {"ORDER BY", "FROM"}:
             return True
@@ -67,7 +67,7 @@ class Places:
             if p is not parsed and p.call.span.holds(parsed.call.span) and self.text.block_of(p.call.span) is block
         ]
 
-    def inside(self, spans: Sequence[Span]) -> list[ParsedCall]:
+    def inside(self, spans: Sequence[TokenSpan]) -> list[ParsedCall]:
         """The calls that stand in one of the spans."""
         return [p for p in self.calls if any(s.holds(p.call.span) for s in spans)]
 
@@ -122,11 +122,11 @@ class Places:
                 return True
         return False
 
-    def _in_lateral_view(self, parsed: ParsedCall, block: Block) -> bool:
+    def _in_lateral_view(self, parsed: ParsedCall, block: TokenBlock) -> bool:
         at, _ = self.insertion(block)
         return parsed.call.span.start >= at
 
-    def _sees_all_columns(self, span: Span, block: Block) -> bool:
+    def _sees_all_columns(self, span: TokenSpan, block: TokenBlock) -> bool:
         """Whether a function of the block's own takes a star: where the answer is looked up, or beside the column that
         carries it, there are other columns. (A star of the select list itself is told of it; count(*) counts rows.)"""
         first, end = self.text.token_range(span)
@@ -141,7 +141,7 @@ class Places:
             for i in stars
         )
 
-    def outer_references(self, block: Block, span: Span) -> bool:
+    def outer_references(self, block: TokenBlock, span: TokenSpan) -> bool:
         """Whether the span names a table that is not in the block's own FROM (a correlated subquery's outer row)."""
         level: Query | None = block.query
         while level is not None and level.parent is None:
@@ -160,7 +160,7 @@ class Places:
                     return True
         return False
 
-    def _struct_names(self, block: Block) -> set[str]:
+    def _struct_names(self, block: TokenBlock) -> set[str]:
         """Names that outer blocks do not have as tables: `x.y` is then a field of a column x."""
         outer: set[str] = set()
         every = {self.text.tokens[i].text.lower() for i in range(len(self.text.tokens)) if self.text.identifier(i)}
@@ -179,7 +179,7 @@ class Places:
             query = query.outer if query.outer is not None else (query.parent.query if query.parent else None)  # type: ignore[assignment]
         return False
 
-    def _pivot(self, block: Block) -> bool:
+    def _pivot(self, block: TokenBlock) -> bool:
         if "FROM" not in block.clauses:
             return False
         first, end = self.text.token_range(block.clauses["FROM"])
@@ -191,7 +191,7 @@ class Places:
         """All edits of the statement; those inside others are already contained in them."""
         changes: list[Edit] = []
 
-        def render(span: Span) -> str:
+        def render(span: TokenSpan) -> str:
             return edited(self.text.sql, span, outermost(changes, span))
 
         for parsed in self.calls:
@@ -207,12 +207,12 @@ class Places:
             if mine:
                 at, before = self.insertion(block)
                 mine.sort(key=lambda p: p.call.span.end - p.call.span.start)
-                changes.append((Span(at, at), before + "".join(", " + self.laterals[id(p)] for p in mine)))
+                changes.append((TokenSpan(at, at), before + "".join(", " + self.laterals[id(p)] for p in mine)))
                 changes.extend(self._stars(block, [self.name[id(p)] for p in mine]))
         self.all_edits = changes
-        return outermost(changes, Span(0, len(self.text.sql)))
+        return outermost(changes, TokenSpan(0, len(self.text.sql)))
 
-    def insertion(self, block: Block) -> tuple[int, str]:
+    def insertion(self, block: TokenBlock) -> tuple[int, str]:
         if "FROM" not in block.clauses:
             return block.list_span.end, " FROM (SELECT 1) AS __mv_one"
         where = block.clauses["FROM"]
@@ -224,7 +224,7 @@ class Places:
                 return self.text.tokens[i - 1].end + 1, ""
         return where.end, ""
 
-    def _stars(self, block: Block, names: list[str]) -> list[Edit]:
+    def _stars(self, block: TokenBlock, names: list[str]) -> list[Edit]:
         out = []
         for item in block.items:
             if item.star and self.text.text(item.span).startswith("*"):

@@ -13,8 +13,8 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from spark_mv.query.ai_calls.blocks import Call, Span
-from spark_mv.query.ai_calls.text import Text
+from spark_mv.query.ai_calls.blocks import TokenCall, TokenSpan
+from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.condition import read_expression
 from spark_mv.query.syntax.source_text import SourceTextError, quotes_escaped
 from spark_mv.query.syntax.table_name import quoted
@@ -58,9 +58,9 @@ class ParsedCall:
     """One call understood. `row` are the arguments that differ from row to row, as (name, span, SQL around it);
     `constants` those that are the same for all rows. `required` names the row arguments whose NULL gives NULL."""
 
-    call: Call
+    call: TokenCall
     function: str
-    row: tuple[tuple[str, Span, str], ...]
+    row: tuple[tuple[str, TokenSpan, str], ...]
     constants: Mapping[str, Any]
     result_type: str
     answer_type: str  # without the STRUCT of failOnError => false
@@ -75,7 +75,7 @@ class SignatureError(ValueError):
     """The arguments do not fit the function; the message says what fits."""
 
 
-def parse_call(text: Text, call: Call, declared: Mapping[str, AiFunction], is_embedding: Any) -> ParsedCall:
+def parse_call(text: TokenText, call: TokenCall, declared: Mapping[str, AiFunction], is_embedding: Any) -> ParsedCall:
     """The call with its literal arguments read and its type settled.
 
     `is_embedding` tells of an endpoint's name whether it gives embeddings. Raises SignatureError.
@@ -102,9 +102,9 @@ _POSITIONS: dict[str, tuple[tuple[str, ...], int]] = {  # names in order, how ma
 _ALIASES = {"schema": "labels"}  # ai_extract's v2 calls its second argument schema
 
 
-def _named(text: Text, call: Call) -> dict[str, Span]:
+def _named(text: TokenText, call: TokenCall) -> dict[str, TokenSpan]:
     names, required = _POSITIONS[call.name]
-    found: dict[str, Span] = {}
+    found: dict[str, TokenSpan] = {}
     for number, span in enumerate(call.arguments):
         first, end = text.token_range(span)
         if end - first > 2 and text.words[first + 1] == "=>":
@@ -133,7 +133,7 @@ def _named(text: Text, call: Call) -> dict[str, Span]:
 _NOT_LITERAL = object()
 
 
-def literal(text: Text, span: Span) -> Any:
+def literal(text: TokenText, span: TokenSpan) -> Any:
     """The Python value of a literal SQL expression, or the marker _NOT_LITERAL."""
     try:
         tree = read_expression(quotes_escaped(text.text(span)))
@@ -200,7 +200,7 @@ def _pairs(expressions: list[exp.Expression]) -> Any:
     return dict(zip(values[::2], values[1::2], strict=False))
 
 
-def _must(text: Text, span: Span, name: str, kind: type | tuple[type, ...], what: str) -> Any:
+def _must(text: TokenText, span: TokenSpan, name: str, kind: type | tuple[type, ...], what: str) -> Any:
     value = literal(text, span)
     wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
     if wrong:
@@ -212,14 +212,14 @@ _STRING = "cast({} as string)"
 
 
 def _simple(result_type: str, *required: str) -> Any:
-    def read(text: Text, call: Call, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
+    def read(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
         row = tuple((name, arguments[name], _STRING) for name in required)
         return ParsedCall(call, call.name, row, {}, result_type, result_type)
 
     return read
 
 
-def _labels_of(text: Text, span: Span, least: int, most: int) -> list[str] | str:
+def _labels_of(text: TokenText, span: TokenSpan, least: int, most: int) -> list[str] | str:
     value = literal(text, span)
     if isinstance(value, str):
         return value
@@ -244,12 +244,12 @@ def _json_argument(name: str, value: str) -> Any:
     return parsed
 
 
-def _options(text: Text, arguments: dict[str, Span], constants: dict[str, Any]) -> None:
+def _options(text: TokenText, arguments: dict[str, TokenSpan], constants: dict[str, Any]) -> None:
     if "options" in arguments:
         constants["options"] = _must(text, arguments["options"], "options", dict, "a MAP")
 
 
-def _classify(text: Text, call: Call, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
+def _classify(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
     labels = _labels_of(text, arguments["labels"], 2, 20)
     row = (("content", arguments["content"], _STRING),)
     if isinstance(labels, list):
@@ -265,7 +265,7 @@ def _classify(text: Text, call: Call, arguments: dict[str, Span], is_embedding: 
     return ParsedCall(call, call.name, row, constants, "VARIANT", "VARIANT")
 
 
-def _extract(text: Text, call: Call, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
+def _extract(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
     labels = _labels_of(text, arguments["labels"], 1, 100)
     row = (("content", arguments["content"], _STRING),)
     if isinstance(labels, list):
@@ -279,7 +279,7 @@ def _extract(text: Text, call: Call, arguments: dict[str, Span], is_embedding: A
     return ParsedCall(call, call.name, row, constants, "VARIANT", "VARIANT")
 
 
-def _mask(text: Text, call: Call, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
+def _mask(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
     labels = _labels_of(text, arguments["labels"], 1, 100)
     if not isinstance(labels, list):
         raise SignatureError("needs its labels as ARRAY('a', 'b')")
@@ -288,7 +288,7 @@ def _mask(text: Text, call: Call, arguments: dict[str, Span], is_embedding: Any)
     )
 
 
-def _summarize(text: Text, call: Call, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
+def _summarize(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
     words = 50
     if "max_words" in arguments:
         words = _must(text, arguments["max_words"], "max_words", int, "a whole number")
@@ -298,7 +298,7 @@ def _summarize(text: Text, call: Call, arguments: dict[str, Span], is_embedding:
     return ParsedCall(call, call.name, row, {"max_words": words}, "STRING", "STRING")
 
 
-def _query(text: Text, call: Call, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
+def _query(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
     endpoint = _must(text, arguments["endpoint"], "endpoint", str, "the endpoint's name as a string")
     constants: dict[str, Any] = {}
     parameters: dict[str, Any] = {}
@@ -334,7 +334,7 @@ def _checked_type(ddl: str) -> None:
         raise SignatureError(f"has a returnType that is no Spark type: {ddl!r}") from error
 
 
-def _declared(text: Text, call: Call, function: AiFunction) -> ParsedCall:
+def _declared(text: TokenText, call: TokenCall, function: AiFunction) -> ParsedCall:
     names = function.arguments or ("content",)
     if len(call.arguments) != len(names):
         raise SignatureError(f"takes {len(names)} argument(s) ({', '.join(names)}), {len(call.arguments)} given")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from sqlglot.tokens import Token
 
-from spark_mv.query.ai_calls.blocks import Block, Call, Cte, Item, Query, Span, TextError
+from spark_mv.query.ai_calls.blocks import Query, TextError, TokenBlock, TokenCall, TokenCte, TokenItem, TokenSpan
 from spark_mv.query.syntax.source_text import SourceTextError, raw_tokens
 
 _SET_OPERATORS = {"UNION", "INTERSECT", "EXCEPT", "MINUS"}
@@ -40,7 +40,7 @@ _WORDS = frozenset(
 _MARK = re.compile(r"/\*mv@(\d+):(\d+)\*/")
 
 
-class Text:
+class TokenText:
     """The tokens of one statement and the structure found in them."""
 
     def __init__(self, sql: str) -> None:
@@ -56,27 +56,27 @@ class Text:
             for t in self.tokens
         ]
         self.match = self._match_parentheses()
-        self.blocks: list[Block] = []
+        self.blocks: list[TokenBlock] = []
         if not self.tokens:
             raise TextError("the text is empty")
         self.root = self._query(0, len(self.tokens), None)
 
-    def text(self, span: Span) -> str:
+    def text(self, span: TokenSpan) -> str:
         return self.sql[span.start : span.end]
 
-    def span(self, first: int, end: int) -> Span:
+    def span(self, first: int, end: int) -> TokenSpan:
         """The characters of tokens first … end - 1."""
         if first >= end:
             at = self.tokens[min(first, len(self.tokens) - 1)].start
-            return Span(at, at)
-        return Span(self.tokens[first].start, self.tokens[end - 1].end + 1)
+            return TokenSpan(at, at)
+        return TokenSpan(self.tokens[first].start, self.tokens[end - 1].end + 1)
 
     def position(self, offset: int) -> tuple[int, int]:
         """1-based line and column of a character."""
         before = self.sql[:offset]
         return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
-    def calls(self, names: Collection[str]) -> list[Call]:
+    def calls(self, names: Collection[str]) -> list[TokenCall]:
         """Every call of one of the functions (lower-cased names), in the order of the text."""
         found = []
         for i, word in enumerate(self.words[:-1]):
@@ -87,7 +87,7 @@ class Text:
             close = self.match[i + 1]
             arguments = tuple(self.span(a, b) for a, b in self.split(i + 2, close, ",")) if close > i + 2 else ()
             line, column = self._place(i)
-            found.append(Call(name, self.span(i, close + 1), arguments, line, column))
+            found.append(TokenCall(name, self.span(i, close + 1), arguments, line, column))
         return found
 
     def _place(self, i: int) -> tuple[int, int]:
@@ -96,7 +96,7 @@ class Text:
         mark = _MARK.match(self.sql, token.end + 1)
         return (int(mark[1]), int(mark[2])) if mark else self.position(token.start)
 
-    def block_of(self, span: Span) -> Block | None:
+    def block_of(self, span: TokenSpan) -> TokenBlock | None:
         """The innermost block that holds the span."""
         holding = [b for b in self.blocks if b.span.holds(span)]
         return min(holding, key=lambda b: b.span.end - b.span.start) if holding else None
@@ -117,7 +117,7 @@ class Text:
         parts.append((start, end))
         return parts
 
-    def conjuncts(self, span: Span) -> list[Span]:
+    def conjuncts(self, span: TokenSpan) -> list[TokenSpan]:
         """The conditions joined by AND in the span; one of OR is one condition."""
         first, end = self.token_range(span)
         while end - first > 2 and self.words[first] == "(" and self.match[first] == end - 1:
@@ -129,7 +129,7 @@ class Text:
             return [self.span(*parts[0])]
         return [s for part in parts for s in self.conjuncts(self.span(*part))]
 
-    def token_range(self, span: Span) -> tuple[int, int]:
+    def token_range(self, span: TokenSpan) -> tuple[int, int]:
         inside = [i for i, t in enumerate(self.tokens) if span.start <= t.start and t.end < span.end]
         return (inside[0], inside[-1] + 1) if inside else (0, 0)
 
@@ -168,7 +168,7 @@ class Text:
             raise TextError(f"the parenthesis at {line}:{column} is never closed")
         return match
 
-    def _query(self, first: int, end: int, parent: Block | None, outer: Query | None = None) -> Query:
+    def _query(self, first: int, end: int, parent: TokenBlock | None, outer: Query | None = None) -> Query:
         query = Query(self.span(first, end), parent, outer=outer)
         i = first
         if self.words[i] == "WITH":
@@ -205,7 +205,7 @@ class Text:
                 raise TextError(f"the WITH clause cannot be understood at {self._at(i)}")
             close = self.match[i]
             body = self._query(i + 1, close, None, outer=query)
-            cte = Cte(name, self.span(begin, close + 1), body, recursive, len(query.ctes))
+            cte = TokenCte(name, self.span(begin, close + 1), body, recursive, len(query.ctes))
             body.parent_cte = cte
             query.ctes.append(cte)
             i = close + 1
@@ -234,8 +234,8 @@ class Text:
         elif word not in {"VALUES", "TABLE"}:
             raise TextError(f"a SELECT was expected at {self._at(first)}, not {self.tokens[first].text!r}")
 
-    def _block(self, query: Query, first: int, end: int) -> Block:
-        block = Block(self.span(first, end), query)
+    def _block(self, query: Query, first: int, end: int) -> TokenBlock:
+        block = TokenBlock(self.span(first, end), query)
         self.blocks.append(block)
         start = first + 1
         if start < end and self.words[start] in {"DISTINCT", "ALL"}:
@@ -257,7 +257,7 @@ class Text:
                 block.list_span = self.span(a, b)
                 block.items = [self._item(x, y) for x, y in self.split(a, b, ",") if y > x]
             elif name in block.clauses:
-                block.clauses[name] = Span(block.clauses[name].start, self.span(a, b).end)
+                block.clauses[name] = TokenSpan(block.clauses[name].start, self.span(a, b).end)
             else:
                 block.clauses[name] = self.span(a, b)
         self._subqueries(block, start, end)
@@ -276,19 +276,19 @@ class Text:
             return None
         return _CLAUSES[word]
 
-    def _item(self, first: int, end: int) -> Item:
+    def _item(self, first: int, end: int) -> TokenItem:
         span = self.span(first, end)
         last = end - 1
         if self.words[first] == "*" or (self.words[last] == "*" and last > first and self.words[last - 1] == "."):
-            return Item(span, span, "", True)
+            return TokenItem(span, span, "", True)
         for i in self.top_level(first, end):
             if self.words[i] == "*" and i > first and self.words[i - 1] == ".":
-                return Item(span, span, "", True)  # t.* EXCEPT (…)
+                return TokenItem(span, span, "", True)  # t.* EXCEPT (…)
         before = self.words[last - 1] if last > first else ""
         if before == "AS":
-            return Item(span, self.span(first, last - 1), self.tokens[last].text, False)
+            return TokenItem(span, self.span(first, last - 1), self.tokens[last].text, False)
         if last == first or before == ".":
-            return Item(span, span, self.tokens[last].text if self._alias(last) else "", False)
+            return TokenItem(span, span, self.tokens[last].text if self._alias(last) else "", False)
         ended = (
             before in {")", "]", "END"}
             or self._alias(last - 1)
@@ -299,8 +299,8 @@ class Text:
             }
         )
         if ended and self._alias(last) and self.words[last] != "END":
-            return Item(span, self.span(first, last), self.tokens[last].text, False)
-        return Item(span, span, "", False)
+            return TokenItem(span, self.span(first, last), self.tokens[last].text, False)
+        return TokenItem(span, span, "", False)
 
     def identifier(self, i: int) -> bool:
         """Whether the token can be a name: quoted, or no word of the language."""
@@ -321,7 +321,7 @@ class Text:
             i += 1
         return i < len(self.words) and self.words[i] in {"SELECT", "WITH"}
 
-    def _subqueries(self, block: Block, first: int, end: int) -> None:
+    def _subqueries(self, block: TokenBlock, first: int, end: int) -> None:
         i = first
         while i < end:
             if self.words[i] == "(" and self._starts_query(i + 1):

@@ -15,7 +15,7 @@ from spark_mv.query.analysis.relations import cte_relation, query
 from spark_mv.query.analysis.rules import forbid_per_row
 from spark_mv.query.analysis.taint import Field, OpenPart, Relation, digest
 from spark_mv.query.analysis.verdict import Analysis, ColumnVerdict, Shape, SourceTable
-from spark_mv.query.analysis.walk import Env, Text, Walk
+from spark_mv.query.analysis.walk import Env, Walk, WalkedText
 from spark_mv.query.functions.catalogue import declared_levels
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.depth import deep
@@ -54,7 +54,7 @@ def analyze(
 
     def run(fingerprints: frozenset[str]) -> tuple[Walk, Relation]:
         walk = Walk(
-            text=Text(parsed), model=model, declared=declared, schemas=schemas, views=views or {}, unique_key=key,
+            text=WalkedText(parsed), model=model, declared=declared, schemas=schemas, views=views or {}, unique_key=key,
             key_fingerprints=fingerprints, query=query, cte=cte_relation,
         )  # fmt: skip
         if any(token.token_type == TokenType.PIPE_GT for token in parsed.tokens):

@@ -23,7 +23,7 @@ from spark_mv.query.analysis.clock_strings import (
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
 from spark_mv.query.analysis.resolve import name_value
 from spark_mv.query.analysis.scopes import Scope
-from spark_mv.query.analysis.taint import CLEAN, Field, Taint, Value, digest, union
+from spark_mv.query.analysis.taint import CLEAN, Field, Taint, TaintedValue, digest, union
 from spark_mv.query.analysis.walk import Env, Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.functions.level import Level
@@ -33,7 +33,7 @@ from spark_mv.query.syntax.parse import Call, sql_text
 _BUILT_IN = frozenset({"builtin.", "system.builtin."})
 
 
-def value(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def value(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     """What `node` depends on in `scope`. Unknown names and functions are reported in `walk`."""
     handler = _HANDLERS.get(type(node))
     if handler is not None:
@@ -50,22 +50,22 @@ def value(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     return facts
 
 
-def _parts(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _parts(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     parts = [value(walk, item, scope) for item in node.iter_expressions()]
-    return Value(union(part.taint for part in parts), "", any(part.aggregate for part in parts))
+    return TaintedValue(union(part.taint for part in parts), "", any(part.aggregate for part in parts))
 
 
 # -- names ----------------------------------------------------------------------------------------------------------
 
 
-def _column(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _column(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     parts = [part.name for part in node.parts] if isinstance(node, exp.Column) else [node.name]
     if isinstance(node.this, exp.Star):
         return _star(walk, node, scope)
     return name_value(walk, node, parts, scope)
 
 
-def _star(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _star(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     """`*` as an argument: count(*) counts rows, struct(*) takes every column."""
     relations = [relation for _, relation in scope.visible()]
     if isinstance(node, exp.Column):
@@ -77,7 +77,7 @@ def _star(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     for key in ("replace", "rename"):
         for item in star.args.get(key) or []:
             value(walk, item.this, scope)
-    return Value(union(item.taint for item in items), digest("star", *names, *_star_words(walk, star)))
+    return TaintedValue(union(item.taint for item in items), digest("star", *names, *_star_words(walk, star)))
 
 
 def _star_words(walk: Walk, star: exp.Expr) -> list[str]:
@@ -88,7 +88,7 @@ def _star_words(walk: Walk, star: exp.Expr) -> list[str]:
 # -- calls ----------------------------------------------------------------------------------------------------------
 
 
-def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Value:
+def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> TaintedValue:
     call: Call = node.meta["call"]
     walk.seen.add(id(node))
     if call.name == "identifier" and isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
@@ -99,12 +99,12 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Valu
         # an argument of a table function; what the function makes of it is the function's level
         name = ".".join(part.name for part in node.expressions[0].parts)
         walk.frames[-1].reads.append((name, walk.text.via))
-        return Value(CLEAN, digest("table", name.lower()))
+        return TaintedValue(CLEAN, digest("table", name.lower()))
     if call.keyword and is_marked(call.name, Mark.KEYWORD):
         return name_value(walk, node, [call.name], scope)
     if call.name == "count" and isinstance(node.this, exp.Star):
         resolved(walk, node.this, digest("rows"))
-        return Value(CLEAN, "", True)
+        return TaintedValue(CLEAN, "", True)
     parts = _arguments(walk, node, scope)
     name = f"{qualifier}{call.name}"
     level = _call_level(walk, node, call.name, qualifier)
@@ -115,10 +115,10 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Valu
     aggregate = parts.aggregate or is_kind(call.name, Kind.AGGREGATE)
     # current_date() is current_date
     same = is_marked(call.name, Mark.KEYWORD) and call.empty and not qualifier
-    return Value(union([own, parts.taint]), digest("call", call.name) if same else "", aggregate)
+    return TaintedValue(union([own, parts.taint]), digest("call", call.name) if same else "", aggregate)
 
 
-def _arguments(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _arguments(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     """The arguments; lambda parameters take the taint of the arguments that are no lambdas."""
     lambdas = [item for item in node.iter_expressions() if isinstance(item, exp.Lambda)]
     if not lambdas:
@@ -130,11 +130,11 @@ def _arguments(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
         names = [parameter.name.lower() for parameter in item.expressions]
         inner = Scope(parent=scope)
         depth = _lambda_depth(scope)
-        inner.locals_ = {n: Value(inputs, digest("parameter", depth, i)) for i, n in enumerate(names)}
+        inner.locals_ = {n: TaintedValue(inputs, digest("parameter", depth, i)) for i, n in enumerate(names)}
         body = value(walk, item.this, inner)
         taints.append(body.taint)
         resolved(walk, item, digest("lambda", len(names), body.fingerprint))
-    return Value(union(taints), "", any(part.aggregate for part in parts))
+    return TaintedValue(union(taints), "", any(part.aggregate for part in parts))
 
 
 def _lambda_depth(scope: Scope | None) -> int:
@@ -166,7 +166,7 @@ def _call_level(walk: Walk, node: exp.Expr, name: str, qualifier: str) -> Level:
     return level
 
 
-def _structural(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _structural(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     """A node sqlglot calls a function although none was written by name (AND, CASE, CAST), or made up while it
     parsed. By its class, and never better than that."""
     parts = _parts(walk, node, scope)
@@ -177,19 +177,19 @@ def _structural(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     if level is None or level == Level.DETERMINISTIC or isinstance(node.parent, exp.Func):
         return parts
     own = walk.origin(names[0].lower(), level, walk.place(node))
-    return Value(union([own, parts.taint]), "", parts.aggregate)
+    return TaintedValue(union([own, parts.taint]), "", parts.aggregate)
 
 
-def _beside_times(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _beside_times(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     """Strings beside a date or timestamp are cast to it, and the cast knows words of the clock."""
     return _with_clock(_parts(walk, node, scope), words_beside_times(walk, node, scope))
 
 
-def _with_clock(facts: Value, clock: Taint) -> Value:
+def _with_clock(facts: TaintedValue, clock: Taint) -> TaintedValue:
     return replace(facts, taint=union([clock, facts.taint])) if clock else facts
 
 
-def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     """CAST and typed literals."""
     inner = value(walk, node.this, scope)
     to = node.args.get("to")
@@ -197,10 +197,10 @@ def _cast(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
     time = isinstance(to, exp.DataType) and to.this == exp.DType.TIME
     kind = "" if time or not isinstance(to, exp.Expr) else time_type(sql_text(to))
     clock = words_as_time(walk, node.this, kind, scope) if kind else CLEAN
-    return Value(union([clock, inner.taint]), "", inner.aggregate)
+    return TaintedValue(union([clock, inner.taint]), "", inner.aggregate)
 
 
-def _dot(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _dot(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     """`schema.function(…)`, or a field of a struct."""
     inner = node.expression
     if isinstance(inner, exp.Func) and "call" in inner.meta:
@@ -208,41 +208,41 @@ def _dot(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
         return _call(walk, inner, scope, qualifier=f"{path}.")
     left = value(walk, node.this, scope)
     if isinstance(inner, exp.Identifier | exp.Star):
-        return Value(left.taint, digest("field", left.fingerprint, inner.name.lower()), left.aggregate)
+        return TaintedValue(left.taint, digest("field", left.fingerprint, inner.name.lower()), left.aggregate)
     right = value(walk, inner, scope)
-    return Value(union([left.taint, right.taint]), "")
+    return TaintedValue(union([left.taint, right.taint]), "")
 
 
-def _plain(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
-    return Value(CLEAN, "")
+def _plain(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
+    return TaintedValue(CLEAN, "")
 
 
-def _identifier(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _identifier(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     """A bare identifier: a lambda parameter, or the label of a field."""
     here: Scope | None = scope
     while here is not None:
         if node.name.lower() in here.locals_:
             return here.locals_[node.name.lower()]
         here = here.parent
-    return Value(CLEAN, digest("identifier", node.name))
+    return TaintedValue(CLEAN, digest("identifier", node.name))
 
 
-def _paren(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _paren(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     return value(walk, node.this, scope)
 
 
-def _named(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _named(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     """`expression AS name`: the name of a struct field is part of the value, so it stays in the fingerprint."""
     inner = value(walk, node.this, scope)
-    return Value(inner.taint, digest("named", node.alias, inner.fingerprint), inner.aggregate)
+    return TaintedValue(inner.taint, digest("named", node.alias, inner.fingerprint), inner.aggregate)
 
 
-def _property(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _property(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     inner = value(walk, node.expression, scope)
-    return Value(inner.taint, "", inner.aggregate)
+    return TaintedValue(inner.taint, "", inner.aggregate)
 
 
-def _placeholder(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _placeholder(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     walk.error(
         "UNSUPPORTED_SYNTAX",
         f"parameter marker {sql_text(node)} has no value here. Write the value, or a dbt variable",
@@ -262,21 +262,21 @@ def _marker_place(walk: Walk, node: exp.Expr) -> tuple[int, int]:
     return walk.place(node)
 
 
-def _subquery(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _subquery(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     """A scalar subquery, EXISTS or IN (SELECT …) depends on its columns and on what decides its rows."""
     label = f"{scope.label}.subquery" if scope.label else "subquery"
     relation = walk.query(walk, node, Env(scope.ctes, scope, label, exists=isinstance(node.parent, exp.Exists)))
     walk.frames[-1].reads.extend(relation.reads)
     walk.flag("subquery", *({"opaque"} & relation.flags))
     taint = union([*(item.taint for item in relation.items), relation.rows])
-    return Value(taint, digest("subquery", relation.fingerprint))
+    return TaintedValue(taint, digest("subquery", relation.fingerprint))
 
 
-def _window(walk: Walk, node: exp.Expr, scope: Scope) -> Value:
+def _window(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     return orders.window_value(walk, node, scope, value)
 
 
-_HANDLERS: dict[type[exp.Expr], Callable[[Walk, exp.Expr, Scope], Value]] = {
+_HANDLERS: dict[type[exp.Expr], Callable[[Walk, exp.Expr, Scope], TaintedValue]] = {
     exp.Column: _column,
     exp.Star: _star,
     exp.Literal: _plain,

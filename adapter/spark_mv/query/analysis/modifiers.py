@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from spark_mv.query.analysis.limit_clauses import limit_taint
 from spark_mv.query.analysis.scopes import Scope
-from spark_mv.query.analysis.taint import Relation, Value, union
+from spark_mv.query.analysis.taint import Relation, TaintedValue, union
 from spark_mv.query.analysis.walk import Env, Walk
 
 
@@ -18,7 +18,7 @@ def modified(walk: Walk, node: exp.Expr, relation: Relation, env: Env) -> Relati
         return relation
     scope = Scope(parent=env.outer, ctes=env.ctes, label=env.label, sources={"": relation})
     scope.row_unique, scope.single = relation.unique, relation.single
-    scope.ordinals = [Value(item.taint, item.fingerprint) for item in relation.items]
+    scope.ordinals = [TaintedValue(item.taint, item.fingerprint) for item in relation.items]
     return replace(
         relation,
         rows=union([relation.rows, limit_taint(walk, node, scope)]),

@@ -14,14 +14,14 @@ from sqlglot import exp
 from spark_mv.query.analysis.fingerprint import fingerprint
 from spark_mv.query.analysis.rules import forbid_per_row, rows_key
 from spark_mv.query.analysis.scopes import Scope
-from spark_mv.query.analysis.taint import CLEAN, Value, digest, union
+from spark_mv.query.analysis.taint import CLEAN, TaintedValue, digest, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.parse import Call, sql_text
 
-Evaluate = Callable[[Walk, exp.Expr, Scope], Value]
+Evaluate = Callable[[Walk, exp.Expr, Scope], TaintedValue]
 
 _COLLECTS = frozenset({"collect_list", "collect_set", "array_agg"})
 
@@ -66,7 +66,7 @@ def _covers_inputs(walk: Walk, node: exp.Expr, scope: Scope, order: Iterable[str
     return _covers(walk, scope.below.unique, scope.below.single, scope.below.grouped, frozenset(order))
 
 
-def order_values(walk: Walk, order: exp.Expr | None, scope: Scope, value: Evaluate) -> list[Value]:
+def order_values(walk: Walk, order: exp.Expr | None, scope: Scope, value: Evaluate) -> list[TaintedValue]:
     """The values of an ORDER BY after a query, where a whole number names an output column."""
     found = []
     for item in order.expressions if order is not None else []:
@@ -91,7 +91,7 @@ def fingerprints(walk: Walk, nodes: Iterable[exp.Expr], scope: Scope, value: Eva
     return found
 
 
-def window_value(walk: Walk, node: exp.Expr, scope: Scope, value: Evaluate) -> Value:
+def window_value(walk: Walk, node: exp.Expr, scope: Scope, value: Evaluate) -> TaintedValue:
     """`f(…) OVER (…)`: its level, and the findings about its PARTITION BY and ORDER BY."""
     partition_nodes, order, spec = _definition(walk, node, scope)
     partition = [value(walk, item, scope) for item in partition_nodes]
@@ -128,7 +128,7 @@ def window_value(walk: Walk, node: exp.Expr, scope: Scope, value: Evaluate) -> V
     )
     clauses = [*(v.fingerprint for v in partition), "order", *([fingerprint(walk, order)] if order is not None else [])]
     frame = fingerprint(walk, spec) if spec is not None else ""
-    return Value(taint, digest("window", inner.fingerprint, *clauses, frame, _over(node)), False)
+    return TaintedValue(taint, digest("window", inner.fingerprint, *clauses, frame, _over(node)), False)
 
 
 def _over(node: exp.Expr) -> str:

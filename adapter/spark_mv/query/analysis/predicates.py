@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.scopes import Scope
-from spark_mv.query.analysis.taint import Value, digest, union
+from spark_mv.query.analysis.taint import TaintedValue, digest, union
 from spark_mv.query.analysis.verdict import PredicateVerdict
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.level import Level
@@ -14,7 +14,7 @@ from spark_mv.query.syntax.parse import sql_text
 from spark_mv.query.syntax.source_blocks import conjuncts as parts
 
 
-def conjuncts(walk: Walk, node: exp.Expr, scope: Scope, clause: str) -> Value:
+def conjuncts(walk: Walk, node: exp.Expr, scope: Scope, clause: str) -> TaintedValue:
     """Record a verdict for each conjunct of `node`, one on the clock with its text as written; the value of all of them
     together."""
     values = []
@@ -36,4 +36,4 @@ def conjuncts(walk: Walk, node: exp.Expr, scope: Scope, clause: str) -> Value:
         )
         key = (clause, scope.label, line, column, verdict.text, walk.text.via)
         walk.predicates[key] = verdict
-    return Value(union(v.taint for v in values), digest("and", *(v.fingerprint for v in values)))
+    return TaintedValue(union(v.taint for v in values), digest("and", *(v.fingerprint for v in values)))

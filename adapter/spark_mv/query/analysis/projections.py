@@ -11,14 +11,14 @@ from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.output_names import output_name
 from spark_mv.query.analysis.resolve import name_value
 from spark_mv.query.analysis.scopes import Scope
-from spark_mv.query.analysis.taint import Field, OpenPart, Relation, Value, digest, union
+from spark_mv.query.analysis.taint import Field, OpenPart, Relation, TaintedValue, digest, union
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.parse import Call, sql_text
 
 
-def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value]) -> list[Field | OpenPart]:
+def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, TaintedValue]) -> list[Field | OpenPart]:
     """The output columns of one item of the select list."""
     if isinstance(node, exp.Star):
         return _expand(walk, node, [relation for _, relation in _in_star_order(scope)], scope)
@@ -48,7 +48,7 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Value])
             Field(n.name, facts.taint, digest("generated", i, facts.fingerprint))
             for i, n in enumerate(node.expressions)
         ]
-        outputs.update({f.name.lower(): Value(f.taint, f.fingerprint) for f in made})
+        outputs.update({f.name.lower(): TaintedValue(f.taint, f.fingerprint) for f in made})
         return list(made)
     inner = node.this if isinstance(node, exp.Alias) else node
     facts = value(walk, inner, scope)

@@ -19,7 +19,7 @@ from spark_mv.query.analysis.select import select
 from spark_mv.query.analysis.sources import source_relation
 from spark_mv.query.analysis.taint import Field, OpenPart, Relation, digest, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
-from spark_mv.query.analysis.walk import Cte, Env, Walk
+from spark_mv.query.analysis.walk import Env, ReadCte, Walk
 from spark_mv.query.syntax.parse import sql_text
 
 
@@ -78,7 +78,7 @@ def with_ctes(walk: Walk, node: exp.Expr, env: Env) -> Env:
         name = item.alias
         walk.cte_names.add(name)
         before = dict(ctes)
-        cte = Cte(item, Env(before, env.outer, name))
+        cte = ReadCte(item, Env(before, env.outer, name))
         walk.ctes.append(cte)
         if clause.args.get("recursive"):
             before[name.lower()] = cte
@@ -86,7 +86,7 @@ def with_ctes(walk: Walk, node: exp.Expr, env: Env) -> Env:
     return replace(env, ctes=ctes)
 
 
-def cte_relation(walk: Walk, cte: Cte) -> Relation:
+def cte_relation(walk: Walk, cte: ReadCte) -> Relation:
     """The relation of a CTE; a recursive one is seeded with its anchor and walked twice."""
     if cte.relation is not None:
         return cte.relation

@@ -5,19 +5,19 @@ from __future__ import annotations
 from sqlglot import exp
 
 from spark_mv.query.analysis.scopes import Scope, ambiguous, find_plain, find_qualified
-from spark_mv.query.analysis.taint import CLEAN, Field, Taint, Value, digest
+from spark_mv.query.analysis.taint import CLEAN, Field, Taint, TaintedValue, digest
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.catalogue import Mark, is_marked
 from spark_mv.query.functions.level import Level
 
 
-def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Value:
+def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> TaintedValue:
     """The value of a possibly qualified column name, or of the keyword function of that name."""
     walk.seen.add(id(node))
     if _is_file_metadata(scope, parts):
         taint = walk.origin("_metadata", Level.NONDETERMINISTIC, walk.place(node))
         _note_drawn(walk, node, digest("metadata", *parts))
-        return Value(taint, digest("metadata", *parts))
+        return TaintedValue(taint, digest("metadata", *parts))
     found = _look_up(scope, parts)
     if found is not None:
         owners = ambiguous(scope, parts[0]) if len(parts) == 1 and not scope.aliases_first else []
@@ -32,13 +32,15 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Va
         print_ = found.fingerprint
         if len(parts) > 1 and found.name.lower() != parts[-1].lower():
             print_ = digest("field", print_, *map(str.lower, parts))
-        return Value(found.taint, print_)
+        return TaintedValue(found.taint, print_)
     if len(parts) == 1:
         keyword = _keyword(walk, node, parts[0])
         if keyword is not None:
             return keyword
     if parts[0].lower() in ("window", "session_window"):
-        return Value(CLEAN, digest("time window", *map(str.lower, parts)))  # the column that GROUP BY window(…) makes
+        return TaintedValue(
+            CLEAN, digest("time window", *map(str.lower, parts))
+        )  # the column that GROUP BY window(…) makes
     name = ".".join(parts)
     if [part.lower() for part in parts[:-1]] in (["session"], ["system", "session"]):
         walk.error(
@@ -46,9 +48,9 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Va
             f"session variable {name} has a value that a later run cannot know. Use a dbt variable",
             walk.place(node),
         )
-        return Value(walk.origin(name, Level.SESSION, walk.place(node)), digest("variable", name.lower()))
+        return TaintedValue(walk.origin(name, Level.SESSION, walk.place(node)), digest("variable", name.lower()))
     walk.error("UNRESOLVED_COLUMN", _unresolved(name, scope), walk.place(node))
-    return Value(CLEAN, digest("unresolved", name.lower()))
+    return TaintedValue(CLEAN, digest("unresolved", name.lower()))
 
 
 def _note_drawn(walk: Walk, node: exp.Expr, print_: str) -> None:
@@ -94,17 +96,17 @@ def _alone(scope: Scope) -> Scope:
     return Scope(sources=scope.sources)
 
 
-def _value_facts(item: Value) -> tuple[Taint, str]:
+def _value_facts(item: TaintedValue) -> tuple[Taint, str]:
     return item.taint, item.fingerprint
 
 
-def _keyword(walk: Walk, node: exp.Expr, name: str) -> Value | None:
+def _keyword(walk: Walk, node: exp.Expr, name: str) -> TaintedValue | None:
     word = name.lower()
     quoted = isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier) and node.this.quoted
     if quoted or not is_marked(word, Mark.KEYWORD):
         return None
     level = walk.level(word) or Level.NONDETERMINISTIC
-    return Value(walk.origin(word.upper(), level, walk.place(node)), digest("call", word))
+    return TaintedValue(walk.origin(word.upper(), level, walk.place(node)), digest("call", word))
 
 
 def _unresolved(name: str, scope: Scope) -> str:

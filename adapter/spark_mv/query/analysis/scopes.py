@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from spark_mv.query.analysis.taint import Field, Relation, Value, union
+from spark_mv.query.analysis.taint import Field, Relation, TaintedValue, union
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class Scope:
     parent: Scope | None = None
     sources: dict[str, Relation] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
-    aliases: dict[str, Value] = field(default_factory=dict)
-    locals_: dict[str, Value] = field(default_factory=dict)
+    aliases: dict[str, TaintedValue] = field(default_factory=dict)
+    locals_: dict[str, TaintedValue] = field(default_factory=dict)
     label: str = ""
     row_unique: tuple[frozenset[str], ...] = ()
     single: bool = False  # its rows are rows of one table, none of them twice
     below: Rows | None = None  # with GROUP BY or an aggregate: the rows that are grouped
     windows: dict[str, exp.Expr] = field(default_factory=dict)
-    ordinals: list[Value] = field(default_factory=list)  # the output columns, for ORDER BY 1
+    ordinals: list[TaintedValue] = field(default_factory=list)  # the output columns, for ORDER BY 1
     aliases_first: bool = False  # HAVING, QUALIFY and ORDER BY prefer output columns
     origins: list[Relation] = field(default_factory=list)  # the FROM items as they came, without alias
     using: list[str] = field(default_factory=list)  # USING and NATURAL columns

@@ -14,7 +14,7 @@ from spark_mv.query.analysis.projections import makes_rows, project, written_tex
 from spark_mv.query.analysis.rules import forbid_per_row, rows_key
 from spark_mv.query.analysis.scopes import Rows, Scope
 from spark_mv.query.analysis.sources import add_join, add_lateral, add_source
-from spark_mv.query.analysis.taint import Field, OpenPart, Relation, Taint, Value, union
+from spark_mv.query.analysis.taint import Field, OpenPart, Relation, Taint, TaintedValue, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Env, Walk
 from spark_mv.query.syntax.aggregates import aggregates
@@ -70,7 +70,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
         walk.flag("aggregate")
         below, scope.row_unique, scope.single = (scope.row_unique, scope.single), (), False
     items, outputs = [], scope.aliases
-    keys: list[Value] = []
+    keys: list[TaintedValue] = []
     if group is not None:
         lateral = _alias_values(walk, node, scope)
         keys = _group_keys(walk, node, group, scope, lateral)
@@ -88,7 +88,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
                 forbid_per_row(walk, "generator", item.taint, written_text(walk, projection), rows_key(scope, walk))
 
     scope.aliases_first = True
-    scope.ordinals = [Value(item.taint, item.fingerprint) for item in items]
+    scope.ordinals = [TaintedValue(item.taint, item.fingerprint) for item in items]
     having, qualify = node.args.get("having"), node.args.get("qualify")
     for clause, condition in (("HAVING", having), ("QUALIFY", qualify)):
         if condition is not None:
@@ -131,7 +131,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
     )
 
 
-def _grouping(scope: Scope, keys: list[Value] | None) -> tuple[str, ...] | None:
+def _grouping(scope: Scope, keys: list[TaintedValue] | None) -> tuple[str, ...] | None:
     """The keys of the one aggregation: this block's, or that of the one FROM item underneath."""
     below = [relation.grouping for _, relation in scope.visible() if relation.grouping is not None]
     if keys is not None:
@@ -167,7 +167,7 @@ def _only_projects(node: exp.Select) -> bool:
     return not any(item.args.get(key) for key in ("joins", "laterals", "pivots", "sample"))
 
 
-def _alias_values(walk: Walk, node: exp.Select, scope: Scope) -> dict[str, tuple[exp.Expr, Value | None]]:
+def _alias_values(walk: Walk, node: exp.Select, scope: Scope) -> dict[str, tuple[exp.Expr, TaintedValue | None]]:
     return {p.alias.lower(): (p.this, None) for p in node.expressions if isinstance(p, exp.Alias)}
 
 
@@ -180,8 +180,8 @@ def _group_keys(
     node: exp.Select,
     group: exp.Expr,
     scope: Scope,
-    aliases: dict[str, tuple[exp.Expr, Value | None]],
-) -> list[Value]:
+    aliases: dict[str, tuple[exp.Expr, TaintedValue | None]],
+) -> list[TaintedValue]:
     """The grouping keys, with ordinals, select aliases and GROUP BY ALL resolved."""
     keys: list[exp.Expr] = []
     if group.args.get("all"):
@@ -208,7 +208,7 @@ def _group_keys(
                 walk.error("GROUP_BY_POSITION", f"GROUP BY {position} is no column of the SELECT", walk.place(item))
         else:
             keys.append(item)
-    values: list[Value] = []
+    values: list[TaintedValue] = []
     for key in keys:
         facts = _key_value(walk, key, scope, aliases)
         values.append(facts)
@@ -226,7 +226,9 @@ def _group_keys(
     return values
 
 
-def _key_value(walk: Walk, key: exp.Expr, scope: Scope, aliases: dict[str, tuple[exp.Expr, Value | None]]) -> Value:
+def _key_value(
+    walk: Walk, key: exp.Expr, scope: Scope, aliases: dict[str, tuple[exp.Expr, TaintedValue | None]]
+) -> TaintedValue:
     name = key.name.lower() if isinstance(key, exp.Column) and len(key.parts) == 1 else ""
     if name in aliases and not any(relation.has(name) for relation in scope.sources.values()):
         expression = aliases[name][0]
@@ -235,7 +237,9 @@ def _key_value(walk: Walk, key: exp.Expr, scope: Scope, aliases: dict[str, tuple
     return value(walk, key, scope)
 
 
-def _with_aliases(walk: Walk, scope: Scope, aliases: dict[str, tuple[exp.Expr, Value | None]], upto: str) -> Scope:
+def _with_aliases(
+    walk: Walk, scope: Scope, aliases: dict[str, tuple[exp.Expr, TaintedValue | None]], upto: str
+) -> Scope:
     """A scope that sees the select aliases written before `upto` (lateral column aliases)."""
     inner = Scope(parent=scope.parent, sources=scope.sources, ctes=scope.ctes, label=scope.label, using=scope.using)
     inner.windows, inner.row_unique = scope.windows, scope.row_unique

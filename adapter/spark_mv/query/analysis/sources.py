@@ -18,7 +18,7 @@ from spark_mv.query.analysis.rules import forbid_per_row, rows_key
 from spark_mv.query.analysis.scopes import Scope
 from spark_mv.query.analysis.taint import CLEAN, Field, OpenPart, Relation, Taint, digest, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
-from spark_mv.query.analysis.walk import Env, Text, Walk
+from spark_mv.query.analysis.walk import Env, Walk, WalkedText
 from spark_mv.query.functions.catalogue import Mark, is_marked, level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.parse import Call, parse, sql_text
@@ -227,7 +227,7 @@ def _view(walk: Walk, node: exp.Expr, view: str, parts: list[str]) -> Relation:
             (OpenPart(digest("view", view)),), digest("view", walk.views[view]), kind="view", names=tuple(parts)
         )
     walk.view_names.add(view.lower())
-    with walk.reading(Text(parsed, (*walk.text.via, view), place)):
+    with walk.reading(WalkedText(parsed, (*walk.text.via, view), place)):
         relation = walk.query(walk, parsed.tree, Env(label=view))
     print_ = digest("view", relation.fingerprint, literals(parsed))
     return replace(relation, fingerprint=print_, kind="view", names=tuple(parts))

@@ -85,7 +85,7 @@ def union(taints: Iterable[Taint]) -> Taint:
 
 
 @dataclass(frozen=True)
-class Value:
+class TaintedValue:
     """An expression: what it depends on, and a fingerprint that alias names and layout do not change."""
 
     taint: Taint

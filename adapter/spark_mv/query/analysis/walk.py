@@ -19,7 +19,7 @@ from spark_mv.query.syntax.query_error import QueryError
 
 
 @dataclass
-class Cte:
+class ReadCte:
     """A CTE, analysed when first read (one that nobody reads has no effect)."""
 
     node: exp.Expr
@@ -32,7 +32,7 @@ class Cte:
 class Env:
     """Where a query stands: the CTEs it sees, the scope around it (None for a FROM item), and its label."""
 
-    ctes: Mapping[str, Cte] = field(default_factory=dict)
+    ctes: Mapping[str, ReadCte] = field(default_factory=dict)
     outer: Scope | None = None
     label: str = ""
     top: bool = False  # the outermost SELECT
@@ -41,7 +41,7 @@ class Env:
 
 
 @dataclass(frozen=True)
-class Text:
+class WalkedText:
     """The statement in hand: the model itself, or a view underneath (then `anchor` is the place of its name)."""
 
     parsed: Parsed
@@ -65,7 +65,7 @@ def _not_set(*_: Any) -> Relation:
 class Walk:
     """The state of one analysis. Findings are appended in the order of discovery; `finish` in analyze.py sorts them."""
 
-    text: Text
+    text: WalkedText
     model: str
     declared: Mapping[str, Level]
     schemas: Mapping[str, Mapping[str, str]] | None
@@ -77,7 +77,7 @@ class Walk:
     clauses: dict[tuple[object, ...], ClauseVerdict] = field(default_factory=dict)
     functions: dict[tuple[str, int, int], tuple[str, Level, int, int]] = field(default_factory=dict)
     query: Callable[[Walk, exp.Expr, Env], Relation] = _not_set
-    cte: Callable[[Walk, Cte], Relation] = _not_set
+    cte: Callable[[Walk, ReadCte], Relation] = _not_set
     tainted_names: set[str] = field(default_factory=set)  # lower case names of columns that are not deterministic
     seen: set[int] = field(default_factory=set)  # ids of the call nodes that were judged
     # what nodes stand for, by id (the node is kept, so that its id stays its own), see fingerprint.py
@@ -92,7 +92,7 @@ class Walk:
     )  # what rows may tie in, for all that is known without the key
     total_window: int | None = None  # id of the function node whose window has a total order
     frames: list[Frame] = field(default_factory=lambda: [Frame()])
-    ctes: list[Cte] = field(default_factory=list)  # all that were defined, read or not
+    ctes: list[ReadCte] = field(default_factory=list)  # all that were defined, read or not
     cte_names: set[str] = field(default_factory=set)
     view_names: set[str] = field(default_factory=set)
 
@@ -144,7 +144,7 @@ class Walk:
         self.frames[-1].flags.update(relation.flags)
 
     @contextmanager
-    def reading(self, text: Text) -> Iterator[None]:
+    def reading(self, text: WalkedText) -> Iterator[None]:
         before, self.text = self.text, text
         try:
             yield

@@ -25,7 +25,7 @@ from spark_mv.query.delta.anchors import Anchors
 from spark_mv.query.delta.clock_places import ClockPlace, ClockPlaces, Part
 from spark_mv.query.delta.expressions import called, has_query
 from spark_mv.query.delta.instants import Instants, verbatim
-from spark_mv.query.delta.joined import Item, Joined, Kept
+from spark_mv.query.delta.joined import Joined, JoinedItem, Kept
 from spark_mv.query.delta.names import Place, Scope, aliases, is_whole_row, ordered, output
 from spark_mv.query.delta.outer import outer_columns, with_outer
 from spark_mv.query.delta.strict import needed
@@ -222,18 +222,20 @@ class Affected:
             earlier = earlier or inside
         return joined
 
-    def _item(self, item: Leaf | Node, focus: Focus | None) -> Item:
+    def _item(self, item: Leaf | Node, focus: Focus | None) -> JoinedItem:
         if isinstance(item, Leaf):
             columns = frozenset(c.lower() for c in output(item, self.tables.columns))
             if item is focus:
-                return Item(self.tables.changes_text(item), columns, False)
+                return JoinedItem(self.tables.changes_text(item), columns, False)
             changed = self.tables.changed(item)
-            return Item(self.tables.now_and_before(item) if changed else self.tables.now(item), columns, not changed)
+            return JoinedItem(
+                self.tables.now_and_before(item) if changed else self.tables.now(item), columns, not changed
+            )
         if self.static(item) and all(self._steady(select) for select in selects(item)):
             text = verbatim(item, self.tables)
-            return Item(f"(\n{text}\n)", frozenset(c.lower() for c in output(item, self.tables.columns)), True)
+            return JoinedItem(f"(\n{text}\n)", frozenset(c.lower() for c in output(item, self.tables.columns)), True)
         rendered = self._node(item, focus)
-        return Item(f"(\n{rendered.text}\n)", frozenset(c.lower() for c in rendered.columns if c), False)
+        return JoinedItem(f"(\n{rendered.text}\n)", frozenset(c.lower() for c in rendered.columns if c), False)
 
     def _steady(self, node: SelectNode) -> bool:
         """Whether a SELECT over unchanged tables gives the same rows as before: the clock stands in solved predicates only,

@@ -21,7 +21,7 @@ from spark_mv.query.syntax.parse import Call
 from spark_mv.query.syntax.select_tree import Node, NotIncremental, OutItem, SelectNode, calls
 
 
-class Part(str, Enum):
+class GroupPart(str, Enum):
     """What an output column of a grouped query is made of. ROWS counts the rows of the group, all of them; COUNT those
     with a value or under a condition. PLAIN stands outside aggregates: part of what the query groups by."""
 
@@ -34,8 +34,8 @@ class Part(str, Enum):
 
 
 _PARTS = {
-    "count": Part.COUNT, "count_if": Part.COUNT, "sum": Part.SUM, "min": Part.MIN, "max": Part.MAX,
-    "bool_and": Part.MIN, "every": Part.MIN, "bool_or": Part.MAX, "some": Part.MAX, "any": Part.MAX,
+    "count": GroupPart.COUNT, "count_if": GroupPart.COUNT, "sum": GroupPart.SUM, "min": GroupPart.MIN, "max": GroupPart.MAX,
+    "bool_and": GroupPart.MIN, "every": GroupPart.MIN, "bool_or": GroupPart.MAX, "some": GroupPart.MAX, "any": GroupPart.MAX,
 }  # fmt: skip
 _EXACT = re.compile(r"tinyint|smallint|int|bigint|decimal\((\d+), *(\d+)\)", re.IGNORECASE)
 _ORDERED = re.compile(
@@ -43,7 +43,7 @@ _ORDERED = re.compile(
 )
 
 
-def parts(node: Node, types: Mapping[str, str], tables: Columns) -> dict[str, Part]:
+def parts(node: Node, types: Mapping[str, str], tables: Columns) -> dict[str, GroupPart]:
     """Output column → what it is made of. `types`: output column in lower case → its type, for those that count (kept
     ones are left out). Raises NotIncremental where the groups have to be read again."""
     if not isinstance(node, SelectNode) or not node.aggregate or node.distinct or node.windowed:
@@ -54,7 +54,7 @@ def parts(node: Node, types: Mapping[str, str], tables: Columns) -> dict[str, Pa
         )
     if node.clauses & {"HAVING", "QUALIFY"}:
         raise NotIncremental("HAVING", "HAVING: the table lacks the groups that it leaves out")
-    found: dict[str, Part] = {}
+    found: dict[str, GroupPart] = {}
     for item in node.items:
         if item.name is None:
             raise NotIncremental("STAR", "a star in the select list of a GROUP BY")
@@ -66,7 +66,7 @@ def parts(node: Node, types: Mapping[str, str], tables: Columns) -> dict[str, Pa
     return found
 
 
-def _part(item: OutItem, type_: str) -> Part:
+def _part(item: OutItem, type_: str) -> GroupPart:
     node, filtered = item.node, False
     if isinstance(node, exp.Filter):
         node, filtered = node.this, True
@@ -76,19 +76,19 @@ def _part(item: OutItem, type_: str) -> Part:
             raise NotIncremental("OWN_FUNCTION", f"{item.name} calls a function that may be an aggregate")
         if not _ORDERED.fullmatch(type_):
             raise NotIncremental("GROUP_TYPE", f"{item.name} is of type {type_}, which groups can differ in unseen")
-        return Part.PLAIN
+        return GroupPart.PLAIN
     name = call.name if isinstance(call, Call) else ""
     part = _PARTS.get(name)
     if part is None or node.find(exp.Distinct):
         raise NotIncremental("AGGREGATE", f"{item.name} is no count, sum, min or max by itself")
-    if part is Part.SUM and not is_exact(type_):
+    if part is GroupPart.SUM and not is_exact(type_):
         raise NotIncremental(
             "INEXACT_SUM", f"{item.name} is a sum of {type_}, whose result depends on the order of rows"
         )
     if not _ORDERED.fullmatch(type_):
         raise NotIncremental("AGGREGATE_TYPE", f"{item.name} is of type {type_}")
-    if part is Part.COUNT and name == "count" and not filtered and isinstance(node.this, exp.Star | exp.Literal):
-        return Part.ROWS
+    if part is GroupPart.COUNT and name == "count" and not filtered and isinstance(node.this, exp.Star | exp.Literal):
+        return GroupPart.ROWS
     return part
 
 

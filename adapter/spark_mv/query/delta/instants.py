@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from spark_mv.query.delta.clock_places import INNER, ClockPlace, ClockPlaces, Part, clause, column_span
 from spark_mv.query.delta.expressions import called, has_query
-from spark_mv.query.delta.joined import Item, Joined, Kept
+from spark_mv.query.delta.joined import Joined, JoinedItem, Kept
 from spark_mv.query.delta.names import Place, aliases, ordered, output, star_texts
 from spark_mv.query.delta.tables import Move, Tables
 from spark_mv.query.functions.catalogue import level_of
@@ -86,7 +86,7 @@ class Instants:
                 if there
                 else Kept(using=source.using, there=bool(source.using))
             )
-            joined.add(alias, Item(text, columns, True), source.kind or "INNER", kept, number == turning, earlier)
+            joined.add(alias, JoinedItem(text, columns, True), source.kind or "INNER", kept, number == turning, earlier)
             earlier = earlier or number == turning
         return joined, pairs
 

@@ -21,7 +21,7 @@ from spark_mv.query.syntax.select_tree import NotIncremental, quoted
 
 
 @dataclass(frozen=True)
-class Item:
+class JoinedItem:
     """A FROM item's text, without an alias, and its columns (lower case) that are there. `exact`: it gives just the rows that
     it gives in the model's query, in both states."""
 
@@ -75,7 +75,7 @@ class Joined:
     def prove(self, proven: Collection[str]) -> None:
         self.covered -= set(proven)
 
-    def add(self, alias: str, item: Item, kind: str, on: Kept, inside: bool, earlier: bool) -> None:
+    def add(self, alias: str, item: JoinedItem, kind: str, on: Kept, inside: bool, earlier: bool) -> None:
         """Join one more item. `kind` is the join in the model's query; `inside` and `earlier` say whether what changed is in
         this item or in one before it. Raises NotIncremental."""
         name, before = alias.lower(), set(self.columns)
@@ -121,7 +121,7 @@ class Joined:
             del self.columns[name]
         self.exact = self.exact and sure and not inside
 
-    def _join(self, kind: str, alias: str, item: Item, on: Kept) -> None:
+    def _join(self, kind: str, alias: str, item: JoinedItem, on: Kept) -> None:
         if on.empty and kind in ("INNER", "LEFT SEMI"):
             raise NotIncremental("NO_JOIN_CONDITION", "no join condition is left that finds the partners of a change")
         words = f"{kind} JOIN " if self.text else ""

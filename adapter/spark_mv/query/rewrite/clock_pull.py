@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from spark_mv.query.rewrite.clock_sources import Source, Sources
+from spark_mv.query.rewrite.clock_sources import FromEntry, Sources
 from spark_mv.query.solver.bounds import Bounds, both
 from spark_mv.query.syntax.aggregates import is_aggregate
 from spark_mv.query.syntax.source_blocks import Block, Context
@@ -87,7 +87,7 @@ class _Pull:
         columns = f", {start} AS {names[0]}, {end} AS {names[1]}"
         self.edits.append(Edit(block.select.end, block.select.end, columns))
 
-    def _through(self, source: Source) -> list[str]:
+    def _through(self, source: FromEntry) -> list[str]:
         """Carry the windows of a CTE or derived table; the names of its two columns."""
         if len(source.blocks) != 1:
             raise NotPullable(f"{source.alias} is a set operation")

@@ -13,7 +13,7 @@ from spark_mv.query.syntax.source_blocks import Block, Context
 
 
 @dataclass(frozen=True)
-class Source:
+class FromEntry:
     """One entry of FROM. `table`: name of a table (parts joined by dots, lower case), '' for anything else. `blocks`:
     the blocks of the CTE or derived table it is (several for a set operation). `preserved`: no join of the block adds
     rows in which this source is NULL or drops some by the other side's absence. `uses`: how often the CTE is read."""
@@ -43,27 +43,27 @@ class Sources:
         tables = blocks[0].tree.root().find_all(exp.Table) if blocks else ()
         self._ctes = CteNames()
         self._uses = Counter(id(self._ctes.of(table)) for table in tables)
-        self._found: dict[int, tuple[Source, ...]] = {}
+        self._found: dict[int, tuple[FromEntry, ...]] = {}
 
-    def of(self, index: int) -> tuple[Source, ...]:
+    def of(self, index: int) -> tuple[FromEntry, ...]:
         """The entries of a block's FROM, in order. Joins in parentheses give an entry without table or blocks."""
         if index not in self._found:
             self._found[index] = tuple(self._entries(index))
         return self._found[index]
 
-    def _entries(self, index: int) -> Iterator[Source]:
+    def _entries(self, index: int) -> Iterator[FromEntry]:
         tree = self.blocks[index].tree
         from_ = tree.args.get("from_")
         joins = list(tree.args.get("joins") or [])
         if from_:
             yield self._source(from_.this, index, not any(_fills_left(join) for join in joins))
-            yield from (Source(join.this.alias_or_name.lower()) for join in from_.this.args.get("joins") or [])
+            yield from (FromEntry(join.this.alias_or_name.lower()) for join in from_.this.args.get("joins") or [])
         for k, join in enumerate(joins):
             kept = _keeps_right(join) and not any(_fills_left(later) for later in joins[k + 1 :])
             yield self._source(join.this, index, kept)
-        yield from (Source(lateral.alias_or_name.lower()) for lateral in tree.args.get("laterals") or [])
+        yield from (FromEntry(lateral.alias_or_name.lower()) for lateral in tree.args.get("laterals") or [])
 
-    def _source(self, node: exp.Expr, index: int, kept: bool) -> Source:
+    def _source(self, node: exp.Expr, index: int, kept: bool) -> FromEntry:
         alias = node.alias_or_name.lower()
         plain = not any(node.args.get(name) for name in ("joins", "sample", "pivots"))
         plain = plain and not isinstance(node, exp.TableSample)
@@ -72,13 +72,13 @@ class Sources:
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not renamed:
             cte = self._ctes.of(node)
             if cte is None:
-                return Source(alias, ".".join(part.name for part in node.parts).lower(), (), kept and plain)
+                return FromEntry(alias, ".".join(part.name for part in node.parts).lower(), (), kept and plain)
             if cte.args["alias"].columns:
-                return Source(alias)
-            return Source(alias, "", self._definitions.get(id(cte), ()), kept and plain, self._uses[id(cte)])
+                return FromEntry(alias)
+            return FromEntry(alias, "", self._definitions.get(id(cte), ()), kept and plain, self._uses[id(cte)])
         if isinstance(node, exp.Subquery) and not renamed:
-            return Source(alias, "", self._derived.get((index, alias), ()), kept and plain)
-        return Source(alias)
+            return FromEntry(alias, "", self._derived.get((index, alias), ()), kept and plain)
+        return FromEntry(alias)
 
 
 def _fills_left(join: exp.Expr) -> bool:

@@ -67,7 +67,7 @@ class FilterDraws:
     accepted_sql: str | None = None
 
 
-class _Refused(Exception):
+class _NotKept(Exception):
     def __init__(self, message: str, draw: Draw | None = None) -> None:
         super().__init__(message)
         self.draw = draw
@@ -104,7 +104,7 @@ def split_filter_draws(
         block = _supported(sql, blocks, draws)
         _check_lineage(sql, block, draws, unique_key, levels or {})
         keys = [(name, _key(sql, block, name, levels or {})) for name in map(unquoted, unique_key)]
-    except _Refused as refusal:
+    except _NotKept as refusal:
         culprit = refusal.draw or draws[0]
         line, column = line_and_column(sql, culprit.span.start)
         return FilterDraws(texts, reason=f"{culprit.span.of(sql)} {refusal}", line=line, column=column)
@@ -126,12 +126,12 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[Draw]) -> Bl
         block = blocks[draw.block]
         if block.context != Context.OUTERMOST:
             where = f"the CTE {block.name}" if block.context == Context.CTE else "a subquery"
-            raise _Refused(f"stands in {where}, where a row has no unique_key to keep the draw by; {CURE}", draw)
+            raise _NotKept(f"stands in {where}, where a row has no unique_key to keep the draw by; {CURE}", draw)
         if draw.clause != "WHERE" and not (draw.fingerprint and draw.clause == "SELECT"):
-            raise _Refused(f"stands in {draw.clause}, where a row has no unique_key to keep the draw by; {CURE}", draw)
+            raise _NotKept(f"stands in {draw.clause}, where a row has no unique_key to keep the draw by; {CURE}", draw)
     outermost = [block for block in blocks if block.context == Context.OUTERMOST]
     if len(outermost) != 1 or outermost[0].set_operand:
-        raise _Refused(f"stands below a set operation, so that its row has no unique_key; {CURE}")
+        raise _NotKept(f"stands below a set operation, so that its row has no unique_key; {CURE}")
     block = outermost[0]
     obstacle = (
         "GROUP BY"
@@ -145,9 +145,9 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[Draw]) -> Bl
         else ""
     )
     if obstacle:
-        raise _Refused(f"filters rows before {obstacle}, so that they have no unique_key of their own; {CURE}")
+        raise _NotKept(f"filters rows before {obstacle}, so that they have no unique_key of their own; {CURE}")
     if block.from_ is None:
-        raise _Refused("filters a SELECT without FROM")
+        raise _NotKept("filters a SELECT without FROM")
     return block
 
 
@@ -172,7 +172,7 @@ def _reads(blocks: tuple[Block, ...], reads: Sequence[tuple[int, int, str]]) -> 
 def _check_lineage(
     sql: str, block: Block, draws: Sequence[Draw], key: Sequence[str], levels: Mapping[str, Level]
 ) -> None:
-    """Raises _Refused unless every drawn column that is read is one draw per row of the result."""
+    """Raises _NotKept unless every drawn column that is read is one draw per row of the result."""
     parsed = parse(sql)
     tree = parsed.tree if isinstance(parsed, Parsed) else exp.Select()
     within = {
@@ -182,7 +182,7 @@ def _check_lineage(
     }
     for draw in draws:
         if draw.span.start in within:
-            raise _Refused(
+            raise _NotKept(
                 "stands in a lambda, where it draws for each element; select the whole expression as a column of a CTE, and filter on that column",
                 draw,
             )
@@ -191,7 +191,7 @@ def _check_lineage(
         return
     star = next((item for item in block.items if item.span.of(sql).rstrip().endswith("*")), None)
     if star is not None:
-        raise _Refused(
+        raise _NotKept(
             f"is read by {star.span.of(sql)} as well, as another value; name the columns of the select list", reads[0]
         )
     nodes = {column.parts[0].meta.get("start"): column for column in tree.find_all(exp.Column)}
@@ -200,7 +200,7 @@ def _check_lineage(
         if column is None or not drawn_per_row(
             tree, [column], key, lambda name: _level(name, levels) is Level.NONDETERMINISTIC
         ):
-            raise _Refused(f"is not drawn once per row of the result, so that no unique_key can keep it; {CURE}", read)
+            raise _NotKept(f"is not drawn once per row of the result, so that no unique_key can keep it; {CURE}", read)
 
 
 def _level(name: str, levels: Mapping[str, Level]) -> Level:
@@ -275,23 +275,23 @@ def _key(sql: str, block: Block, name: str, levels: Mapping[str, Level]) -> str:
             stars.append(text[:-1])
     if len(stars) == 1:
         return f"{stars[0].strip()}{quoted(name)}"
-    raise _Refused(f"filters rows whose unique_key column {name} is not found in the select list; name it there")
+    raise _NotKept(f"filters rows whose unique_key column {name} is not found in the select list; name it there")
 
 
 def _plain_key(sql: str, block: Block, item: Item, text: str, name: str, levels: Mapping[str, Level]) -> str:
     tokens = tokenize(text)
     tree = read_query(f"SELECT {text}").expressions[0]
     if any(_draws_per_row(tokens, i, levels) for i in range(len(tokens))):
-        raise _Refused(f"filters rows whose unique_key column {name} is itself drawn")
+        raise _NotKept(f"filters rows whose unique_key column {name} is itself drawn")
     if _not_of_one_row(tree):
-        raise _Refused(f"filters rows whose unique_key column {name} is not computed from a row of FROM alone; {CURE}")
+        raise _NotKept(f"filters rows whose unique_key column {name} is not computed from a row of FROM alone; {CURE}")
     read = {column.name.lower() for column in tree.find_all(exp.Column) if not column.table}
     for other in block.items:
         if other is item or not other.alias or other.alias.lower() not in read:
             continue
         source = read_query(f"SELECT {expression_of(sql, other)[0]}")
         if other.alias.lower() not in {column.name.lower() for column in source.find_all(exp.Column)}:
-            raise _Refused(
+            raise _NotKept(
                 f"filters rows whose unique_key column {name} is computed from the output column {other.alias}, which "
                 "WHERE does not see; write its expression out"
             )

@@ -35,11 +35,11 @@ class SessionHandle(SparkConnectionWrapper):
     `release` is called when the connection is closed."""
 
     def __init__(
-        self, spark: SparkSession, release: Callable[[], None] | None = None, work: Work | None = None
+        self, spark: SparkSession, release: Callable[[], None] | None = None, work: Running | None = None
     ) -> None:
         self.spark = spark
         self._release = release
-        self._work = work or Work()
+        self._work = work or Running()
         self._frame: DataFrame | None = None
         self._rows: list[Row] | None = None
 
@@ -137,7 +137,7 @@ class SessionHandle(SparkConnectionWrapper):
         logger.debug("NotImplemented: rollback")
 
 
-class Work:
+class Running:
     """Whether a connection's thread is inside Spark, and whether it may go there again."""
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ _LOST = re.compile(
 """What Delta and Spark say to the second of two writers."""
 
 
-class Session(Protocol):
+class TurnSession(Protocol):
     """What a turn needs of the adapter."""
 
     def query(self, sql: str) -> list[dict[str, Any]]: ...
@@ -56,7 +56,11 @@ class Turn:
 
 
 def take(
-    turn: Turn, session: Session, query: Query, write: Callable[[], object], settings: Mapping[str, str] | None = None
+    turn: Turn,
+    session: TurnSession,
+    query: Query,
+    write: Callable[[], object],
+    settings: Mapping[str, str] | None = None,
 ) -> None:
     """Make the turn's commit with the one statement that `write` sends, and prove that it was made. Raises TurnTaken where
     another writer came first; then nothing was written."""
@@ -95,7 +99,7 @@ def _made_after_all(turn: Turn, query: Query) -> bool:
 
 
 @contextmanager
-def tagged(session: Session, settings: Mapping[str, str]) -> Iterator[None]:
+def tagged(session: TurnSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Settings for one statement, and afterwards what the user had set: they would tag every later commit of the session."""
     conf = getattr(session.mv_spark(), "conf", None)
     before: dict[str, str | None] = {}
@@ -117,11 +121,11 @@ def tagged(session: Session, settings: Mapping[str, str]) -> Iterator[None]:
                 _set(session, key, theirs)
 
 
-def _set(session: Session, key: str, value: str) -> None:
+def _set(session: TurnSession, key: str, value: str) -> None:
     session.query(f"set {quoted(key)} = {quoted(value)}")
 
 
-def _set_by_user(session: Session, key: str) -> str | None:
+def _set_by_user(session: TurnSession, key: str) -> str | None:
     """The user's own value, where statements are all there is. Of these keys only one is what users set."""
     if key != USER_METADATA:
         return None
