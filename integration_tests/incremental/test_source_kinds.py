@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.errors import RefusedError, RunFailed
 from spark_mv.spark.run.forgetting import ask_to_forget
 from spark_mv.spark.session.spark_settings import ENFORCED
 
@@ -275,3 +275,21 @@ class TestHiddenProperties:
         engine.run()
         engine.query("insert into {schema}.src values (3, 2)")
         assert engine.run().verb == "MERGE"
+
+
+class TestFilesGone:
+    def test_incremental_says_what_to_do(self, engine: Any, conf: Any) -> None:
+        """VACUUM took the files of the version that the last run read."""
+        conf("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        engine.query("create or replace table {schema}.thrown using delta as select id, 1 as v from range(5)")
+        engine.model("select id, v, rand() as r from {schema}.thrown", refresh="incremental")
+        engine.run()
+        rows = engine.rows()
+        engine.query("insert overwrite {schema}.thrown select id, 2 from range(3)")
+        engine.query("vacuum {schema}.thrown retain 0 hours")
+        with pytest.raises(RunFailed, match=r"are gone \(VACUUM\?\).*run once with --full-refresh"):
+            engine.run()
+        assert engine.rows() == rows
+        engine.run(full_refresh=True)
+        assert engine.rows(columns="id, v") == {(k, 2): 1 for k in range(3)}
+        assert set(engine.rows(columns="id, r")) <= {(id_, r) for id_, _, r in rows}

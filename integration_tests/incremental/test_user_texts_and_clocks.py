@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from spark_mv.maintenance.errors import RefusedError
+
 TEXTS = (
     "{state}", "{target}", "`__mv_rel_state`", "`__mv_rel_changes_0`", "__mv_predicate__", "`__mv_rel_predicate`",
     "{{ this }}", "{% if x %}", "{}", "%s", "$1",
@@ -43,6 +45,31 @@ class TestTextsOfTheUser:
                 assert engine.run().plan.strategy == "NO_OP"
         finally:
             session.conf.unset("mine.day")
+
+    def test_what_spark_takes_from_elsewhere(self, engine: Any) -> None:
+        """A setting that names another one, a property of the JVM, a variable of its environment."""
+        session = engine.adapter.mv_spark()
+        properties = session._jvm.java.lang.System
+        engine.model(
+            "select 1 as id, '${mine.day}' as a, \"${system:mine.place}\" as b, '${env:HOME}' as c, rand() as r"
+        )
+        try:
+            session.conf.set("mine.day", "on ${mine.inner}")
+            for day, place in (("monday", "here"), ("friday", "here"), ("friday", "there")):
+                session.conf.set("mine.inner", day)
+                properties.setProperty("mine.place", place)
+                assert engine.run().plan.strategy != "NO_OP"
+                assert engine.rows(columns="a, b") == {(f"on {day}", place): 1}
+                assert engine.run().plan.strategy == "NO_OP"
+            rows = engine.rows()
+            properties.setProperty("mine.place", "x', rand() || '")
+            with pytest.raises(RefusedError, match=r"system:mine\.place.*is no plain text"):
+                engine.run()
+            assert engine.rows() == rows
+        finally:
+            for name in ("mine.day", "mine.inner"):
+                session.conf.unset(name)
+            properties.clearProperty("mine.place")
 
 
 class TestKeysOfTheUser:

@@ -15,6 +15,7 @@ from spark_mv.spark.formats.replace_using import replace_using
 from spark_mv.spark.formats.turn import USER_METADATA, Turn, take
 from spark_mv.spark.run import prepare, publish
 from spark_mv.spark.run.execute import MvRun
+from spark_mv.spark.session.catalogue import own_catalogue
 
 MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id') }}
@@ -142,6 +143,17 @@ class TestTurns:
             self.right(mv, sql)
             assert mv.by_id("drawn") == before
             assert mv.run()["code"] == "NO_OP"
+
+
+class TestOwnCatalogue:
+    """Whose staging tables are dead at once: only where no other process can see the catalogue."""
+
+    def test_another_default_catalogue_may_be_shared(self, spark: Any) -> None:
+        session = spark.newSession()
+        assert own_catalogue(session)
+        session.conf.set("spark.sql.defaultCatalog", "elsewhere")
+        assert not own_catalogue(session)
+        assert not own_catalogue(None)
 
 
 def _bag(rows: Any) -> Any:

@@ -40,21 +40,31 @@ def recompute_sql(
     )
 
 
+def used_sql(calls: Sequence[AiCall]) -> str:
+    """The arguments, as hashes (`arguments_hash`), that the requests of these calls refer to."""
+    return f"SELECT DISTINCT sha2(request, 256) AS arguments_hash FROM ({requests_sql(calls)}) AS __mv_q"
+
+
 def unused_sql(
-    results_table: str, calls: Sequence[AiCall], older_than: str, project: str | None, unowned: bool = False
+    results_table: str,
+    calls: Sequence[AiCall],
+    older_than: str,
+    project: str | None,
+    unowned: bool = False,
+    elsewhere: Sequence[str] = (),
 ) -> str:
     """The arguments (`gone`, a hash) that no request of these calls refers to any more, of answers that `project` paid or
     claimed before `older_than` (a timestamp's text). `heir` is another project that uses them, NULL where there is none.
 
-    The calls must be those of all models of the project, in all rounds. What carries no project, of earlier releases, stays,
+    The calls must be those of all models of the project, in all rounds, but those whose used_sql the tables `elsewhere` hold. What carries no project, of earlier releases, stays,
     unless `unowned` says that it is this project's as well. Without a project, the calls are those of all projects.
     """
     owner, project = _owner("project", project, unowned), project or ""
     rows = f"SELECT *, {owner} AS __mv_owner FROM {results_table}"
-    used = ""
-    if calls:
-        hashes = f"SELECT DISTINCT sha2(request, 256) AS arguments_hash FROM ({requests_sql(calls)}) AS __mv_q"
-        used = f" LEFT ANTI JOIN ({hashes}) AS u ON u.arguments_hash = r.arguments_hash"
+    hashes = [*([used_sql(calls)] if calls else []), *(f"SELECT arguments_hash FROM {table}" for table in elsewhere)]
+    used = (
+        f" LEFT ANTI JOIN ({' UNION ALL '.join(hashes)}) AS u ON u.arguments_hash = r.arguments_hash" if hashes else ""
+    )
     mine = f"r.__mv_owner <=> {quote(project)}"
     return (
         f"SELECT r.arguments_hash AS gone, max(r.__mv_owner) FILTER (WHERE NOT {mine}) AS heir\n"
@@ -71,13 +81,18 @@ def _owner(column: str, project: str | None, unowned: bool) -> str:
 
 
 def prune_sql(
-    results_table: str, calls: Sequence[AiCall], older_than: str, project: str | None = None, unowned: bool = False
+    results_table: str,
+    calls: Sequence[AiCall],
+    older_than: str,
+    project: str | None = None,
+    unowned: bool = False,
+    elsewhere: Sequence[str] = (),
 ) -> str:
     """Removes the old answers of `project` that nothing refers to, see unused_sql; those that another project uses become
     its own. A MERGE, because Delta takes no subquery in DELETE."""
     mine = f"{_owner('t.project', project, unowned)} = {quote(project or '')} AND t.called_at < timestamp {quote(older_than)}"
     return (
-        f"MERGE INTO {results_table} AS t\nUSING (\n{unused_sql(results_table, calls, older_than, project, unowned)}\n) AS s\n"
+        f"MERGE INTO {results_table} AS t\nUSING (\n{unused_sql(results_table, calls, older_than, project, unowned, elsewhere)}\n) AS s\n"
         f"ON t.arguments_hash = s.gone AND {mine}\n"
         "WHEN MATCHED AND (s.heir IS NULL OR t.status <> 'ok') THEN DELETE\nWHEN MATCHED THEN UPDATE SET project = s.heir"
     )

@@ -83,7 +83,7 @@ def _changes(facts: RunFacts, record: RunRecord, query: str, config: str, clock_
     if facts.target.ask_again and facts.target.ask_again != record.ask_again:
         reasons.append(Reason("ASK_AGAIN", "recompute_ai asked for new AI answers"))
     reasons += _source_changes(facts, record)
-    reasons += _setting_changes(facts, record)
+    reasons += setting_changes(facts, record)
     reasons += _pin_changes(facts, record, clock_elsewhere)
     return reasons
 
@@ -112,7 +112,7 @@ def _source_changes(facts: RunFacts, record: RunRecord) -> list[Reason]:
     return reasons
 
 
-def _setting_changes(facts: RunFacts, record: RunRecord) -> list[Reason]:
+def setting_changes(facts: RunFacts, record: RunRecord) -> list[Reason]:
     """Whether the session would give other values of the same rows: another Spark, time zone or rule of arithmetic."""
     before = {"time zone": record.time_zone, **record.settings}
     now = {"time zone": facts.time_zone, **facts.settings}

@@ -136,41 +136,45 @@ class MvMixin(metaclass=AdapterMeta):
     def mv_explain(self, invocation: Mapping[str, Any], form: str = "text") -> str:
         """What the next run would do and why, as text or JSON; nothing is executed."""
         from spark_mv.explain.run import explain_json, explain_text
+        from spark_mv.spark.run.header import session_of
         from spark_mv.spark.run.invocation import Invocation
         from spark_mv.spark.run.prepare import look
         from spark_mv.spark.run.run_history import past_runs
 
-        try:
-            asked = replace(Invocation.from_macro(invocation), allow_future_as_of=True)  # nothing can leave by it
-            seen = look(self, asked, self._mv_profile())
-        except (ConfigError, RefusedError, ValueError) as error:
-            raise CompilationError(str(error)) from error
+        asked = replace(Invocation.from_macro(invocation), allow_future_as_of=True)  # nothing can leave by it
+        with session_of(self, asked):
+            try:
+                seen = look(self, asked, self._mv_profile())
+            except (ConfigError, RefusedError, ValueError) as error:
+                raise CompilationError(str(error)) from error
+            calls = seen.runner.count(seen.rewritten.ai_rounds) if seen.runner and seen.plan.steps else None
         explain = explain_json if form == "json" else explain_text
-        calls = seen.runner.count(seen.rewritten.ai_rounds) if seen.runner and seen.plan.steps else None
         runs = past_runs(self.query, seen.invocation.schema, seen.invocation.unique_id)
         return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan, calls, runs)
 
     @available
     def mv_ai_upkeep(self, what: str, invocations: Sequence[Mapping[str, Any]], **options: Any) -> str:
         """recompute, prune or views over the AI answers of these models; returns what to tell the user."""
-        from spark_mv.spark.run import ai_upkeep as mv_ai_upkeep
+        from spark_mv.spark.run import ai_upkeep
         from spark_mv.spark.run.invocation import Invocation
-        from spark_mv.spark.run.prepare import look
 
+        asked = [Invocation.from_macro(values) for values in invocations]
         try:
-            seen = [look(self, Invocation.from_macro(values), self._mv_profile()) for values in invocations]
-            return str(getattr(mv_ai_upkeep, what)(self.query, seen, **options))
+            return str(getattr(ai_upkeep, what)(ai_upkeep.Models(self, asked, self._mv_profile()), **options))
         except (ConfigError, RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
 
     @available
     def mv_recompute_args(self, invocation: Mapping[str, Any], sample: Any = None) -> dict[str, Any]:
         """For the test matches_recompute: arguments of the macro that stages where a table differs from its recompute."""
+        from spark_mv.spark.run.header import send_header
         from spark_mv.spark.run.invocation import Invocation
         from spark_mv.spark.run.recompute import recompute_args
 
+        asked = Invocation.from_macro(invocation)
+        send_header(self, asked)  # into the session in which the test's own statement comes next
         try:
-            return recompute_args(self, Invocation.from_macro(invocation), self._mv_profile(), sample)
+            return recompute_args(self, asked, self._mv_profile(), sample)
         except (ConfigError, RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
 

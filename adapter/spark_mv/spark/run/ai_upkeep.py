@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import quoted
-from spark_mv.ai.upkeep import costs_view_sql, errors_view_sql, provenance_sql, prune_sql, recompute_sql, unused_sql
+from spark_mv.ai.upkeep import (
+    costs_view_sql,
+    errors_view_sql,
+    provenance_sql,
+    prune_sql,
+    recompute_sql,
+    unused_sql,
+    used_sql,
+)
 from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.strategies.no_op import setting_changes
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.run.header import header_of, session_of
+from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY
+from spark_mv.spark.run.prepare import look
 from spark_mv.spark.run.prepared import Prepared
 
 
-def recompute(query: Query, models: Sequence[Prepared], errors_only: bool = False, where: str | None = None) -> str:
+def recompute(models: Models, errors_only: bool = False, where: str | None = None) -> str:
     """Ask the next runs of these models again for their answers. `where` is a condition over the result table."""
-    lines = []
-    for model in _asking(models):
+    lines, query = [], models.query
+    for model in models.asking():
         calls, results = _calls(model), _results(model)
         mine = f"arguments_hash IN (SELECT sha2(request, 256) FROM ({requests_sql(calls)}) AS __mv_q)"
         condition = f"({where}) AND {mine}" if where else mine
@@ -35,58 +49,109 @@ def recompute(query: Query, models: Sequence[Prepared], errors_only: bool = Fals
     return "\n".join(lines)
 
 
-def prune(
-    query: Query,
-    models: Sequence[Prepared],
-    older_than_days: float = 30,
-    dry_run: bool = False,
-    include_unowned: bool = False,
-) -> str:
+def prune(models: Models, older_than_days: float = 30, dry_run: bool = False, include_unowned: bool = False) -> str:
     """Remove answers of this project that were written longer ago and that no row of these models, which are all of its
     models, refers to. What another project uses as well stays."""
-    asking = _asking(models)
-    project = asking[0].invocation.project
     until = (datetime.now(timezone.utc) - timedelta(days=float(older_than_days))).strftime("%Y-%m-%d %H:%M:%S UTC")
-    lines = []
-    for results in sorted({_results(model) for model in asking}):
-        calls = [call for model in asking if _results(model) == results for call in _calls(model)]
-        if dry_run:
-            owner = f"coalesce(t.project, {quote(project)})" if include_unowned else "t.project"
-            row = query(
-                f"SELECT count(*) AS n FROM {results} AS t JOIN ({unused_sql(results, calls, until, project, include_unowned)}) "
-                f"AS s ON t.arguments_hash = s.gone AND {owner} = {quote(project)} AND t.called_at < timestamp '{until}' "
-                "WHERE s.heir IS NULL OR t.status <> 'ok'"
-            )[0]
-            lines.append(f"{results}: {int(row['n']):,} rows would be removed")
-        else:
-            rows = query(prune_sql(results, calls, until, project, include_unowned))
-            lines.append(f"{results}: {int(rows[0]['num_deleted_rows']):,} rows removed")
-    return "\n".join(lines)
+    used: dict[str, _Used] = {}
+    try:
+        for model in models.asking():
+            _as_it_runs(model)
+            used.setdefault(_results(model), _Used(model.invocation.project)).add(models.query, model)
+        return "\n".join(
+            _prune(models.query, results, found, until, dry_run, include_unowned)
+            for results, found in sorted(used.items())
+        )
+    finally:
+        for found in used.values():
+            for table in found.elsewhere:
+                models.query(f"DROP TABLE IF EXISTS {table}")
 
 
-def views(query: Query, models: Sequence[Prepared]) -> str:
+@dataclass
+class _Used:
+    """What models refer to: calls, to be evaluated in any session, and tables of hashes from sessions of models' own."""
+
+    project: str
+    calls: list[AiCall] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+
+    def add(self, query: Query, model: Prepared) -> None:
+        if not header_of(model.invocation):
+            self.calls += _calls(model)
+            return
+        schema = _results(model).rsplit(".", 1)[0]
+        self.elsewhere.append(f"{schema}.{quoted(f'ai_results__used_{uuid.uuid4().hex}')}")
+        query(f"CREATE TABLE {self.elsewhere[-1]} USING parquet AS\n{used_sql(_calls(model))}")
+
+
+def _as_it_runs(model: Prepared) -> None:
+    """Raises RefusedError where this session would evaluate the model's requests otherwise than its last run did."""
+    record = model.facts.target.record
+    if record is not None and (differ := setting_changes(model.facts, record)):
+        raise RefusedError(
+            f"model {model.invocation.name}: which answers its rows refer to cannot be told in this session: {differ[0].sentence} "
+            "(a pre-hook may have set it: put that into sql_header, which is sent here too; or run the model first). Nothing was "
+            "removed"
+        )
+
+
+def _prune(query: Query, results: str, used: _Used, until: str, dry_run: bool, include_unowned: bool) -> str:
+    asked = (used.calls, until, used.project, include_unowned, used.elsewhere)
+    if not dry_run:
+        rows = query(prune_sql(results, *asked))
+        return f"{results}: {int(rows[0]['num_deleted_rows']):,} rows removed"
+    project = quote(used.project)
+    owner = f"coalesce(t.project, {project})" if include_unowned else "t.project"
+    row = query(
+        f"SELECT count(*) AS n FROM {results} AS t JOIN ({unused_sql(results, *asked)}) "
+        f"AS s ON t.arguments_hash = s.gone AND {owner} = {project} AND t.called_at < timestamp '{until}' "
+        "WHERE s.heir IS NULL OR t.status <> 'ok'"
+    )[0]
+    return f"{results}: {int(row['n']):,} rows would be removed"
+
+
+def views(models: Models) -> str:
     """(Re)create ai_errors and ai_costs beside the result table, and <model>__ai_answers beside each model."""
-    made = []
-    for model in _asking(models):
+    made: list[str] = []
+    for model in models.asking():
         results = _results(model)
         schema = results.rsplit(".", 1)[0]
         for name, text in (("ai_errors", errors_view_sql), ("ai_costs", costs_view_sql)):
             view = f"{schema}.{quoted(name)}"
             if view not in made:
-                query(text(view, results))
+                models.query(text(view, results))
                 made.append(view)
         view = f"{model.invocation.schema}.{quoted(model.invocation.identifier + '__ai_answers')}"
-        query(f"CREATE OR REPLACE VIEW {view} AS\n{provenance_sql(_calls(model), results)}")
+        models.query(f"CREATE OR REPLACE VIEW {view} AS\n{provenance_sql(_calls(model), results)}")
         made.append(view)
     return "\n".join(made)
 
 
-def _asking(models: Sequence[Prepared]) -> list[Prepared]:
-    asking = [model for model in models if model.ai is not None and model.ai.calls]
-    if not asking:
-        names = ", ".join(model.invocation.name for model in models) or "no nondeterministic_mv in this project"
-        raise RefusedError(f"there is no AI function in {names}")
-    return asking
+@dataclass(frozen=True)
+class Models:
+    """The models of an operation, each looked at in the session of its own that a header makes."""
+
+    adapter: Any
+    invocations: Sequence[Invocation]
+    profile: Mapping[str, Any]
+
+    @property
+    def query(self) -> Query:
+        return self.adapter.query
+
+    def asking(self) -> Iterator[Prepared]:
+        """Those with AI functions, one after the other, while their session lasts. Raises RefusedError where there is none."""
+        found = False
+        for invocation in self.invocations:
+            with session_of(self.adapter, invocation):
+                model = look(self.adapter, invocation, self.profile)
+                if model.ai is not None and model.ai.calls:
+                    found = True
+                    yield model
+        if not found:
+            names = ", ".join(asked.name for asked in self.invocations) or "no nondeterministic_mv in this project"
+            raise RefusedError(f"there is no AI function in {names}")
 
 
 def _calls(model: Prepared) -> Sequence[AiCall]:

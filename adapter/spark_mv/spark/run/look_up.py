@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from spark_mv.maintenance.columns import same_type
+from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts
 from spark_mv.maintenance.state import StateFacts
 from spark_mv.query.syntax.table_name import parts_of, quoted_name
@@ -68,8 +68,9 @@ RESULT_PREFIXES = (
     "spark.sql.parser.",
     "spark.sql.session.collation",
 )
-_VARIABLE = re.compile(r"\$\{(?:(?:spark|sparkconf|hivevar|hiveconf):)?([^}$\s]+)\}")
-"""Where Spark puts the value of a setting into a statement (`spark.sql.variable.substitute`). It may be a secret."""
+_REFERENCE = re.compile(r"\$\{([^\s'\"`\\]+?)\}")
+"""Where Spark puts the value of a setting, an environment variable (`env:`) or a property of its JVM (`system:`) into a statement
+(`spark.sql.variable.substitute`)."""
 
 
 def session_facts(query: Query, sql: str = "") -> SessionFacts:
@@ -89,15 +90,32 @@ def session_facts(query: Query, sql: str = "") -> SessionFacts:
 
 
 def _result_settings(query: Query, sql: str) -> dict[str, str]:
-    """The settings that were made and decide what an expression gives, or stand in the query by their names. What was not
-    made follows from Spark's version."""
+    """The settings that were made and decide what an expression gives, and what the query names as `${…}`. What was not made
+    follows from Spark's version."""
     spark = getattr(query, "spark", None)
     made = getattr(spark.conf, "getAll", None) if spark is not None else None  # new in PySpark 4
     if made is None:
         made = {row["key"]: row["value"] for row in query("set")}
-    decide = {k: str(v) for k, v in made.items() if decides_results(k)}
-    named = {name for name in _VARIABLE.findall(sql) if name in made}
-    return decide | {name: hashlib.sha256(str(made[name]).encode()).hexdigest()[:12] for name in sorted(named)}
+    return {k: str(v) for k, v in made.items() if decides_results(k)} | _put_in(query, sql)
+
+
+def _put_in(query: Query, sql: str) -> dict[str, str]:
+    """What Spark puts in for each `${…}` of the query, as a hash: it may be a secret. Spark itself is asked, because a value may
+    name others, and each connection has its own environment. Raises RefusedError for what does not stay inside quotes."""
+    names = sorted(set(_REFERENCE.findall(sql)))
+    if not names:
+        return {}
+    columns = ", ".join(f"left(sha2(r'${{{name}}}', 256), 12) as put_in_{k}" for k, name in enumerate(names))
+    try:
+        row = query(f"select {columns}")[0]
+    except Exception as error:
+        listed = ", ".join(f"${{{name}}}" for name in names)
+        raise RefusedError(
+            f"what Spark puts into the query for {listed} is no plain text: {str(error).strip().splitlines()[0]}. Nothing was run. "
+            "Write it with dbt's var() or env_var(), so that the query is known as it runs"
+        ) from error
+    # without ${…}: Spark would put the value into the record, too
+    return {f"{name} in the query": str(row[f"put_in_{k}"]) for k, name in enumerate(names)}
 
 
 def decides_results(setting: str) -> bool:

@@ -13,6 +13,7 @@ from spark_mv.maintenance.facts import SourceFacts
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.row_limit import row_limit
 from spark_mv.maintenance.steps.versions import MOVED
+from spark_mv.maintenance.strategies.no_op import setting_changes
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.execute import MvRun
@@ -97,8 +98,8 @@ def _same_query(model: str, seen: Prepared, record: RunRecord) -> None:
         raise _cannot(model, "its SQL was changed since its last run. Run it first")
     pins = seen.rewritten.pins
     other = sorted(n for n in {*pins, *record.pins} if pins.get(n) != record.pins.get(n))
-    if seen.facts.time_zone != record.time_zone:
-        other.insert(0, f"the time zone (then {record.time_zone})")
+    if changed := setting_changes(seen.facts, record):
+        raise _cannot(model, f"this session is not that of its last run: {changed[0].sentence}")
     if other:
         raise _cannot(model, f"{', '.join(other)} differs in this session from that of its last run")
 

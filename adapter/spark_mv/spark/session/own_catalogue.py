@@ -8,8 +8,11 @@ from typing import Any
 
 def own_catalogue(spark: Any) -> bool:
     """Whether no other process can see the tables of this session's catalogue: it is in memory, or a Derby database that this
-    JVM has opened (Derby lets no second one in). False for what cannot be looked at: Spark Connect, Thrift (None)."""
+    JVM has opened (Derby lets no second one in). False for what cannot be looked at: Spark Connect, Thrift (None), a catalogue of
+    another name than Spark's own (`spark.sql.defaultCatalog`)."""
     try:
+        if spark.catalog.currentCatalog() != "spark_catalog":
+            return False
         conf = spark._jsparkSession.sessionState().newHadoopConf()
         catalogue = spark.conf.get("spark.sql.catalog.spark_catalog", "")
         kept = spark.conf.get("spark.sql.catalogImplementation", "in-memory")
