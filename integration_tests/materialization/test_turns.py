@@ -15,7 +15,7 @@ from spark_mv.spark.formats.replace_using import replace_using
 from spark_mv.spark.formats.turn import USER_METADATA, Turn, take
 from spark_mv.spark.run import prepare, publish
 from spark_mv.spark.run.execute import MvRun
-from spark_mv.spark.session.catalogue import own_catalogue
+from spark_mv.spark.session.own_catalogue import own_catalogue
 
 MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id') }}

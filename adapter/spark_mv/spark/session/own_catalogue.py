@@ -11,15 +11,14 @@ def own_catalogue(spark: Any) -> bool:
     JVM has opened (Derby lets no second one in). False for what cannot be looked at: Spark Connect, Thrift (None), a catalogue of
     another name than Spark's own (`spark.sql.defaultCatalog`)."""
     try:
-        if spark.catalog.currentCatalog() != "spark_catalog":
-            return False
         conf = spark._jsparkSession.sessionState().newHadoopConf()
         catalogue = spark.conf.get("spark.sql.catalog.spark_catalog", "")
+        default = spark.conf.get("spark.sql.defaultCatalog", "spark_catalog")
         kept = spark.conf.get("spark.sql.catalogImplementation", "in-memory")
         url, servers = conf.get("javax.jdo.option.ConnectionURL"), conf.get("hive.metastore.uris")
     except Exception:  # no session, or none whose JVM is in reach
         return False
-    if catalogue and not catalogue.startswith("org.apache.spark.sql.delta."):
+    if default != "spark_catalog" or (catalogue and not catalogue.startswith("org.apache.spark.sql.delta.")):
         return False
     return kept == "in-memory" or (not servers and in_process(url))
 
