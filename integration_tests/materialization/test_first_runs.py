@@ -81,14 +81,15 @@ class TestFirstRuns:
                 sql("drop table {schema}.mv")
 
     def test_column_mapping_goes_with_the_feed(self, mv: Any, sql: Any) -> None:
-        for mode in ("name", "id"):
-            wanted = {"delta.columnMapping.mode": mode}
+        for name, mode in (("delta.columnMapping.mode", "name"), ("Delta.ColumnMapping.MODE", "ID")):
+            wanted = {name: mode}
             mv.run(properties=wanted)
             drawn = mv.by_id("drawn")
             mv.run("2026-02-01 06:00:00", "--full-refresh", properties=wanted)
             assert mv.by_id("drawn") == drawn
             found = self.properties(sql, "mv")
-            assert (found["delta.columnMapping.mode"], found["delta.enableChangeDataFeed"]) == (mode, "true")
+            assert found["delta.columnMapping.mode"] == mode
+            assert found["delta.enableChangeDataFeed"] == "true"
             version = mv.version()
             assert mv.run(properties=wanted)["code"] == "NO_OP"
             assert mv.version() == version

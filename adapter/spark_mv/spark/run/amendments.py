@@ -16,6 +16,7 @@ from spark_mv.spark.run.look_up import OUR_CHECKS
 
 FEED = "delta.enableChangeDataFeed"
 MAPPING = "delta.columnMapping.mode"
+VECTORS = "delta.enableDeletionVectors"
 CHECK = "delta.constraints."
 _OUR_NAMES = re.compile(r"mv_(not_null|check)_[0-9a-f]{8}")
 
@@ -50,7 +51,7 @@ class Amendments:
         for a few rows. Column mapping, which unusual column names need, goes with a feed, but Delta does not let one statement
         fill a table and give it both: the feed follows. Checks that are made with the table are there from its first row on.
         """
-        found = {"delta.enableDeletionVectors": "true", FEED: "true"}
+        found = {VECTORS: "true", FEED: "true"}
         if has_unusual(columns):
             found[MAPPING] = "name"
         if of_model:
@@ -58,7 +59,7 @@ class Amendments:
             found |= {CHECK + name: expression for name, expression in self.checks.items()}
             if self.checks:
                 found[OUR_CHECKS] = "|".join(self.checks)
-        if found.get(MAPPING, "none") != "none":
+        if found.get(MAPPING, "none").lower() != "none":
             found[FEED] = "false"
         return {**found, OWNER_PROPERTY: self.model}
 
@@ -85,7 +86,7 @@ class Amendments:
         if statements:
             value = "|".join(self.checks).replace("'", "\\'")
             statements.append(f"alter table {self.table} set tblproperties ('{OUR_CHECKS}' = '{value}')")
-        mapped = re.search(rf"{re.escape(MAPPING)}=(name|id)\b", self.written)
+        mapped = re.search(rf"{re.escape(MAPPING)}=(name|id)\b", self.written, re.IGNORECASE)
         if mapped and self.feed and f"{FEED}=true" not in self.written:
             statements.append(self._feed())
         return statements
@@ -115,6 +116,16 @@ class Amendments:
 def has_unusual(columns: Iterable[str]) -> bool:
     """Whether Delta needs column mapping for one of these names."""
     return any(re.search(r"[ ,;{}()\n\t=]", name) for name in columns)
+
+
+def by_delta_names(properties: Mapping[str, object]) -> dict[str, str]:
+    """The properties, those that are ours to look at under Delta's own names: Delta reads its names in any case.
+
+    >>> by_delta_names({"DELTA.columnmapping.MODE": "NAME", "My.Url": 1})
+    {'delta.columnMapping.mode': 'NAME', 'My.Url': '1'}
+    """
+    own = {name.lower(): name for name in (FEED, MAPPING, VECTORS)}
+    return {own.get(name.lower(), name): str(value) for name, value in properties.items()}
 
 
 def _without_spaces(text: str) -> str:

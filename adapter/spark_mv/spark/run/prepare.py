@@ -21,7 +21,7 @@ from spark_mv.maintenance.strategies.no_op import moved
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.run import stamps
-from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments, has_unusual
+from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments, by_delta_names, has_unusual
 from spark_mv.spark.run.as_of import as_of_instant, utc_text
 from spark_mv.spark.run.auditing import Auditor
 from spark_mv.spark.run.config_words import declared_words
@@ -166,7 +166,7 @@ def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[s
 
 
 def _amendments(prepared: Prepared) -> Amendments:
-    target, properties = prepared.facts.target, dict(prepared.invocation.config.get("tblproperties") or {})
+    target, properties = prepared.facts.target, by_delta_names(prepared.invocation.config.get("tblproperties") or {})
     unusual = has_unusual(column.name for column in prepared.plan.columns)
     ours = target.ours and target.provider == "delta"
     return Amendments(
@@ -174,9 +174,9 @@ def _amendments(prepared: Prepared) -> Amendments:
         written=target.written if ours else "",
         our_checks=target.our_checks if ours else "",
         comments=target.comments if ours else {},
-        feed=str(properties.get(FEED, "true")).lower() == "true",
-        mapped=str(properties.get(MAPPING, "name" if unusual else "none")).lower() != "none",
-        wanted={name: str(value) for name, value in properties.items()},
+        feed=properties.get(FEED, "true").lower() == "true",
+        mapped=properties.get(MAPPING, "name" if unusual else "none").lower() != "none",
+        wanted=properties,
         model=prepared.invocation.unique_id,
     )
 
