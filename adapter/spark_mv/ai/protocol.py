@@ -47,19 +47,9 @@ class Answer:
 
 # Every kind of failure that ends up as error_class in the result table.
 ERROR_CLASSES = (
-    "rate_limit",
-    "server",
-    "timeout",
-    "connection",
-    "auth",
-    "refused",
-    "invalid_answer",
-    "unsupported",
-    "budget",
-    "deadline",
-    "provider_bug",
-    "worker",
-)
+    "rate_limit", "server", "timeout", "connection", "auth", "refused", "invalid_answer", "unsupported", "budget",
+    "deadline", "provider_bug", "worker",
+)  # fmt: skip
 
 
 class ProviderError(Exception):

@@ -150,14 +150,9 @@ _NUMBERS = {
     "max_ai_cost": float,
 }
 _ZERO_ALLOWED = {
-    "price_per_1k_input_tokens",
-    "price_per_1k_output_tokens",
-    "retry_errors_after_hours",
-    "retry_errors_times",
-    "max_ai_calls",
-    "max_ai_tokens",
-    "max_ai_cost",
-}
+    "price_per_1k_input_tokens", "price_per_1k_output_tokens", "retry_errors_after_hours", "retry_errors_times",
+    "max_ai_calls", "max_ai_tokens", "max_ai_cost",
+}  # fmt: skip
 _MAPPINGS = {"parameters", "versions", "options"}
 
 

@@ -35,26 +35,12 @@ OWN_WORDS = frozenset(
 """Config words that only this materialization knows."""
 
 MACRO_WORDS = frozenset(
-    {
-        "anchors",
-        "bind",
-        "catalog_name",
-        "cluster_by",
-        "columns",
-        "constraints",
-        "deprecation_date",
-        "description",
-        "incremental_predicates",
-        "liquid_clustered_by",
-        "location",
-        "merge_exclude_columns",
-        "post-hook",
-        "pre-hook",
-        "sql_header",
-        "table_format",
-        "tblproperties",
-    }
-)
+    [
+        "anchors", "bind", "catalog_name", "cluster_by", "columns", "constraints", "deprecation_date", "description",
+        "incremental_predicates", "liquid_clustered_by", "location", "merge_exclude_columns", "post-hook", "pre-hook",
+        "sql_header", "table_format", "tblproperties",
+    ]
+)  # fmt: skip
 """Config words that dbt's macros and YAML files know, and no class of dbt declares."""
 
 _CHOICES: Mapping[str, tuple[str, ...]] = {

@@ -214,14 +214,3 @@ def _unclocked(known: IncrementalFacts, sql: str) -> str | None:
     if not known.changes.sources and not known.clock_back:
         return None
     return known.texts.on_candidates(sql, known.moved_windows) if known.linear_source is not None else sql
-
-
-__all__ = [
-    "AffectedRows",
-    "append_rows",
-    "evict_rows",
-    "merge_rows",
-    "publish_ready",
-    "stage_affected",
-    "stage_sources",
-]

@@ -20,17 +20,9 @@ from spark_mv.query.syntax.source_text import SourceTextError, quotes_escaped
 from spark_mv.query.syntax.table_name import quoted
 
 BUILT_IN = (
-    "ai_query",
-    "ai_classify",
-    "ai_extract",
-    "ai_gen",
-    "ai_summarize",
-    "ai_translate",
-    "ai_similarity",
-    "ai_analyze_sentiment",
-    "ai_mask",
-    "ai_fix_grammar",
-)
+    "ai_query", "ai_classify", "ai_extract", "ai_gen", "ai_summarize", "ai_translate", "ai_similarity",
+    "ai_analyze_sentiment", "ai_mask", "ai_fix_grammar",
+)  # fmt: skip
 # Part of every result key: raised when a prompt changes in a way that changes answers.
 PROMPT_VERSION = "1"
 # Fields of ai_query's STRUCT with failOnError => false. Descriptions of it disagree on the name of the error: both are there.

@@ -19,7 +19,8 @@ from spark_mv.query.analysis.walk import Env, Walk, WalkedText
 from spark_mv.query.functions.catalogue import declared_levels
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.parse import Call, Parsed, parse, sql_text, written_places
+from spark_mv.query.syntax.parse import Parsed, parse, sql_text, written_places
+from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.reserved import reserved_names
 from spark_mv.query.syntax.table_name import table_key

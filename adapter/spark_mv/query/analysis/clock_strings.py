@@ -12,7 +12,7 @@ from spark_mv.query.analysis.taint import CLEAN, Taint, union
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.clock_words import argument_types, clock_text, constant_text, leaves, may_spell, time_type
-from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.parser import Call
 
 BESIDE_TIMES: tuple[type[exp.Expr], ...] = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In,
@@ -21,36 +21,11 @@ BESIDE_TIMES: tuple[type[exp.Expr], ...] = (
 """Nodes that are no calls and give their operands one type."""
 _ONE_TYPE = frozenset(
     [
-        "array",
-        "array_append",
-        "array_contains",
-        "array_insert",
-        "array_position",
-        "array_prepend",
-        "array_remove",
-        "between",
-        "case",
-        "coalesce",
-        "decode",
-        "element_at",
-        "equal_null",
-        "greatest",
-        "iff",
-        "if",
-        "ifnull",
-        "in",
-        "lag",
-        "lead",
-        "least",
-        "map",
-        "map_contains_key",
-        "nullif",
-        "nvl",
-        "nvl2",
-        "sequence",
-        "try_element_at",
+        "array", "array_append", "array_contains", "array_insert", "array_position", "array_prepend", "array_remove",
+        "between", "case", "coalesce", "decode", "element_at", "equal_null", "greatest", "iff", "if", "ifnull", "in",
+        "lag", "lead", "least", "map", "map_contains_key", "nullif", "nvl", "nvl2", "sequence", "try_element_at",
     ]
-)
+)  # fmt: skip
 
 
 def words_as_time(walk: Walk, node: exp.Expr, kind: str, scope: Scope) -> Taint:

@@ -15,7 +15,8 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.analysis.taint import digest
-from spark_mv.query.syntax.parse import Call, Parsed
+from spark_mv.query.syntax.parse import Parsed
+from spark_mv.query.syntax.parser import Call
 
 if TYPE_CHECKING:
     from spark_mv.query.analysis.walk import Walk

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from spark_mv.query.analysis.field_types import column_type
 from spark_mv.query.analysis.scopes import Scope
-from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.parser import Call
 
 _ARRAYS = frozenset({"array", "split", "sequence", "array_distinct", "filter", "transform", "sort_array", "array_sort",
                      "shuffle", "collect_list", "collect_set", "map_keys", "map_values", "flatten", "slice"})  # fmt: skip

@@ -28,7 +28,8 @@ from spark_mv.query.analysis.walk import Env, Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.clock_words import time_type
-from spark_mv.query.syntax.parse import Call, sql_text
+from spark_mv.query.syntax.parse import sql_text
+from spark_mv.query.syntax.parser import Call
 
 _BUILT_IN = frozenset({"builtin.", "system.builtin."})
 

@@ -12,7 +12,8 @@ from spark_mv.query.analysis.taint import CLEAN, Taint, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.parse import first_offset, sql_text
+from spark_mv.query.syntax.parse import sql_text
+from spark_mv.query.syntax.parser import first_offset
 
 
 def limit_taint(walk: Walk, node: exp.Expr, scope: Scope) -> Taint:

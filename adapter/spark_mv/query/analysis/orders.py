@@ -19,7 +19,8 @@ from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.parse import Call, sql_text
+from spark_mv.query.syntax.parse import sql_text
+from spark_mv.query.syntax.parser import Call
 
 Evaluate = Callable[[Walk, exp.Expr, Scope], TaintedValue]
 

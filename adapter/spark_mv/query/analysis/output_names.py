@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.solver.predicate import PredicateText, call_name
-from spark_mv.query.syntax.parse import Call, sql_text
+from spark_mv.query.syntax.parse import sql_text
+from spark_mv.query.syntax.parser import Call
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.GT: ">", exp.GTE: ">=",

@@ -15,7 +15,8 @@ from spark_mv.query.analysis.taint import Field, OpenPart, Relation, TaintedValu
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.parse import Call, sql_text
+from spark_mv.query.syntax.parse import sql_text
+from spark_mv.query.syntax.parser import Call
 
 
 def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, TaintedValue]) -> list[Field | OpenPart]:

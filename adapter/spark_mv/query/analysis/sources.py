@@ -21,7 +21,8 @@ from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Env, Walk, WalkedText
 from spark_mv.query.functions.catalogue import Mark, is_marked, level_of
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.parse import Call, parse, sql_text
+from spark_mv.query.syntax.parse import parse, sql_text
+from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.table_name import joined, parts_of, table_key
 

@@ -14,7 +14,8 @@ from spark_mv.query.analysis.taint import CLEAN, Origin, Relation, Taint
 from spark_mv.query.analysis.verdict import ClauseVerdict, PredicateVerdict
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.parse import Parsed, first_offset
+from spark_mv.query.syntax.parse import Parsed
+from spark_mv.query.syntax.parser import first_offset
 from spark_mv.query.syntax.query_error import QueryError
 
 

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from spark_mv.query.delta.names import Columns, Place, Scope, aliases, expand, output
 from spark_mv.query.syntax.aggregates import aggregates
-from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, Piece, SelectNode, selects
 from spark_mv.query.syntax.source_blocks import span_of
 from spark_mv.query.syntax.source_text import Span, inside_any, line_and_column

@@ -17,7 +17,7 @@ from sqlglot import exp
 from spark_mv.query.delta.names import Columns, Scope
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.syntax.aggregates import aggregates
-from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.select_tree import Node, NotIncremental, OutItem, SelectNode, calls
 
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from spark_mv.query.delta.names import is_whole_row
 from spark_mv.query.functions.catalogue import Kind, is_kind
-from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.select_tree import OutItem, calls
 
 _TIME_WINDOWS = frozenset({"window", "session_window", "window_time"})

@@ -261,12 +261,6 @@ def _first_bound(queries: tuple[str, ...], now: str) -> str:
 
 
 __all__ = [
-    "VALID_FROM",
-    "VALID_TO",
-    "ClockSplit",
-    "SourceTextError",
-    "calls_any",
-    "near_change_sql",
-    "next_change_sql",
+    "VALID_FROM", "VALID_TO", "ClockSplit", "SourceTextError", "calls_any", "near_change_sql", "next_change_sql",
     "split_clock",
-]
+]  # fmt: skip

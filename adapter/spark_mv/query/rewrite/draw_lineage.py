@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from spark_mv.query.syntax.aggregates import aggregates
-from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.parser import Call
 
 Draws = Callable[[str], bool]
 """Whether a function of that name draws per row."""

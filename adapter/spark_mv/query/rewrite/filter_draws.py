@@ -28,7 +28,8 @@ from spark_mv.query.rewrite.draw_texts import (
 )
 from spark_mv.query.syntax.aggregates import aggregates, called, groups_or_windows
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.parse import Call, Parsed, parse, read_query
+from spark_mv.query.syntax.parse import Parsed, parse, read_query
+from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.source_blocks import Block, Context, Item, select_blocks
 from spark_mv.query.syntax.source_text import (
     Edit,

@@ -31,63 +31,30 @@ _BY_DTYPE = {
 _BY_CALL = {
     **dict.fromkeys(
         [
-            "to_date",
-            "date",
-            "date_add",
-            "date_sub",
-            "add_months",
-            "last_day",
-            "next_day",
-            "trunc",
-            "make_date",
+            "to_date", "date", "date_add", "date_sub", "add_months", "last_day", "next_day", "trunc", "make_date",
             "date_from_unix_date",
         ],
         "date",
     ),
     **dict.fromkeys(
         [
-            "to_timestamp",
-            "timestamp",
-            "timestamp_seconds",
-            "timestamp_millis",
-            "timestamp_micros",
-            "timestampadd",
+            "to_timestamp", "timestamp", "timestamp_seconds", "timestamp_millis", "timestamp_micros", "timestampadd",
             "date_trunc",
         ],
         "timestamp",
     ),
     **dict.fromkeys(
         [
-            "datediff",
-            "date_diff",
-            "timestampdiff",
-            "year",
-            "month",
-            "day",
-            "quarter",
-            "hour",
-            "minute",
-            "second",
-            "dayofmonth",
-            "dayofweek",
-            "dayofyear",
-            "weekofyear",
-            "unix_timestamp",
-            "to_unix_timestamp",
-            "unix_seconds",
-            "unix_millis",
-            "unix_micros",
-            "unix_date",
-            "length",
-            "int",
-            "bigint",
+            "datediff", "date_diff", "timestampdiff", "year", "month", "day", "quarter", "hour", "minute", "second",
+            "dayofmonth", "dayofweek", "dayofyear", "weekofyear", "unix_timestamp", "to_unix_timestamp",
+            "unix_seconds", "unix_millis", "unix_micros", "unix_date", "length", "int", "bigint",
         ],
         "int",
     ),
     **dict.fromkeys(
         ["upper", "lower", "trim", "concat", "date_format", "substring", "substr", "from_unixtime", "string"], "string"
     ),
-}
+}  # fmt: skip
 
 
 def normal_type(name: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from spark_mv.query.functions.catalogue import Kind, is_kind
-from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.parser import Call
 
 
 def called(node: exp.Expr) -> str:

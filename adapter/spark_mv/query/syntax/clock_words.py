@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.parser import Call
 
 CLOCK_WORDS = {"now": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
 """The word → by how many days its date is not today's."""
@@ -68,48 +68,13 @@ PARSING = frozenset(
 _MAKES_LETTERS = frozenset({"chr", "char", "unhex", "unbase64", "decode", "url_decode", "aes_decrypt", "from_json"})
 _MAKES_STRINGS = _MAKES_LETTERS | frozenset(
     [
-        "array_join",
-        "array_max",
-        "array_min",
-        "concat",
-        "concat_ws",
-        "element_at",
-        "elt",
-        "format_string",
-        "get",
-        "get_json_object",
-        "greatest",
-        "initcap",
-        "insert",
-        "lcase",
-        "least",
-        "left",
-        "lower",
-        "lpad",
-        "ltrim",
-        "overlay",
-        "printf",
-        "regexp_extract",
-        "regexp_replace",
-        "regexp_substr",
-        "repeat",
-        "replace",
-        "reverse",
-        "right",
-        "rpad",
-        "rtrim",
-        "split_part",
-        "string",
-        "substr",
-        "substring",
-        "substring_index",
-        "translate",
-        "trim",
-        "try_element_at",
-        "ucase",
-        "upper",
+        "array_join", "array_max", "array_min", "concat", "concat_ws", "element_at", "elt", "format_string", "get",
+        "get_json_object", "greatest", "initcap", "insert", "lcase", "least", "left", "lower", "lpad", "ltrim",
+        "overlay", "printf", "regexp_extract", "regexp_replace", "regexp_substr", "repeat", "replace", "reverse",
+        "right", "rpad", "rtrim", "split_part", "string", "substr", "substring", "substring_index", "translate",
+        "trim", "try_element_at", "ucase", "upper",
     ]
-)
+)  # fmt: skip
 _SAME_LETTERS = frozenset({"lower", "lcase", "upper", "ucase", "trim", "ltrim", "rtrim", "initcap", "string"})
 
 

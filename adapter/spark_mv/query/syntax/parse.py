@@ -19,23 +19,10 @@ from sqlglot.tokens import Token, TokenType
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.parser import Call, Verbatim, WrittenDatabricks, WrittenSpark, first_offset
+from spark_mv.query.syntax.parser import Call, Verbatim, WrittenDatabricks, WrittenSpark
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import SourceTextError, raw_tokens, tokenize
 from spark_mv.query.syntax.tokens import mended, with_unsigned_shift
-
-__all__ = [
-    "Call",
-    "Parsed",
-    "first_offset",
-    "line_starts",
-    "parse",
-    "position",
-    "read_query",
-    "sql_text",
-    "verbatim",
-    "written_places",
-]
 
 
 @dataclass(frozen=True)

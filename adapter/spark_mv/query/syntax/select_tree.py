@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from spark_mv.query.syntax.parse import Call
+from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.source_blocks import span_of
 from spark_mv.query.syntax.source_text import Token, closing, tokenize
 from spark_mv.query.syntax.table_name import quoted as quoted

@@ -13,26 +13,12 @@ from spark_mv.spark.formats.commits import Query, Rows, commit_time, commits
 
 KEEPS_ROWS = frozenset(
     {
-        "OPTIMIZE",
-        "VACUUM START",
-        "VACUUM END",
-        "SET TBLPROPERTIES",
-        "UNSET TBLPROPERTIES",
-        "CHANGE COLUMN",
-        "CHANGE COLUMNS",
-        "ADD CONSTRAINT",
-        "DROP CONSTRAINT",
-        "COMPUTE STATS",
-        "ANALYZE TABLE",
-        "CLUSTER BY",
-        "UPGRADE PROTOCOL",
-        "REORG",
-        "REORG TABLE UPGRADE UNIFORM",
-        "SET TABLE COMMENT",
-        "DOMAIN METADATA CLEANUP",
+        "OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "CHANGE COLUMN",
+        "CHANGE COLUMNS", "ADD CONSTRAINT", "DROP CONSTRAINT", "COMPUTE STATS", "ANALYZE TABLE", "CLUSTER BY",
+        "UPGRADE PROTOCOL", "REORG", "REORG TABLE UPGRADE UNIFORM", "SET TABLE COMMENT", "DOMAIN METADATA CLEANUP",
         "ROW TRACKING BACKFILL",
     }
-)
+)  # fmt: skip
 """Operations of Delta's history that leave the rows of a table as they are."""
 
 FEW = (3, 20)

@@ -40,25 +40,15 @@ class SessionFacts:
 
 
 RESULT_SETTINGS = frozenset(
-    {
-        "spark.sql.caseSensitive",
-        "spark.sql.charAsVarchar",
-        "spark.sql.columnNameOfCorruptRecord",
-        "spark.sql.decimalOperations.allowPrecisionLoss",
-        "spark.sql.groupByAliases",
-        "spark.sql.groupByOrdinal",
-        "spark.sql.icu.caseMappings.enabled",
-        "spark.sql.jsonGenerator.ignoreNullFields",
-        "spark.sql.mapKeyDedupPolicy",
-        "spark.sql.orderByOrdinal",
-        "spark.sql.readSideCharPadding",
-        "spark.sql.sources.default",
-        "spark.sql.storeAssignmentPolicy",
-        "spark.sql.stableDerivedColumnAlias.enabled",
-        "spark.sql.timestampType",
-        "spark.sql.variable.substitute",
-    }
-)
+    [
+        "spark.sql.caseSensitive", "spark.sql.charAsVarchar", "spark.sql.columnNameOfCorruptRecord",
+        "spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.groupByAliases", "spark.sql.groupByOrdinal",
+        "spark.sql.icu.caseMappings.enabled", "spark.sql.jsonGenerator.ignoreNullFields",
+        "spark.sql.mapKeyDedupPolicy", "spark.sql.orderByOrdinal", "spark.sql.readSideCharPadding",
+        "spark.sql.sources.default", "spark.sql.storeAssignmentPolicy", "spark.sql.stableDerivedColumnAlias.enabled",
+        "spark.sql.timestampType", "spark.sql.variable.substitute",
+    ]
+)  # fmt: skip
 """Settings of a session that decide what an expression gives, beside those that start with RESULT_PREFIXES."""
 RESULT_PREFIXES = (
     "spark.sql.ansi.",

@@ -23,14 +23,9 @@ DELTA_COORDINATES = {
 
 #: what Spark brings itself; not fetched, let alone put in front of Spark's own
 _BROUGHT_BY_SPARK = (
-    "com.fasterxml.jackson.*",
-    "com.github.luben",
-    "org.apache.hadoop",
-    "org.apache.logging.log4j",
-    "org.apache.parquet",
-    "org.slf4j",
-    "org.xerial.snappy",
-)
+    "com.fasterxml.jackson.*", "com.github.luben", "org.apache.hadoop", "org.apache.logging.log4j",
+    "org.apache.parquet", "org.slf4j", "org.xerial.snappy",
+)  # fmt: skip
 
 
 class JarsError(Exception):

@@ -14,22 +14,15 @@ from spark_mv.spark.session.session import open_session
 
 #: what a dbt run of a few models has Spark and Delta load
 _TRAINING = (
-    "show databases",
-    "create schema warm_up",
-    "show table extended in warm_up like '*'",
+    "show databases", "create schema warm_up", "show table extended in warm_up like '*'",
     "create view warm_up.v as select id, cast(id as string) as word from range(9)",
-    "create or replace table warm_up.t using delta tblproperties ('delta.enableDeletionVectors' = 'true', "
-    "'delta.enableChangeDataFeed' = 'true') as select id, word, current_timestamp() as at from warm_up.v where id > 1",
-    "merge into warm_up.t as t using warm_up.v as s on t.id = s.id when matched and t.id % 2 = 0 then update set word = 'x' "
-    "when not matched then insert (id, word) values (s.id, s.word)",
-    "insert into warm_up.t select id + 100, word, now() from warm_up.v",
-    "delete from warm_up.t where id = 3",
-    "describe table extended warm_up.t",
-    "describe history warm_up.t limit 1",
+    "create or replace table warm_up.t using delta tblproperties ('delta.enableDeletionVectors' = 'true', 'delta.enableChangeDataFeed' = 'true') as select id, word, current_timestamp() as at from warm_up.v where id > 1",
+    "merge into warm_up.t as t using warm_up.v as s on t.id = s.id when matched and t.id % 2 = 0 then update set word = 'x' when not matched then insert (id, word) values (s.id, s.word)",
+    "insert into warm_up.t select id + 100, word, now() from warm_up.v", "delete from warm_up.t where id = 3",
+    "describe table extended warm_up.t", "describe history warm_up.t limit 1",
     "select count(*), max(a.at) from warm_up.t as a left join warm_up.v as b on a.id = b.id group by b.word order by 1",
-    "select * from table_changes('warm_up.t', 1)",
-    "drop schema warm_up cascade",
-)
+    "select * from table_changes('warm_up.t', 1)", "drop schema warm_up cascade",
+)  # fmt: skip
 
 
 def said_of_the_start() -> str | None:
