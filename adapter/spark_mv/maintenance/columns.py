@@ -136,25 +136,13 @@ def plan_columns(
     changed = bool(added or removed or retyped)
     policy = config.on_schema_change if changed else "sync_all_columns"
 
-    names: Sequence[Column]
+    names: Sequence[Column] = target.columns
     if not target.exists or (policy == "sync_all_columns" and changed):
         names = query
-    elif policy == "sync_all_columns":
-        names = target.columns
     elif policy == "append_new_columns":
         names = [*target.columns, *(wanted[name.lower()] for name in added)]
-    else:
-        names = target.columns
-        if policy == "fail":
-            problems.append(
-                "the columns of the query changed ("
-                + "; ".join(
-                    f"{what}: {', '.join(columns)}"
-                    for what, columns in (("new", added), ("gone", removed), ("other type", retyped))
-                    if columns
-                )
-                + ") and on_schema_change is fail; run with --full-refresh, or set on_schema_change: sync_all_columns"
-            )
+    elif policy == "fail":
+        problems.append(_columns_changed(added, removed, retyped))
     keys = {key.lower() for key in config.unique_key}
     prints = column_prints(analysis, query)
     identity = row_identity(
@@ -178,17 +166,13 @@ def plan_columns(
             for c in columns
         )
     if strange and names is not query and policy != "fail":
-        problems.append(
-            "; ".join(f"column {c.name} was {c.type} and is {wanted[n].type} now" for n, c in strange.items())
-            + f". There is no cast from the one to the other, and on_schema_change: {policy} keeps the table's type. Run with "
-            "--full-refresh, or set on_schema_change: sync_all_columns"
-        )
+        was = "; ".join(f"column {c.name} was {c.type} and is {wanted[n].type} now" for n, c in strange.items())
+        kept = f"There is no cast from the one to the other, and on_schema_change: {policy} keeps the table's type"
+        problems.append(f"{was}. {kept}. {_CURE}")
     missing_keys = keys - {c.name.lower() for c in columns}
     if missing_keys and not problems:
-        problems.append(
-            f"unique_key: {', '.join(sorted(missing_keys))} is not in the table, and on_schema_change: {policy} keeps new "
-            "columns out of it. Run with --full-refresh, or set on_schema_change: sync_all_columns"
-        )
+        missing = f"unique_key: {', '.join(sorted(missing_keys))} is not in the table"
+        problems.append(f"{missing}, and on_schema_change: {policy} keeps new columns out of it. {_CURE}")
     return ColumnPlan(
         columns=columns,
         identity=identity,
@@ -202,6 +186,15 @@ def plan_columns(
         prints=prints,
         drawn_anew={c.name: _why_anew(c, before, strange) for c in columns if c.fresh or _is_strange(c, strange)},
     )
+
+
+_CURE = "Run with --full-refresh, or set on_schema_change: sync_all_columns"
+
+
+def _columns_changed(added: Sequence[str], removed: Sequence[str], retyped: Sequence[str]) -> str:
+    kinds = (("new", added), ("gone", removed), ("other type", retyped))
+    what = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in kinds if columns)
+    return f"the columns of the query changed ({what}) and on_schema_change is fail. {_CURE}"
 
 
 def _is_strange(column: StagedColumn, strange: Mapping[str, Column]) -> bool:

@@ -55,45 +55,24 @@ def steps(
         steps += state.steps
         query = _remembered(rewritten, [c.name for c in columns.columns if c.in_query])
         staged = tuple(replace(c, role=Role.DATA) if c.role is Role.KEPT else c for c in columns.columns)
-    steps.append(
-        Step(
-            "stage_changes",
-            {
-                "into": "stage",
-                "query": query,
-                "columns": staged,
-                "target": kept_in if _found(facts.target, columns) else None,
-                "all_rows": replaces,
-                "keep_missing": keep and not remembers,
-                "forget": () if remembers else flags(facts.target.forget),
-                "identity": columns.found_by,
-            },
-        )
-    )
+    stage_args = {
+        "into": "stage",
+        "query": query,
+        "columns": staged,
+        "target": kept_in if _found(facts.target, columns) else None,
+        "all_rows": replaces,
+        "keep_missing": keep and not remembers,
+        "forget": () if remembers else flags(facts.target.forget),
+        "identity": columns.found_by,
+    }
+    steps.append(Step("stage_changes", stage_args))
     kept = columns.keeps and facts.target.exists
     record = facts.target.record
     counted = record.target_rows if record and facts.target.intact else None
     steps.append(check_stage(columns, counted if facts.target.exists else 0, kept_in if kept else None))
     if rewritten.clock and (rewritten.unclocked_sql or only_clock) and facts.target.exists:
-        steps.append(
-            Step(
-                "count_evicted",
-                {
-                    "stage": "stage",
-                    "keys": columns.keys,
-                    # where nothing else happened, all rows that go are the clock's
-                    "query": relation("state") if remembers else rewritten.unclocked_sql,
-                    "is_relation": remembers,
-                    "as_of": rewritten.as_of_literal,
-                },
-                when=When.DELETED,
-            )
-        )
-    if rewritten.next_change_sql or remembers:
-        queries = (
-            (_next_remembered(rewritten), None) if remembers else (rewritten.next_change_sql, rewritten.near_change_sql)
-        )
-        steps.append(Step("next_change", {"query": queries[0], "near": queries[1]}))
+        steps.append(_evicted(rewritten, columns, remembers))
+    steps += _next_change(rewritten, remembers)
     steps += confirm
     if replaces:
         # what is not there is made and never replaced: another first run may have been quicker
@@ -109,6 +88,26 @@ def steps(
     if remembers:
         steps.append(Step("forget_expired", {"relation": "state", "as_of": rewritten.as_of_literal}))
     return tuple(steps), state
+
+
+def _evicted(rewritten: Rewritten, columns: ColumnPlan, remembers: bool) -> Step:
+    """Count the rows that the clock takes. Where nothing else happened, all rows that go are the clock's."""
+    args = {
+        "stage": "stage",
+        "keys": columns.keys,
+        "query": relation("state") if remembers else rewritten.unclocked_sql,
+        "is_relation": remembers,
+        "as_of": rewritten.as_of_literal,
+    }
+    return Step("count_evicted", args, when=When.DELETED)
+
+
+def _next_change(rewritten: Rewritten, remembers: bool) -> list[Step]:
+    """Ask when a row next enters or leaves."""
+    if remembers:
+        return [Step("next_change", {"query": _next_remembered(rewritten), "near": None})]
+    sql, near = rewritten.next_change_sql, rewritten.near_change_sql
+    return [Step("next_change", {"query": sql, "near": near})] if sql else []
 
 
 def _seed_at_versions(seed: Seed, facts: RunFacts) -> Seed:
