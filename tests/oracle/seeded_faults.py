@@ -297,7 +297,7 @@ FAULTS: tuple[Fault, ...] = (
                 f"SELECT {keys}, max(`__mv_pre`) AS `__mv_pre` FROM (\n{sides}\n) GROUP BY {keys}"
             )
         ),
-        "select coalesce(k, 7) as k, id, x, s from t where ts > now() - interval 10 hours",
+        "select x as k, id, s from t where ts > now() - interval 24 hours and x is not null",
         "k",
     ),
     # --- adjusted groups
