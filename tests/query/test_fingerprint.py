@@ -43,6 +43,24 @@ def test_same_logic(sql: str) -> None:
     assert [c.fingerprint for c in other.columns] == [c.fingerprint for c in base.columns]
 
 
+TWO_WORDS = {
+    "GROUP BY": "select k as id, count(*) as n from t group~by k",
+    "ORDER BY and PARTITION BY": "select id, row_number() over (partition~by k order~by v, id) as r from t",
+    "joins": "select t.id, t.k from t left~outer~join u using~(id) where t.k is~not~null and t.v not~in (1, 2)",
+    "set operations": "select id, k from t union~all select id, k from u",
+    "LATERAL VIEW": "select id, e as k from t lateral~view~outer explode(array(1)) v as e",
+    "GROUPING SETS": "select k as id, count(*) as n from t group~by grouping~sets~((k), ())",
+}
+
+
+@pytest.mark.parametrize("text", TWO_WORDS.values(), ids=TWO_WORDS.keys())
+@pytest.mark.parametrize("between", [" /* a comment */ ", " -- a comment\n"])
+def test_comments_between_words_are_blanks(text: str, between: str) -> None:
+    base, other = (analyze(text.replace("~", blank), unique_key="id") for blank in (" ", between))
+    assert not base.errors and not other.errors
+    assert other.fingerprint == base.fingerprint
+
+
 OTHER = {
     "a filter": (BASE.replace("id > 3", "id > 4"), ()),
     "an inner filter": (BASE.replace("v > 1", "v > 2"), ()),

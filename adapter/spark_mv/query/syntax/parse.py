@@ -21,7 +21,7 @@ from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parser import Call, Verbatim, WrittenDatabricks, WrittenSpark
 from spark_mv.query.syntax.query_error import QueryError
-from spark_mv.query.syntax.source_text import SourceTextError, raw_tokens, tokenize
+from spark_mv.query.syntax.source_text import SourceTextError, raw_tokens, scan, tokenize
 from spark_mv.query.syntax.tokens import mended, with_unsigned_shift
 
 
@@ -88,7 +88,7 @@ def parse(sql: str) -> Parsed | QueryError:
     failure: QueryError | None = None
     for dialect, parser in ((Spark(), WrittenSpark), (Databricks(), WrittenDatabricks)):
         try:
-            tokens = mended(raw_tokens(sql) if parser is WrittenSpark else dialect.tokenize(sql))
+            tokens = mended(raw_tokens(sql) if parser is WrittenSpark else scan(sql, dialect))
         except (TokenError, SourceTextError) as error:
             failure = failure or QueryError("PARSE_ERROR", str(error).strip(), *_token_place(sql, str(error)))
             continue
@@ -214,7 +214,7 @@ def verbatim(sql: str) -> exp.Expr | None:
     try:
         if any(a.end == b.start and a.kind == b.kind == TokenType.STRING for a, b in pairwise(tokenize(sql))):
             return None  # 'it''s': one string to Spark, two to sqlglot
-        tokens = mended(Spark().tokenize(f"{sql}\n"))
+        tokens = mended(scan(f"{sql}\n", Spark()))
         trees = Verbatim(dialect=Spark(), error_level=ErrorLevel.IMMEDIATE).parse(tokens, sql)
     except (SourceTextError, SqlglotError, RecursionError):
         return None

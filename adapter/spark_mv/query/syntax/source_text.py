@@ -6,13 +6,14 @@ comments, strings, quoted identifiers and hints are read the way the parser read
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
-from sqlglot.dialects import Spark
+from sqlglot.dialects import Dialect, Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token as RawToken
 from sqlglot.tokens import TokenType
@@ -92,10 +93,34 @@ def apply_edits(sql: str, edits: Iterable[Edit]) -> str:
 @lru_cache(maxsize=64)
 def raw_tokens(sql: str) -> tuple[RawToken, ...]:
     """The tokens as sqlglot has them, not to be changed. Raises SourceTextError for text that it cannot tokenize."""
+    return tuple(scan(sql, Spark()))
+
+
+def scan(sql: str, dialect: Dialect) -> list[RawToken]:
+    """The tokens of a dialect. Comments are blanks, between the words of GROUP BY too, where sqlglot wants none. Raises
+    SourceTextError."""
     try:
-        return tuple(Spark().tokenize(sql))
+        tokens: list[RawToken] = dialect.tokenize(sql)
+        blank = _without_comments(sql, tokens)
+        if blank != sql:
+            tokens = dialect.tokenize(blank)
+        return tokens
     except SqlglotError as error:
         raise SourceTextError(str(error)) from error
+
+
+def _without_comments(sql: str, tokens: Sequence[RawToken]) -> str:
+    """The text with blanks where no token stands, of the same length and lines."""
+    parts, end = [], 0
+    for token in tokens:
+        if token.start > end:
+            parts.append(_NO_BLANK.sub(" ", sql[end : token.start]))
+        parts.append(sql[max(end, token.start) : token.end + 1])
+        end = max(end, token.end + 1)
+    return "".join([*parts, _NO_BLANK.sub(" ", sql[end:])])
+
+
+_NO_BLANK = re.compile(r"\S")
 
 
 @lru_cache(maxsize=64)
@@ -107,11 +132,8 @@ def tokenize(sql: str) -> tuple[Token, ...]:
         if tokens and token.start < tokens[-1].end:
             continue
         text = sql[token.start : token.end + 1]
-        word = (
-            " ".join(text.split()).upper()
-            if token.token_type not in _QUOTED and (text[:1].isalpha() or text[:1] == "_")
-            else ""
-        )
+        written = token.token_type not in _QUOTED and (text[:1].isalpha() or text[:1] == "_")
+        word = " ".join(token.text.split()).upper() if written else ""
         tokens.append(Token(token.token_type, text, token.start, token.end + 1, word))
     return tuple(tokens)
 
