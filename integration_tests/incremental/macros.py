@@ -30,17 +30,16 @@ def _module() -> Any:
             return lambda *args: getattr(module, f"default__{name}")(*args)
 
     class Package:
-        """What a macro finds under the package's name: the other macros, and `mv_checks` of the contract."""
+        """What a macro finds under the package's name: the other macros."""
 
         def __getattr__(self, name: str) -> Any:
-            return list if name == "mv_checks" else getattr(module, name)
+            return getattr(module, name)
 
     environment = jinja2.Environment(extensions=["jinja2.ext.do"])
     environment.globals.update(
         {
             "adapter": Adapter(),
             "return": lambda value: value,
-            "mv_checks": list,
             "context": {},
             "dbt": Package(),
             "config": _Config(),

@@ -22,7 +22,7 @@ models:
     config: {contract: {enforced: true}, persist_docs: {columns: true}}
     constraints:
       - {type: check, name: few, expression: "id < {{ var('most', 100) }}, 1 = 1"}
-      - {type: check, name: token_of_few, expression: "drawn < {{ var('most', 100) }}"}
+      - {type: check, name: token_of_few, expression: "drawn < {{ var('most', 100) }} and 'a  b' <> 'a b' -- always"}
     columns:
       - {name: id, data_type: bigint, description: "{{ var('words', 'the key') }}", constraints: [{type: not_null}]}
       - {name: drawn, data_type: double}
@@ -130,7 +130,9 @@ class TestFirstRuns:
         assert found["delta.constraints.few"].replace(" ", "") == "id<200oridin(1,2)"
         assert found["delta.constraints.theirs"] == "drawn < 2"
         detail = next(value for value in sql("describe detail {schema}.checked")[0] if isinstance(value, dict))
-        assert detail["delta.constraints.token_of_few"] == "drawn < 200"  # which Spark prints as (redacted) elsewhere
+        assert (
+            detail["delta.constraints.token_of_few"] == "drawn < 200 and 'a  b' <> 'a b'"
+        )  # which Spark prints as (redacted) elsewhere
         sql("alter table {schema}.checked drop constraint few")  # as if killed in between
         checked.run(most=200)
         assert "delta.constraints.few" in self.properties(sql, "checked")

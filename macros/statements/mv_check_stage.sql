@@ -20,9 +20,9 @@ select
   min(case when __mv_n > 1 and not {{ null_key }} then {{ key_text }} end) as duplicate_example,
   count_if(__mv_op <> 'D' and {{ null_key }}) as null_keys,
   min(case when __mv_op <> 'D' and {{ null_key }} then {{ key_text }} end) as null_example
-  {%- if not args.get('into') %}{% for check in mv_checks() %},
-  count_if(__mv_op <> 'D' and not coalesce({{ check['expression'] }}, false)) as {{ adapter.quote('violates ' ~ check['expression']) }}
-  {%- endfor %}{% endif %}
+  {%- for condition in args['checks'] %},
+  count_if(__mv_op <> 'D' and not coalesce({{ condition }}, false)) as {{ adapter.quote('violates ' ~ condition) }}
+  {%- endfor %}
   {%- if args.get('bound') %},
   min({{ adapter.quote(args['keys'][0]) }}) as lowest_key,
   max({{ adapter.quote(args['keys'][0]) }}) as highest_key,

@@ -32,6 +32,13 @@ def test_checks(written: str, ours: str, checks: list[dict[str, str]], statement
     assert amend.before() == []
 
 
+def test_a_condition_keeps_its_strings_and_loses_its_comments() -> None:
+    amend = Amendments("t", "[]")
+    amend.want([{"name": "note", "expression": "note <> 'a  b' -- theirs\n and\n  n > 0 -- ours"}], {})
+    assert amend.properties([], True)["delta.constraints.note"] == "note <> 'a  b' and n > 0"
+    assert "add constraint `note` check (note <> 'a  b' and n > 0)" in amend.after(made_anew=False)[0]
+
+
 def test_the_feed_of_a_table_with_column_mapping() -> None:
     feed = ["alter table t set tblproperties ('delta.enableChangeDataFeed' = 'true')"]
     assert Amendments("t", mapped=True).after(made_anew=True) == feed

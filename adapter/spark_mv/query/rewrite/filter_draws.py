@@ -39,6 +39,7 @@ from spark_mv.query.syntax.source_text import (
     apply_edits,
     call_span_at,
     line_and_column,
+    one_line,
     tokenize,
 )
 from spark_mv.query.syntax.table_name import quoted, unquoted
@@ -153,8 +154,8 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[Draw]) -> Bl
 
 
 def text_print(text: str) -> str:
-    """The fingerprint of a draw that is written out: white space does not matter."""
-    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
+    """The fingerprint of a draw that is written out: white space and comments do not matter."""
+    return hashlib.sha256(one_line(text).encode()).hexdigest()[:16]
 
 
 def _reads(blocks: tuple[Block, ...], reads: Sequence[tuple[int, int, str]]) -> list[Draw]:

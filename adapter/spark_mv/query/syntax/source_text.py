@@ -138,6 +138,20 @@ def tokenize(sql: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
+def one_line(sql: str) -> str:
+    """The text on one line, without comments; strings and quoted names stay as written. Raises SourceTextError.
+
+    >>> print(one_line("name  <> 'a  b' -- not theirs\\n and n>0"))
+    name <> 'a  b' and n>0
+    """
+    parts: list[str] = []
+    for before, token in pairwise((None, *tokenize(sql))):
+        assert token is not None
+        parts.append(" " if before is not None and token.start > before.end else "")
+        parts.append(" ".join(token.text.split()) if token.word else token.text)
+    return "".join(parts)
+
+
 def string_literal(text: str) -> str:
     r"""A Spark string literal (with the default, `escapedStringLiterals=false`). Spark puts the value of a setting or of an
     environment variable for `${…}` anywhere in a statement, in strings too (`spark.sql.variable.substitute`): not in this one.

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spark_mv.query.syntax.source_text import SourceTextError, one_line
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.run.look_up import OUR_CHECKS
@@ -41,7 +42,7 @@ class Amendments:
 
     def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str]) -> None:
         """Take in what the model says."""
-        self.checks = {check["name"].lower(): " ".join(check["expression"].split()) for check in checks}
+        self.checks = {check["name"].lower(): _condition(check["expression"]) for check in checks}
         self.described = {name.lower(): text for name, text in described.items()}
 
     def properties(self, columns: Sequence[str], of_model: bool) -> dict[str, str]:
@@ -126,6 +127,14 @@ def by_delta_names(properties: Mapping[str, object]) -> dict[str, str]:
     """
     own = {name.lower(): name for name in (FEED, MAPPING, VECTORS)}
     return {own.get(name.lower(), name): str(value) for name, value in properties.items()}
+
+
+def _condition(text: str) -> str:
+    """A condition to stand in parentheses. What cannot be read stays as it is, for Spark to say why."""
+    try:
+        return one_line(text)
+    except SourceTextError:
+        return text.strip()
 
 
 def _without_spaces(text: str) -> str:

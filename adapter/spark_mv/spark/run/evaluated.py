@@ -17,6 +17,7 @@ from spark_mv.maintenance.steps.versions import rounds_at_versions
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin import Pins
+from spark_mv.query.syntax.source_text import one_line
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import SessionFacts, query_columns, state_facts
@@ -126,5 +127,5 @@ def _rewrite(
 
 
 def _filter_print(analysis: Analysis) -> str:
-    texts = sorted(" ".join(p.text.split()) for p in analysis.predicates if p.level is Level.NONDETERMINISTIC)
+    texts = sorted(one_line(p.text) for p in analysis.predicates if p.level is Level.NONDETERMINISTIC)
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]

@@ -200,6 +200,8 @@ class MvRun(CurrentRun):
         if KINDS[step.kind].makes:
             names = [column.name for column in step.args["columns"]]
             args["properties"] = self.amend.properties(names, step.args["relation"] == "target")
+        if step.kind == "check_stage":
+            args["checks"] = [] if step.args.get("into") else list(self.amend.checks.values())
         if step.kind == "replace_where":
             args.setdefault("predicate", PREDICATE)
         if step.kind == "merge_into" and step.args["relation"] == "target":
