@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from spark_mv.maintenance.errors import RefusedError, RunFailed
+from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forgetting import ask_to_forget
 from spark_mv.spark.session.spark_settings import ENFORCED
 
@@ -293,3 +295,25 @@ class TestFilesGone:
         engine.run(full_refresh=True)
         assert engine.rows(columns="id, v") == {(k, 2): 1 for k in range(3)}
         assert set(engine.rows(columns="id, r")) <= {(id_, r) for id_, _, r in rows}
+
+
+class TestTableGone:
+    def test_a_table_that_is_dropped_during_the_run(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        execute = MvRun.execute
+        engine.query("create or replace table {schema}.steady using delta as select id, 1 as v from range(5)")
+        for stage in (False, True):
+            engine.model("select id, v, rand() as r from {schema}.steady")
+            engine.run()
+            engine.query("insert into {schema}.steady select max(id) + 1, 2 from {schema}.steady")
+
+            def dropped(run: MvRun, step: Any, sql: str | None, stage: bool = stage) -> None:
+                if step.kind == "stage_changes" if stage else step.of.publishes:
+                    engine.adapter.query(f"drop table {engine.table}")
+                execute(run, step, sql)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(MvRun, "execute", dropped)
+                with pytest.raises(RunFailed, match=r"was dropped or renamed while this run worked.*run again"):
+                    engine.run()
+            engine.run()
+            assert engine.rows(columns="id") == Counter(row for row in engine.rows_of("select id from {schema}.steady"))

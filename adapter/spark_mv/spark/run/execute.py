@@ -5,7 +5,6 @@ No decision is taken here that the plan has not named: a step is skipped only by
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import nullcontext
@@ -21,6 +20,7 @@ from spark_mv.maintenance.staged import Staged
 from spark_mv.maintenance.steps.kinds import KINDS, Work
 from spark_mv.spark.run.checks import HANDLERS
 from spark_mv.spark.run.current import CurrentRun, KeyTexts, StepView
+from spark_mv.spark.run.failures import explained
 from spark_mv.spark.run.planning import planned_once
 from spark_mv.spark.run.publish import PREDICATE, drop, publish
 from spark_mv.spark.run.publish_state import publish_state
@@ -39,9 +39,6 @@ class Behind(Protocol):
 
     def steps(self, done: MvRun) -> Iterator[StepView]: ...
     def execute(self, step: StepView, sql: str | None) -> None: ...
-
-
-_FILES_GONE = re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_CHANGE_DATA_FILE_NOT_FOUND|FileNotFoundException")
 
 
 @dataclass
@@ -112,16 +109,9 @@ class MvRun(CurrentRun):
             final = isinstance(error, RunFailed) and not isinstance(error, NotFollowed)
             if self.plan.fallback is None or final or step.of.publishes:
                 self._end()
-                if (
-                    not step.of.publishes
-                    and self.plan.strategy != "COMPLETE_RECOMPUTE"
-                    and _FILES_GONE.search(str(error))
-                ):
-                    raise RunFailed(
-                        f"model {self.plan.model}: {self.plan.strategy} stopped at {step.kind}: files of an older version that it "
-                        f"compares with are gone (VACUUM?): {str(error).strip().splitlines()[0]}. Nothing was changed. refresh: "
-                        "incremental does not recompute by itself: run once with --full-refresh"
-                    ) from error
+                said = explained(self, step, error)
+                if said is not error:
+                    raise said from error
                 raise
             # nothing is published yet: the whole query is asked instead, and says so itself if it is at fault
             self.broken = f"{step.kind}: {str(error).strip().splitlines()[0]}"

@@ -1,0 +1,35 @@
+"""What a statement's failure means for a run, where Spark's own words do not say what to do."""
+
+from __future__ import annotations
+
+import re
+
+from spark_mv.maintenance.errors import RunFailed
+from spark_mv.spark.run.current import CurrentRun, StepView
+
+_FILES_GONE = re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_CHANGE_DATA_FILE_NOT_FOUND|FileNotFoundException")
+_TABLE_GONE = re.compile(
+    r"\[(?:TABLE_OR_VIEW_NOT_FOUND|DELTA_TABLE_NOT_FOUND)\].*?((?:`[^`]+`|[\w.])+) cannot be found"
+)
+
+
+def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
+    """The error itself, or one that says why and what to do: files of an older version are gone, or the model's own table."""
+    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    if not step.of.publishes and run.plan.strategy != "COMPLETE_RECOMPUTE" and _FILES_GONE.search(str(error)):
+        return RunFailed(
+            f"model {run.plan.model}: {run.plan.strategy} stopped at {step.kind}: files of an older version that it "
+            f"compares with are gone (VACUUM?): {first}. Nothing was changed. refresh: "
+            "incremental does not recompute by itself: run once with --full-refresh"
+        )
+    gone = _TABLE_GONE.search(str(error))
+    if gone and f".{_plain(gone[1])}".endswith(f".{_plain(run.relations['target'])}"):
+        return RunFailed(
+            f"model {run.plan.model}: {run.relations['target']} was dropped or renamed while this run worked ({step.kind}). "
+            "Nothing was published. Bring it back (its kept values are in it), or run again: it is then made anew"
+        )
+    return error
+
+
+def _plain(name: str) -> str:
+    return name.replace("`", "").lower()
