@@ -29,7 +29,7 @@ from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
 
 STEPS = 3
-QUICK, BATCH = range(16), 40
+QUICK, BATCH = range(10), 40
 SLOW_FIRST, MARKED = int(os.environ.get("GRAMMAR_FIRST", 1000)), 1000
 
 
