@@ -8,13 +8,14 @@ JOBS ?= 1
 BENCH_ARGS ?=
 
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help install test test-unit test-all lint format demo bench build clean
+.PHONY: help install test test-unit test-all lint format docs pictures demo bench build clean
 
 help:
 	@echo "make test       install into $(VENV) and run every test but the slow ones"
 	@echo "make test-unit  only the tests that need no Spark"
 	@echo "make test-all   the slow ones too"
 	@echo "make lint       ruff and mypy --strict"
+	@echo "make docs       the documentation as a site, in build/site"
 	@echo "make demo       the quickstart"
 	@echo "make bench      incremental runs against rebuilds and merges (BENCH_ARGS='--rows 1000000')"
 	@echo "make build      wheel and sdist into dist/"
@@ -48,6 +49,14 @@ lint: install
 format: install
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
+
+# strictly: a link that leads nowhere fails. NO_MKDOCS_2_WARNING: a notice of the theme's, not about these pages
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# the pictures in docs/assets, from docs/demo.md and docs/incremental.md
+pictures: install
+	$(BIN)/python docs_build/picture.py
 
 # the quickstart needs less than the tests do; an environment made for the tests serves it as well
 $(VENV)/installed-demo: pyproject.toml hatch_build.py
