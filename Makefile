@@ -8,7 +8,7 @@ JOBS ?= 1
 BENCH_ARGS ?=
 
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help install test test-unit test-all lint format docs pictures demo bench build clean
+.PHONY: help install test test-unit test-all lint format docs pictures demo bench build release-check clean
 
 help:
 	@echo "make test       install into $(VENV) and run every test but the slow ones"
@@ -19,6 +19,7 @@ help:
 	@echo "make demo       the quickstart"
 	@echo "make bench      incremental runs against rebuilds and merges (BENCH_ARGS='--rows 1000000')"
 	@echo "make build      wheel and sdist into dist/"
+	@echo "make release-check  what an upload to PyPI would check, without one"
 
 $(VENV)/installed: pyproject.toml hatch_build.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -73,6 +74,11 @@ bench: install
 
 build: install
 	$(BIN)/python -m build --outdir dist .
+
+release-check:
+	rm -rf dist
+	$(MAKE) --no-print-directory build
+	$(BIN)/python -m twine check --strict dist/*
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

@@ -85,7 +85,7 @@ def strategies() -> Drawing:
     drawing.box(8, 100, 150, 60, "what the query is", "joins, groups, windows")
     drawing.arrow(162, 50, 208, 82)
     drawing.arrow(162, 130, 208, 98)
-    drawing.box(212, 58, 130, 64, "which apply?", "the rest says why not")
+    drawing.box(212, 58, 130, 64, "which apply?", "others say why not")
     drawing.arrow(346, 90, 384, 90)
     drawing.box(388, 58, 130, 64, "cheapest", "rows read, written")
     drawing.arrow(522, 90, 560, 90)
