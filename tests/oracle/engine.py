@@ -318,10 +318,8 @@ class DuckRun(MvRun):
         predicate = head.split("replace where ", 1)[1]
         self.session.con.execute(f"create or replace temp table coming as {duck('select' + rows)}")  # type: ignore[attr-defined]
         if predicate == PREDICATE:
-            predicate = self.key_texts.listed.replace("`", '"')
-            self.session.con.execute(f"delete from target where {predicate}")  # type: ignore[attr-defined]
-        else:
-            self.session.query(f"delete from target where {predicate}")
+            predicate = self.key_texts.listed
+        self.session.query(f"delete from target where {predicate}")
         self.session.con.execute("insert into target select * from coming")  # type: ignore[attr-defined]
 
     def _duck_merge_into(self, step: StepView, sql: str) -> None:
@@ -329,7 +327,7 @@ class DuckRun(MvRun):
         keys = [f'"{c["name"]}"' for c in step.args["columns"] if c["role"] == "key"]
         on = " and ".join(f"t.{k} = s.{k}" for k in keys)
         if step.args.get("range"):
-            on += f" and {step.args['range'].replace('`', chr(34))}"
+            on += f" and {duck('select ' + step.args['range'])[len('select ') :]}"
         con = self.session.con  # type: ignore[attr-defined]
         con.execute(
             "create or replace temp table coming as select s.*, exists(select 1 from target t where "
