@@ -317,3 +317,19 @@ class TestTableGone:
                     engine.run()
             engine.run()
             assert engine.rows(columns="id") == Counter(row for row in engine.rows_of("select id from {schema}.steady"))
+
+
+class TestAppendOnly:
+    def test_a_table_that_takes_no_changes_says_how_it_would(self, engine: Any) -> None:
+        engine.query("create or replace table {schema}.steady using delta as select id, 1 as v from range(5)")
+        engine.model("select id, v, rand() as r from {schema}.steady", tblproperties={"delta.appendOnly": "true"})
+        engine.run()
+        engine.query("insert into {schema}.steady values (5, 1)")
+        engine.run()
+        engine.query("update {schema}.steady set v = 2 where id = 3")
+        with pytest.raises(RunFailed, match=r"alter table (\S+) unset tblproperties") as failed:
+            engine.run()
+        engine.model("select id, v, rand() as r from {schema}.steady")
+        engine.query(str(failed.value).split(": ")[-1])
+        engine.run()
+        assert engine.rows(columns="id, v") == Counter(row for row in engine.rows_of("select * from {schema}.steady"))

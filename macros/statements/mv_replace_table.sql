@@ -9,13 +9,12 @@ create or replace table {{ args['relation'] }}
 {{ mv_table_of_stage(args) }}
 {%- endmacro %}
 
-{#- What follows the name of a table that is made of the staged rows. -#}
+{#- What follows the name of a table that is made of the staged rows. `layout`: the model's own table has one, perhaps empty. -#}
 {% macro mv_table_of_stage(args) -%}
-  {%- set is_target = args['relation'] == (this | string) -%}
 using delta
 {{ mv_tblproperties(args['properties']) }}
-{%- if is_target %}
-{{ mv_layout() }}
+{%- if 'layout' in args %}
+{{ args['layout'] }}
 {{ location_clause() }}
 {{ comment_clause() }}
 {%- endif %}
@@ -35,18 +34,4 @@ tblproperties (
   '{{ name }}' = {{ mv_text(properties[name] | string) }}{{ ',' if not loop.last }}
   {%- endfor %}
 )
-{%- endmacro %}
-
-{% macro mv_layout() -%}
-  {%- set clusters = config.get('liquid_clustered_by') or config.get('cluster_by') -%}
-  {%- if clusters -%}
-    {%- set names = [clusters] if clusters is string else clusters -%}
-cluster by ({% for name in names %}{{ adapter.quote(name) }}{{ ', ' if not loop.last }}{% endfor %})
-  {%- else -%}
-    {%- set partitions = config.get('partition_by') or [] -%}
-    {%- set names = [partitions] if partitions is string else partitions -%}
-    {%- if names %}
-partitioned by ({% for name in names %}{{ name if name.startswith('`') else adapter.quote(name) }}{{ ', ' if not loop.last }}{% endfor %})
-    {%- endif -%}
-  {%- endif -%}
 {%- endmacro %}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spark_mv.query.ai_calls.blocks import TextError, TokenSpan, edited
+from spark_mv.query.ai_calls.blocks import TextError, edited
 from spark_mv.query.ai_calls.desugar import desugar
 from spark_mv.query.ai_calls.keys import AiIdentity, identity_hash, identity_text, key_sql, lookup_sql, request_sql
 from spark_mv.query.ai_calls.places import Places
@@ -15,6 +15,7 @@ from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, ParsedCall,
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.query.syntax.source_text import Span
 
 __all__ = ["AiCall", "AiFunction", "AiIdentity", "AiPlan", "plan_ai"]
 
@@ -75,11 +76,11 @@ def plan_ai(
     Errors never raise; they are in `AiPlan.errors`, and then `sql` is the text as given and `rounds` is empty.
     """
     declared = _declared(functions)
+    if not _mentions(sql, declared):
+        return AiPlan(sql)
     try:
         text = TokenText(sql)
     except TextError as error:
-        if not _mentions(sql, declared):
-            return AiPlan(sql)
         return AiPlan(
             sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"AI functions cannot be looked for: {error}."),)
         )
@@ -144,7 +145,7 @@ class _Planner:
             tuple(self._call(p, found[id(p)][0]) for p in calls if rounds[id(p)] == number)
             for number in range(max(rounds.values()) + 1)
         )
-        return AiPlan(edited(self.text.sql, TokenSpan(0, len(self.text.sql)), edits), ordered)
+        return AiPlan(edited(self.text.sql, Span(0, len(self.text.sql)), edits), ordered)
 
     def _requests(self, requests: Requests) -> dict[int, tuple[str, list[ParsedCall]]]:
         """Each call's request statement: the one with filters from further out, unless calls then wait for each other."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-Edit = tuple["TokenSpan", str]
+from spark_mv.query.syntax.source_text import Span
+
+Edit = tuple[Span, str]
 
 
 class TextError(ValueError):
@@ -13,22 +15,11 @@ class TextError(ValueError):
 
 
 @dataclass(frozen=True)
-class TokenSpan:
-    """Half-open range of characters."""
-
-    start: int
-    end: int
-
-    def holds(self, other: TokenSpan) -> bool:
-        return self.start <= other.start and other.end <= self.end
-
-
-@dataclass(frozen=True)
 class TokenItem:
     """One expression of a select list. `name` is its output name where the text gives one, "" otherwise."""
 
-    span: TokenSpan
-    expression: TokenSpan
+    span: Span
+    expression: Span
     name: str
     star: bool
 
@@ -36,7 +27,7 @@ class TokenItem:
 @dataclass(eq=False)
 class TokenCte:
     name: str
-    span: TokenSpan  # from the name to the closing parenthesis
+    span: Span  # from the name to the closing parenthesis
     query: Query
     recursive: bool
     position: int
@@ -46,30 +37,28 @@ class TokenCte:
 class Query:
     """WITH … term [set operator term …]; `blocks` are the SELECT blocks and VALUES have none."""
 
-    span: TokenSpan
+    span: Span
     parent: TokenBlock | None
     parent_cte: TokenCte | None = None
     ctes: list[TokenCte] = field(default_factory=list)
-    with_span: TokenSpan | None = None
     blocks: list[TokenBlock] = field(default_factory=list)
     set_operation: bool = False
     outer: Query | None = None  # the query whose WITH or set operation holds this one
-    tail: TokenSpan | None = None  # ORDER BY and LIMIT after a set operation
 
 
 @dataclass(eq=False)
 class TokenBlock:
     """One SELECT. Clause spans exclude their keywords."""
 
-    span: TokenSpan
+    span: Span
     query: Query
+    list_span: Span
     distinct: bool = False
     items: list[TokenItem] = field(default_factory=list)
-    list_span: TokenSpan = TokenSpan(0, 0)
-    clauses: dict[str, TokenSpan] = field(default_factory=dict)
+    clauses: dict[str, Span] = field(default_factory=dict)
     children: list[Query] = field(default_factory=list)  # subqueries: derived tables and in expressions
 
-    def clause_of(self, span: TokenSpan) -> str:
+    def clause_of(self, span: Span) -> str:
         """SELECT, FROM, WHERE, …: the clause that the span stands in."""
         if self.list_span.holds(span):
             return "SELECT"
@@ -81,13 +70,13 @@ class TokenCall:
     """One function call: `name` lower-cased, the spans of the arguments without surrounding blanks."""
 
     name: str
-    span: TokenSpan
-    arguments: tuple[TokenSpan, ...]
+    span: Span
+    arguments: tuple[Span, ...]
     line: int
     column: int
 
 
-def edited(sql: str, span: TokenSpan, edits: Iterable[tuple[TokenSpan, str]]) -> str:
+def edited(sql: str, span: Span, edits: Iterable[tuple[Span, str]]) -> str:
     """The text of `span` with the edits that lie in it carried out. Edits must not overlap; zero-width ones insert."""
     out, at = [], span.start
     for where, text in sorted(edits, key=lambda e: (e[0].start, e[0].end)):
@@ -100,7 +89,7 @@ def edited(sql: str, span: TokenSpan, edits: Iterable[tuple[TokenSpan, str]]) ->
     return "".join([*out, sql[at : span.end]])
 
 
-def outermost(edits: Iterable[Edit], span: TokenSpan) -> list[Edit]:
+def outermost(edits: Iterable[Edit], span: Span) -> list[Edit]:
     """The edits in the span that no other of them contains."""
     inside = [e for e in edits if span.holds(e[0])]
     out = []

@@ -15,13 +15,14 @@ from collections.abc import Collection
 
 from sqlglot import exp
 
-from spark_mv.query.ai_calls.blocks import Edit, TokenBlock, TokenCall, TokenItem, TokenSpan, edited
+from spark_mv.query.ai_calls.blocks import Edit, TokenBlock, TokenCall, TokenItem, edited
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.aggregates import called, groups_or_windows
 from spark_mv.query.syntax.condition import read_condition, read_expression
 from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.table_name import quoted
 
 _JOIN_WORDS = {"JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER", "SEMI", "ANTI"}
@@ -40,7 +41,7 @@ def desugar(text: TokenText, names: Collection[str]) -> tuple[TokenText, tuple[Q
     """The equal query, or the text as given with the refusals."""
     marked = [_mark(text, c) for c in text.calls(names)]
     original, steps, hoists = text, 0, 0
-    text = TokenText(edited(text.sql, TokenSpan(0, len(text.sql)), marked)) if marked else text
+    text = TokenText(edited(text.sql, Span(0, len(text.sql)), marked)) if marked else text
     while steps < _MOST_STEPS:
         steps += 1
         try:
@@ -56,7 +57,7 @@ def desugar(text: TokenText, names: Collection[str]) -> tuple[TokenText, tuple[Q
 
 def _mark(text: TokenText, call: TokenCall) -> Edit:
     at = call.span.start + len(_word(text, call))
-    return TokenSpan(at, at), f"/*mv@{call.line}:{call.column}*/"
+    return Span(at, at), f"/*mv@{call.line}:{call.column}*/"
 
 
 def _word(text: TokenText, call: TokenCall) -> str:
@@ -88,14 +89,14 @@ def _awkward(text: TokenText, call: TokenCall, block: TokenBlock) -> bool:
     return any(_over_groups(text, a) or _over_aliases(text, a, block) for a in call.arguments)
 
 
-def _over_groups(text: TokenText, span: TokenSpan) -> bool:
+def _over_groups(text: TokenText, span: Span) -> bool:
     tree = read_expression(text.text(span))
     if tree is None:
         return bool(re.search(r"\bover\s*\(", text.text(span), re.IGNORECASE))
     return groups_or_windows(tree)
 
 
-def _over_aliases(text: TokenText, span: TokenSpan, block: TokenBlock) -> bool:
+def _over_aliases(text: TokenText, span: Span, block: TokenBlock) -> bool:
     """Whether an argument may name an earlier column of the same select list rather than a column of FROM."""
     earlier = {i.name.lower() for i in block.items if i.name and i.span.end <= span.start and not _plain(text, i)}
     first, end = text.token_range(span)
@@ -164,7 +165,7 @@ def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists:
     return text.sql[: block.span.start] + new + text.sql[block.span.end :]
 
 
-def _mentions(text: TokenText, span: TokenSpan, names: Collection[str], after: Collection[TokenItem]) -> bool:
+def _mentions(text: TokenText, span: Span, names: Collection[str], after: Collection[TokenItem]) -> bool:
     if after and not any(i.span.end <= span.start for i in after):
         return False
     first, end = text.token_range(span)
@@ -180,12 +181,12 @@ def _hoisted(
     columns: list[tuple[str, str]] = []
     edits: list[Edit] = []
 
-    def hoist(span: TokenSpan) -> None:
+    def hoist(span: Span) -> None:
         name = f"__mv_h{hoists + len(columns)}"
         columns.append((name, text.text(span)))
         edits.append((span, name))
 
-    covered: list[TokenSpan] = []
+    covered: list[Span] = []
     for call in sorted(awkward, key=lambda c: c.span.start):
         if any(c.holds(call.span) for c in covered):
             continue
@@ -265,12 +266,12 @@ def _out_of_join(text: TokenText, call: TokenCall, block: TokenBlock, hoists: in
         early = _early_conditions(text, block, top, first, relation, alias)
         derived = f"(SELECT {alias}.*, {text.text(call.span)} AS {name} FROM {source}{early}) AS {alias}"
         edits = [(relation, derived), (call.span, f"{alias}.{name}"), *_hide(text, block, alias, name)]
-        return edited(text.sql, TokenSpan(0, len(text.sql)), edits)
+        return edited(text.sql, Span(0, len(text.sql)), edits)
     return _to_where(text, call, block, top, on, stop)
 
 
 def _early_conditions(
-    text: TokenText, block: TokenBlock, top: list[int], first: int, relation: TokenSpan, alias: str
+    text: TokenText, block: TokenBlock, top: list[int], first: int, relation: Span, alias: str
 ) -> str:
     """Conditions of WHERE over this table alone, where they may be tried before the joins: fewer rows to ask about."""
     if "WHERE" not in block.clauses or {text.words[i] for i in top} & {"RIGHT", "FULL", "LATERAL", "LATERAL VIEW"}:
@@ -305,12 +306,12 @@ def _to_where(text: TokenText, call: TokenCall, block: TokenBlock, top: list[int
     condition = f"({text.text(moved)})"
     if "WHERE" in block.clauses:
         given = block.clauses["WHERE"]
-        edits.append((TokenSpan(given.start, given.start), "("))
-        edits.append((TokenSpan(given.end, given.end), f") AND {condition}"))
+        edits.append((Span(given.start, given.start), "("))
+        edits.append((Span(given.end, given.end), f") AND {condition}"))
     else:
         at = block.clauses["FROM"].end
-        edits.append((TokenSpan(at, at), f" WHERE {condition}"))
-    return edited(text.sql, TokenSpan(0, len(text.sql)), edits)
+        edits.append((Span(at, at), f" WHERE {condition}"))
+    return edited(text.sql, Span(0, len(text.sql)), edits)
 
 
 def _only_table(text: TokenText, call: TokenCall) -> str | None:
@@ -324,7 +325,7 @@ def _only_table(text: TokenText, call: TokenCall) -> str | None:
     return aliases.pop() if len(aliases) == 1 and "" not in aliases else None
 
 
-def _relation(text: TokenText, top: list[int], first: int, end: int, alias: str) -> TokenSpan | None:
+def _relation(text: TokenText, top: list[int], first: int, end: int, alias: str) -> Span | None:
     """The span `table [AS] alias` or `(subquery) [AS] alias` of FROM that has the alias."""
     stops = {*_JOIN_WORDS, ",", "ON", "USING", "LATERAL", "LATERAL VIEW"}
     starts = [first] + [i + 1 for i in top if text.words[i] in {"JOIN", ","} and i + 1 < end]

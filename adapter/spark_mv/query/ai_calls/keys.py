@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_mv.query.ai_calls.blocks import TokenSpan
 from spark_mv.query.ai_calls.signatures import ANSWER_FIELD, ERROR_FIELDS, PROMPT_VERSION, ParsedCall
+from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 _EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECASE)
@@ -84,7 +84,7 @@ def identity_text(parsed: ParsedCall, identity: AiIdentity) -> str:
     return canonical(parts)
 
 
-def request_sql(parsed: ParsedCall, render: Callable[[TokenSpan], str]) -> str:
+def request_sql(parsed: ParsedCall, render: Callable[[Span], str]) -> str:
     """SQL of the call's canonical request, NULL when an argument is NULL.
 
     {"constant": {…}, "function": …, "row": [{"name": value}, …]}: to_json leaves out a NULL field, so each row

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenSpan, edited, outermost
+from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, edited, outermost
 from spark_mv.query.ai_calls.desugar import hidden_star
 from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.query.syntax.source_text import Span
 
-Render = Callable[[TokenSpan], str]
+Render = Callable[[Span], str]
 
 
 class Places:
@@ -67,7 +68,7 @@ class Places:
             if p is not parsed and p.call.span.holds(parsed.call.span) and self.text.block_of(p.call.span) is block
         ]
 
-    def inside(self, spans: Sequence[TokenSpan]) -> list[ParsedCall]:
+    def inside(self, spans: Sequence[Span]) -> list[ParsedCall]:
         """The calls that stand in one of the spans."""
         return [p for p in self.calls if any(s.holds(p.call.span) for s in spans)]
 
@@ -126,7 +127,7 @@ class Places:
         at, _ = self.insertion(block)
         return parsed.call.span.start >= at
 
-    def _sees_all_columns(self, span: TokenSpan, block: TokenBlock) -> bool:
+    def _sees_all_columns(self, span: Span, block: TokenBlock) -> bool:
         """Whether a function of the block's own takes a star: where the answer is looked up, or beside the column that
         carries it, there are other columns. (A star of the select list itself is told of it; count(*) counts rows.)"""
         first, end = self.text.token_range(span)
@@ -141,7 +142,7 @@ class Places:
             for i in stars
         )
 
-    def outer_references(self, block: TokenBlock, span: TokenSpan) -> bool:
+    def outer_references(self, block: TokenBlock, span: Span) -> bool:
         """Whether the span names a table that is not in the block's own FROM (a correlated subquery's outer row)."""
         level: Query | None = block.query
         while level is not None and level.parent is None:
@@ -191,7 +192,7 @@ class Places:
         """All edits of the statement; those inside others are already contained in them."""
         changes: list[Edit] = []
 
-        def render(span: TokenSpan) -> str:
+        def render(span: Span) -> str:
             return edited(self.text.sql, span, outermost(changes, span))
 
         for parsed in self.calls:
@@ -207,10 +208,10 @@ class Places:
             if mine:
                 at, before = self.insertion(block)
                 mine.sort(key=lambda p: p.call.span.end - p.call.span.start)
-                changes.append((TokenSpan(at, at), before + "".join(", " + self.laterals[id(p)] for p in mine)))
+                changes.append((Span(at, at), before + "".join(", " + self.laterals[id(p)] for p in mine)))
                 changes.extend(self._stars(block, [self.name[id(p)] for p in mine]))
         self.all_edits = changes
-        return outermost(changes, TokenSpan(0, len(self.text.sql)))
+        return outermost(changes, Span(0, len(self.text.sql)))
 
     def insertion(self, block: TokenBlock) -> tuple[int, str]:
         if "FROM" not in block.clauses:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenCte, TokenItem, TokenSpan, edited, outermost
+from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenCte, TokenItem, edited, outermost
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.syntax.aggregates import groups_or_windows
 from spark_mv.query.syntax.condition import read_expression
+from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.query.syntax.table_name import quoted
 
@@ -117,14 +118,14 @@ class Requests:
             f"{quote(parsed.function)} AS function, request FROM ({body}) AS __mv_q WHERE request IS NOT NULL"
         )
 
-    def _render(self, span: TokenSpan) -> str:
+    def _render(self, span: Span) -> str:
         return self._with(span, self.edits)
 
-    def _render_inside(self, span: TokenSpan) -> str:
+    def _render_inside(self, span: Span) -> str:
         """The text with the edits that the edit of an enclosing call has swallowed."""
         return self._with(span, [*self.places.all_edits, *self.edits])
 
-    def _with(self, span: TokenSpan, edits: Sequence[Edit]) -> str:
+    def _with(self, span: Span, edits: Sequence[Edit]) -> str:
         return edited(self.text.sql, span, outermost(edits, span))
 
     def _from(self, block: TokenBlock, needed: Sequence[ParsedCall], head_only: bool) -> str:
@@ -136,9 +137,9 @@ class Requests:
         if "FROM" not in block.clauses:
             return before + added if added else ""
         span = block.clauses["FROM"]
-        rest = [e for e in self.edits if e[0] != TokenSpan(at, at)]
-        tail = "" if head_only else self._with(TokenSpan(at, span.end), rest)
-        return " FROM " + self._with(TokenSpan(span.start, at), rest) + added + tail
+        rest = [e for e in self.edits if e[0] != Span(at, at)]
+        tail = "" if head_only else self._with(Span(at, span.end), rest)
+        return " FROM " + self._with(Span(span.start, at), rest) + added + tail
 
     def _in_context(self, query: Query, sql: str, edits: Sequence[Edit]) -> Found:
         """The statement inside the WITH clauses that it can see, and the calls in the CTEs it uses."""
@@ -167,13 +168,13 @@ class Requests:
 
     # ---- which rows
 
-    def _conditions(self, block: TokenBlock, name: str, clause: str) -> list[TokenSpan]:
+    def _conditions(self, block: TokenBlock, name: str, clause: str) -> list[Span]:
         if name not in block.clauses:
             return []
         found = [c for c in self.text.conjuncts(block.clauses[name]) if not self.places.outer_references(block, c)]
         return [c for c in found if not self.places.inside([c])] if clause == name else found
 
-    def _guards(self, parsed: ParsedCall) -> list[tuple[list[str], list[TokenSpan]]]:
+    def _guards(self, parsed: ParsedCall) -> list[tuple[list[str], list[Span]]]:
         """For each CASE around the call, innermost first: the pieces of `CASE … THEN` up to the call's branch."""
         text, out = self.text, []
         block = self.places.block[id(parsed)]
@@ -189,7 +190,7 @@ class Requests:
                 out.append(guard)
         return out
 
-    def _guard(self, start: int, at: int, call_end: int) -> tuple[list[str], list[TokenSpan]] | None:
+    def _guard(self, start: int, at: int, call_end: int) -> tuple[list[str], list[Span]] | None:
         text, depth, i = self.text, 0, start + 1
         marks: list[tuple[str, int]] = []
         while i < len(text.words):
@@ -228,7 +229,7 @@ class Requests:
                 return [*pieces, " ELSE"], spans
         return None
 
-    def _guarded(self, request: str, guards: Sequence[tuple[list[str], list[TokenSpan]]]) -> str:
+    def _guarded(self, request: str, guards: Sequence[tuple[list[str], list[Span]]]) -> str:
         for pieces, _ in guards:
             request = f"{''.join(pieces)} {request} END"
         return request
@@ -237,13 +238,13 @@ class Requests:
 
     def _row_wise(self, block: TokenBlock) -> bool:
         """Whether every row of FROM that passes WHERE gives one row, in a query that is this SELECT alone."""
-        if block.distinct or block.query.set_operation or len(block.query.blocks) != 1 or block.query.tail:
+        if block.distinct or block.query.set_operation or len(block.query.blocks) != 1:
             return False
         if {"GROUP BY", "HAVING", "LIMIT", "QUALIFY"} & set(block.clauses):
             return False
         return not any(self._aggregates(i.expression) for i in block.items if not i.star)
 
-    def _aggregates(self, span: TokenSpan) -> bool:
+    def _aggregates(self, span: Span) -> bool:
         tree = read_expression(self.text.text(span))
         # a window's result depends on which rows there are, so filters must not move below it
         return tree is None or groups_or_windows(tree)
@@ -298,7 +299,7 @@ class Requests:
             return quoted(self.text.tokens[i].text)
         return None
 
-    def _blanked(self, block: TokenBlock, hidden: set[str], but: TokenSpan) -> list[Edit]:
+    def _blanked(self, block: TokenBlock, hidden: set[str], but: Span) -> list[Edit]:
         """Edits that turn the other columns with AI calls, or made of such columns, to NULL; their names join `hidden`."""
         out: list[Edit] = []
         for item in block.items:
@@ -317,7 +318,7 @@ class Requests:
             return text in {"*", f"{table}.*"}
         return text in {plain, f"{table}.{plain}"}
 
-    def _names_in(self, span: TokenSpan, names: set[str], skip: TokenSpan | None = None) -> bool:
+    def _names_in(self, span: Span, names: set[str], skip: Span | None = None) -> bool:
         first, end = self.text.token_range(span)
         return any(
             self.text.tokens[i].text.lower() in names
@@ -325,6 +326,6 @@ class Requests:
             if self.text.identifier(i) and not (skip and skip.holds(self.text.span(i, i + 1)))
         )
 
-    def _has(self, span: TokenSpan, words: set[str]) -> bool:
+    def _has(self, span: Span, words: set[str]) -> bool:
         first, end = self.text.token_range(span)
         return any(self.text.words[i] in words for i in self.text.top_level(first, end))

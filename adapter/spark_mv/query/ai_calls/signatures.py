@@ -13,10 +13,10 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from spark_mv.query.ai_calls.blocks import TokenCall, TokenSpan
+from spark_mv.query.ai_calls.blocks import TokenCall
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.condition import read_expression
-from spark_mv.query.syntax.source_text import SourceTextError, quotes_escaped
+from spark_mv.query.syntax.source_text import SourceTextError, Span, quotes_escaped
 from spark_mv.query.syntax.table_name import quoted
 
 BUILT_IN = (
@@ -52,7 +52,7 @@ class ParsedCall:
 
     call: TokenCall
     function: str
-    row: tuple[tuple[str, TokenSpan, str], ...]
+    row: tuple[tuple[str, Span, str], ...]
     constants: Mapping[str, Any]
     result_type: str
     answer_type: str  # without the STRUCT of failOnError => false
@@ -94,9 +94,9 @@ _POSITIONS: dict[str, tuple[tuple[str, ...], int]] = {  # names in order, how ma
 _ALIASES = {"schema": "labels"}  # ai_extract's v2 calls its second argument schema
 
 
-def _named(text: TokenText, call: TokenCall) -> dict[str, TokenSpan]:
+def _named(text: TokenText, call: TokenCall) -> dict[str, Span]:
     names, required = _POSITIONS[call.name]
-    found: dict[str, TokenSpan] = {}
+    found: dict[str, Span] = {}
     for number, span in enumerate(call.arguments):
         first, end = text.token_range(span)
         if end - first > 2 and text.words[first + 1] == "=>":
@@ -125,7 +125,7 @@ def _named(text: TokenText, call: TokenCall) -> dict[str, TokenSpan]:
 _NOT_LITERAL = object()
 
 
-def literal(text: TokenText, span: TokenSpan) -> Any:
+def literal(text: TokenText, span: Span) -> Any:
     """The Python value of a literal SQL expression, or the marker _NOT_LITERAL."""
     try:
         tree = read_expression(quotes_escaped(text.text(span)))
@@ -192,7 +192,7 @@ def _pairs(expressions: list[exp.Expression]) -> Any:
     return dict(zip(values[::2], values[1::2], strict=False))
 
 
-def _must(text: TokenText, span: TokenSpan, name: str, kind: type | tuple[type, ...], what: str) -> Any:
+def _must(text: TokenText, span: Span, name: str, kind: type | tuple[type, ...], what: str) -> Any:
     value = literal(text, span)
     wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
     if wrong:
@@ -204,14 +204,14 @@ _STRING = "cast({} as string)"
 
 
 def _simple(result_type: str, *required: str) -> Any:
-    def read(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
+    def read(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
         row = tuple((name, arguments[name], _STRING) for name in required)
         return ParsedCall(call, call.name, row, {}, result_type, result_type)
 
     return read
 
 
-def _labels_of(text: TokenText, span: TokenSpan, least: int, most: int) -> list[str] | str:
+def _labels_of(text: TokenText, span: Span, least: int, most: int) -> list[str] | str:
     value = literal(text, span)
     if isinstance(value, str):
         return value
@@ -236,12 +236,12 @@ def _json_argument(name: str, value: str) -> Any:
     return parsed
 
 
-def _options(text: TokenText, arguments: dict[str, TokenSpan], constants: dict[str, Any]) -> None:
+def _options(text: TokenText, arguments: dict[str, Span], constants: dict[str, Any]) -> None:
     if "options" in arguments:
         constants["options"] = _must(text, arguments["options"], "options", dict, "a MAP")
 
 
-def _classify(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
+def _classify(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
     labels = _labels_of(text, arguments["labels"], 2, 20)
     row = (("content", arguments["content"], _STRING),)
     if isinstance(labels, list):
@@ -257,7 +257,7 @@ def _classify(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan],
     return ParsedCall(call, call.name, row, constants, "VARIANT", "VARIANT")
 
 
-def _extract(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
+def _extract(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
     labels = _labels_of(text, arguments["labels"], 1, 100)
     row = (("content", arguments["content"], _STRING),)
     if isinstance(labels, list):
@@ -271,7 +271,7 @@ def _extract(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], 
     return ParsedCall(call, call.name, row, constants, "VARIANT", "VARIANT")
 
 
-def _mask(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
+def _mask(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
     labels = _labels_of(text, arguments["labels"], 1, 100)
     if not isinstance(labels, list):
         raise SignatureError("needs its labels as ARRAY('a', 'b')")
@@ -280,7 +280,7 @@ def _mask(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_
     )
 
 
-def _summarize(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
+def _summarize(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
     words = 50
     if "max_words" in arguments:
         words = _must(text, arguments["max_words"], "max_words", int, "a whole number")
@@ -290,7 +290,7 @@ def _summarize(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan]
     return ParsedCall(call, call.name, row, {"max_words": words}, "STRING", "STRING")
 
 
-def _query(text: TokenText, call: TokenCall, arguments: dict[str, TokenSpan], is_embedding: Any) -> ParsedCall:
+def _query(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
     endpoint = _must(text, arguments["endpoint"], "endpoint", str, "the endpoint's name as a string")
     constants: dict[str, Any] = {}
     parameters: dict[str, Any] = {}

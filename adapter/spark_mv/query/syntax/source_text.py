@@ -33,6 +33,10 @@ class Span:
     def of(self, sql: str) -> str:
         return sql[self.start : self.end]
 
+    def holds(self, other: Span) -> bool:
+        """Whether all of the other lies in this one."""
+        return self.start <= other.start and other.end <= self.end
+
 
 @dataclass(frozen=True)
 class Token:

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spark_mv.maintenance.config import ModelConfig
 from spark_mv.query.syntax.source_text import SourceTextError, one_line
-from spark_mv.query.syntax.table_name import quoted
+from spark_mv.query.syntax.table_name import quoted, unquoted
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.run.look_up import OUR_CHECKS
 
@@ -26,7 +27,8 @@ _OUR_NAMES = re.compile(r"mv_(not_null|check)_[0-9a-f]{8}")
 class Amendments:
     """`written` are the table's properties as DESCRIBE prints them, none of them hidden (empty: there is no table), `comments`
     its columns'. `checks` are the contract's conditions by name, `described` the columns' descriptions in the model, `feed`
-    whether the user wants a feed of changes. `wanted` are the user's table properties, `model` is dbt's unique id."""
+    whether the user wants a feed of changes. `wanted` are the user's table properties, `layout` is
+    the clause by which files are clustered or partitioned, `model` dbt's unique id."""
 
     table: str
     written: str = ""
@@ -38,6 +40,7 @@ class Amendments:
     described: Mapping[str, str] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
     wanted: Mapping[str, str] = field(default_factory=dict)
+    layout: str = ""
     model: str = ""
 
     def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str]) -> None:
@@ -127,6 +130,13 @@ def by_delta_names(properties: Mapping[str, object]) -> dict[str, str]:
     """
     own = {name.lower(): name for name in (FEED, MAPPING, VECTORS)}
     return {own.get(name.lower(), name): str(value) for name, value in properties.items()}
+
+
+def layout_clause(config: ModelConfig) -> str:
+    """CLUSTER BY or PARTITIONED BY of a model's table, or neither. Names of partitions may be written in back quotes."""
+    clusters, partitions = config.cluster_by, [unquoted(name) for name in config.partition_by]
+    clause = "cluster by" if clusters else "partitioned by"
+    return f"{clause} ({', '.join(map(quoted, clusters or partitions))})" if clusters or partitions else ""
 
 
 def _condition(text: str) -> str:

@@ -189,7 +189,10 @@ class MvRun(CurrentRun):
         args = step_args(step, self.relations)
         if KINDS[step.kind].makes:
             names = [column.name for column in step.args["columns"]]
-            args["properties"] = self.amend.properties(names, step.args["relation"] == "target")
+            of_model = step.args["relation"] == "target"
+            args["properties"] = self.amend.properties(names, of_model)
+            if of_model:
+                args["layout"] = self.amend.layout
         if step.kind == "check_stage":
             args["checks"] = [] if step.args.get("into") else list(self.amend.checks.values())
         if step.kind == "replace_where":

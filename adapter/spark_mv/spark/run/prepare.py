@@ -21,7 +21,7 @@ from spark_mv.maintenance.strategies.no_op import moved
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.run import stamps
-from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments, by_delta_names, has_unusual
+from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments, by_delta_names, has_unusual, layout_clause
 from spark_mv.spark.run.as_of import as_of_instant, utc_text
 from spark_mv.spark.run.auditing import Auditor
 from spark_mv.spark.run.config_words import declared_words
@@ -177,6 +177,7 @@ def _amendments(prepared: Prepared) -> Amendments:
         feed=properties.get(FEED, "true").lower() == "true",
         mapped=properties.get(MAPPING, "name" if unusual else "none").lower() != "none",
         wanted=properties,
+        layout=layout_clause(prepared.config),
         model=prepared.invocation.unique_id,
     )
 

@@ -1,0 +1,146 @@
+"""The query blocks of a text, read off its tree as places in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqlglot import exp
+from sqlglot.tokens import Token
+
+from spark_mv.query.ai_calls.blocks import Query, TextError, TokenBlock, TokenCte, TokenItem
+from spark_mv.query.syntax.depth import deep
+from spark_mv.query.syntax.parse import parse
+from spark_mv.query.syntax.parser import SelectParts
+from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.query.syntax.source_blocks import span_of
+from spark_mv.query.syntax.source_text import SourceTextError, Span
+
+# clauses that are looked at together, in the order of the text
+_TOGETHER = {
+    "SORT BY": "ORDER BY",
+    "CLUSTER BY": "ORDER BY",
+    "DISTRIBUTE BY": "ORDER BY",
+    "OFFSET": "LIMIT",
+    "LATERAL VIEW": "FROM",
+}
+
+
+@deep
+def structure(sql: str, tokens: Sequence[Token]) -> list[TokenBlock]:
+    """The SELECT blocks of a query, each with the query that it is a term of. `tokens`: those of the text. Raises TextError."""
+    found = parse(sql)
+    if isinstance(found, QueryError):
+        raise TextError(f"{found.message} (line {found.line}, column {found.column})")
+    try:
+        reader = _Structure(tokens)
+        reader.query(found.tree, None)
+    except SourceTextError as error:
+        raise TextError(str(error)) from error
+    return reader.blocks
+
+
+class _Structure:
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens = tokens
+        self.index = {token.start: i for i, token in enumerate(tokens)}
+        self.before = {token.end + 1: i for i, token in enumerate(tokens)}
+        self.blocks: list[TokenBlock] = []
+
+    def query(self, node: exp.Expr, parent: TokenBlock | None, outer: Query | None = None) -> Query:
+        query = Query(span_of(node), parent, outer=outer)
+        self.ctes(query, node.args.get("with_"))
+        terms = list(_terms(node))
+        query.set_operation = len(terms) > 1
+        for term in terms:
+            if term is not node and term.args.get("with_"):
+                raise TextError("a WITH clause inside a set operation belongs in parentheses")
+            if isinstance(term, exp.Subquery):
+                query.blocks += self.query(term.this, None, outer=query).blocks
+            elif isinstance(term, exp.Select):
+                query.blocks += self.select(term, query)
+            elif not isinstance(term, exp.Values | exp.Table):
+                raise TextError(f"a SELECT was expected, not {term.key.upper()}")
+        if isinstance(node, exp.SetOperation) and isinstance(terms[-1], exp.Select) and query.blocks:
+            # the tree hangs ORDER BY and LIMIT on the whole; in the text they stand behind the last SELECT
+            modifiers = {key: value for key, value in node.args.items() if key not in ("this", "expression", "with_")}
+            self.children(query.blocks[-1], modifiers)
+        return query
+
+    def ctes(self, query: Query, with_: exp.Expr | None) -> None:
+        for cte in with_.expressions if with_ is not None else ():
+            body = self.query(cte.this, None, outer=query)
+            start = int(cte.args["alias"].this.meta["start"])
+            span = Span(start, self.tokens[self.closing(cte.this)].end + 1)
+            body.parent_cte = TokenCte(
+                cte.alias, span, body, bool(with_ and with_.args.get("recursive")), len(query.ctes)
+            )
+            query.ctes.append(body.parent_cte)
+
+    def closing(self, inside: exp.Expr) -> int:
+        """The index of the parenthesis that closes around a query."""
+        if isinstance(inside, exp.Subquery):
+            return self.closing(inside.this) + 1
+        return self.before[span_of(inside).end] + 1
+
+    def select(self, node: exp.Select, query: Query) -> list[TokenBlock]:
+        """The block of a SELECT; none of `TABLE t`, which is short for one."""
+        parts = node.meta.get("select")
+        if not isinstance(parts, SelectParts):
+            raise TextError(
+                "a query that is not written as SELECT … FROM … (pipes, FROM first) is not taken apart: begin with SELECT"
+            )
+        if self.tokens[self.index[parts.span[0]]].text.upper() == "TABLE":
+            return []
+        block = TokenBlock(Span(*parts.span), query, Span(*parts.listed), node.args.get("distinct") is not None)
+        self.blocks.append(block)
+        block.items = [_item(item) for item in node.expressions]
+        for word, start, end in [("FROM", *parts.from_), *parts.clauses] if parts.from_ else parts.clauses:
+            name = _TOGETHER.get(word, word)
+            inner = self.tokens[self.index[start] + 1].start
+            block.clauses[name] = Span(block.clauses[name].start if name in block.clauses else inner, end)
+        self.children(block, {key: value for key, value in node.args.items() if key != "with_"})
+        return [block]
+
+    def children(self, block: TokenBlock, args: Mapping[str, object]) -> None:
+        """The queries in the block's FROM items and expressions, in the order of the text."""
+        found = [query for value in args.values() for query in _queries(value)]
+        block.children += [self.query(query, block) for query in sorted(found, key=lambda query: span_of(query).start)]
+
+
+def _terms(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The operands of a set operation in order, or the query itself."""
+    stack = [node]
+    while stack:
+        term = stack.pop()
+        if isinstance(term, exp.SetOperation):
+            stack += [term.expression, term.this]
+        else:
+            yield term
+
+
+def _queries(value: object) -> Iterator[exp.Expr]:
+    """The outermost queries below a node or a list of nodes."""
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, list):
+            stack += part
+        elif isinstance(part, exp.Select | exp.SetOperation):
+            yield part
+        elif (
+            isinstance(part, exp.Subquery) and isinstance(part.this, exp.Query) and not isinstance(part.this, exp.Table)
+        ):
+            yield part.this
+            stack += [child for key, child in part.args.items() if key not in ("this", "with_")]
+        elif isinstance(part, exp.Expr):
+            stack += part.iter_expressions()
+
+
+def _item(node: exp.Expr) -> TokenItem:
+    span = span_of(node)
+    if isinstance(node, exp.Alias):
+        return TokenItem(span, span_of(node.this), node.alias, False)
+    if node.is_star:
+        return TokenItem(span, span, "", True)
+    named = isinstance(node.expression if isinstance(node, exp.Dot) else node, exp.Column | exp.Identifier)
+    return TokenItem(span, span, node.name if named else "", False)
