@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
 
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.catalogue import Kind, is_kind, level_of
@@ -35,12 +34,9 @@ from spark_mv.query.syntax.source_text import (
     Edit,
     SourceTextError,
     Span,
-    Token,
     apply_edits,
-    call_span_at,
     line_and_column,
     one_line,
-    tokenize,
 )
 from spark_mv.query.syntax.table_name import quoted, unquoted
 
@@ -95,7 +91,7 @@ def split_filter_draws(
         return FilterDraws(
             (), reason=f"a random filter stands in SQL whose structure is not understood: {error}; {CURE}"
         )
-    draws = [draw for draw in _draws(sql, blocks, levels or {}) if draw.clause != "SELECT"]
+    draws = [draw for draw in _draws(read_query(sql), blocks, levels or {}) if draw.clause != "SELECT"]
     named = _reads(blocks, reads)
     if any(read.clause == "WHERE" for read in named):
         draws = sorted([*draws, *named], key=lambda draw: draw.span.start)
@@ -215,22 +211,16 @@ def _owner(blocks: tuple[Block, ...], span: Span) -> int | None:
     return min(around, key=lambda i: blocks[i].span.end - blocks[i].span.start) if around else None
 
 
-def _draws(sql: str, blocks: tuple[Block, ...], levels: Mapping[str, Level]) -> list[Draw]:
-    """Every outermost call that draws per row, with its block and clause."""
-    tokens = tokenize(sql)
+def _draws(tree: exp.Expr, blocks: tuple[Block, ...], levels: Mapping[str, Level]) -> list[Draw]:
+    """Every outermost call that draws per row, with its block and clause, in the order of the text."""
     found: list[Draw] = []
-    end = -1
-    for index, token in enumerate(tokens):
-        if token.start < end or not _draws_per_row(tokens, index, levels):
-            continue
-        span = call_span_at(tokens, index)
+    calls = (node.meta["call"] for node in tree.walk() if _draws_per_row(node, levels))
+    for call in sorted(calls, key=lambda call: call.start):
+        span = Span(call.start, call.end)
         owner = _owner(blocks, span)
-        if owner is None:
-            continue
-        clause = _clause(blocks[owner], span)
-        if clause:
+        clause = "" if owner is None or (found and found[-1].span.holds(span)) else _clause(blocks[owner], span)
+        if owner is not None and clause:
             found.append(Draw(span, owner, clause))
-            end = span.end
     return found
 
 
@@ -247,22 +237,14 @@ def _clause(block: Block, span: Span) -> str:
     return next((name for name, body in block.others if name in ("HAVING", "QUALIFY") and inside(body)), "")
 
 
-def _draws_per_row(tokens: Sequence[Token], index: int, levels: Mapping[str, Level]) -> bool:
-    token = tokens[index]
-    if index + 1 >= len(tokens) or tokens[index + 1].kind != TokenType.L_PAREN:
+def _draws_per_row(node: exp.Expr, levels: Mapping[str, Level]) -> bool:
+    """Whether the node is a call that draws. A function that nobody knows does, and one of a schema (`s.rand()`) is unknown."""
+    call = node.meta.get("call")
+    if not isinstance(call, Call) or call.keyword:
         return False
-    name = unquoted(token.text).lower()
-    if not (token.word or token.kind == TokenType.IDENTIFIER) or not name.isidentifier():
-        return False
-    dotted = index > 0 and tokens[index - 1].kind == TokenType.DOT
-    level = levels.get(name) or (None if dotted else level_of(name))
-    if level is None:
-        return (token.kind == TokenType.VAR or dotted) and name.upper() not in _NOT_CALLS
-    return level == Level.NONDETERMINISTIC
-
-
-# words that may stand before a parenthesis without being a function
-_NOT_CALLS = frozenset({"IN", "AND", "OR", "NOT", "ON", "AS", "USING", "EXISTS", "ANY", "ALL", "SOME", "OVER", "WHEN"})
+    dotted = isinstance(node.parent, exp.Dot) and node.arg_key == "expression"
+    level = levels.get(call.name) or (None if dotted else level_of(call.name))
+    return level is None or level is Level.NONDETERMINISTIC
 
 
 def _key(sql: str, block: Block, name: str, levels: Mapping[str, Level]) -> str:
@@ -281,9 +263,8 @@ def _key(sql: str, block: Block, name: str, levels: Mapping[str, Level]) -> str:
 
 
 def _plain_key(sql: str, block: Block, item: Item, text: str, name: str, levels: Mapping[str, Level]) -> str:
-    tokens = tokenize(text)
     tree = read_query(f"SELECT {text}").expressions[0]
-    if any(_draws_per_row(tokens, i, levels) for i in range(len(tokens))):
+    if any(_draws_per_row(node, levels) for node in tree.walk()):
         raise _NotKept(f"filters rows whose unique_key column {name} is itself drawn")
     if _not_of_one_row(tree):
         raise _NotKept(f"filters rows whose unique_key column {name} is not computed from a row of FROM alone; {CURE}")

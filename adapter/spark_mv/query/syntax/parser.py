@@ -25,12 +25,14 @@ _WRAPPERS = (exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.Respe
 
 @dataclass(frozen=True)
 class Call:
-    """A function as written: `name` lower case, offset of its first character, `keyword` if without parentheses."""
+    """A function as written: `name` lower case, offset of its first character, `keyword` if without parentheses, `end` behind
+    its closing one (0 where none was seen)."""
 
     name: str
     start: int
     keyword: bool = False
     empty: bool = False  # written with nothing between the parentheses
+    end: int = 0
 
 
 def first_offset(node: exp.Expr | None) -> int | None:
@@ -68,7 +70,7 @@ def _stamp(node: Any, token: Token, follower: Token | None, third: Token | None,
         if isinstance(node, exp.Anonymous) and isinstance(node.this, str):
             node.set("this", token.text)
             _with_unit(node)
-        node.meta["call"] = Call(token.text.lower(), token.start, keyword, empty)
+        node.meta["call"] = Call(token.text.lower(), token.start, keyword, empty, node.meta.pop("closed", 0))
 
 
 def _with_unit(node: exp.Anonymous) -> None:
@@ -303,6 +305,11 @@ class _Written(_Placing):
     def _parse_subquery(self, this: exp.Expr | None, *args: Any, **kwargs: Any) -> exp.Subquery | None:
         sample = self._parse_table_sample() if this is not None else None
         return _sampled(super()._parse_subquery(this, *args, **kwargs), sample)  # type: ignore[no-any-return]
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
+        if this is not None and not alias and self._prev.token_type == TokenType.R_PAREN:
+            this.meta["closed"] = self._prev.end + 1  # every call is looked at here when its parenthesis has closed
+        return super()._parse_window(this, alias)
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         before, token, follower, third = self._prev, self._curr, self._next, _after(self)

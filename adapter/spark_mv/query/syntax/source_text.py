@@ -200,11 +200,4 @@ def closing(tokens: Sequence[Token], opening: int) -> int:
     raise SourceTextError(f"a parenthesis opened at offset {tokens[opening].start} is never closed")
 
 
-def call_span_at(tokens: Sequence[Token], index: int) -> Span:
-    """Span of the call whose name token stands at `index`: through its closing parenthesis, or the bare keyword."""
-    if index + 1 < len(tokens) and tokens[index + 1].kind == TokenType.L_PAREN:
-        return Span(tokens[index].start, tokens[closing(tokens, index + 1)].end)
-    return Span(tokens[index].start, tokens[index].end)
-
-
 _QUOTED = {TokenType.STRING, TokenType.IDENTIFIER, TokenType.HEX_STRING, TokenType.NUMBER}
