@@ -27,6 +27,7 @@ from shapes import shapes
 from spark_mv.maintenance.errors import RefusedError, RunFailed
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.syntax.table_name import quoted
 
 STEPS = 3
 QUICK, BATCH = range(10), 40
@@ -132,7 +133,7 @@ def check(lives: Lives, at: str, first: bool, session: Direct, one: Watched) -> 
     if not first:
         lives.pairs += 1
         lives.shapes.update(+shapes([one.drawn.sql]))
-    columns = [f"`{c.name}`" for c in one.analysis.columns if not c.kept]
+    columns = [quoted(c.name) for c in one.analysis.columns if not c.kept]
     at_columns = [k for k, c in enumerate(one.analysis.columns) if not c.kept]
     wanted = Counter(tuple(_plain(row[k]) for k in at_columns) for row in rows)
     found = session.spark.sql(f"select {', '.join(columns)} from {model.table}").collect()

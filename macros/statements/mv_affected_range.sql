@@ -1,10 +1,5 @@
 {#- Between which values the affected anchors lie: as literals, they keep the statements that follow from files that hold
     none of them. -#}
-{% macro mv_affected_range(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_affected_range', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_affected_range(args) -%}
 select
   {%- for anchor in args['anchors'] %}

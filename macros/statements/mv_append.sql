@@ -1,9 +1,4 @@
 {#- Publish rows whose keys are known to be new: no row of the table is read or rewritten. -#}
-{% macro mv_append(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_append', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_append(args) -%}
   {%- set names -%}
     {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}{{ ', ' if not loop.last }}{% endfor %}

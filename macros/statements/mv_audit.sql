@@ -1,11 +1,6 @@
 {#- Statements of an audit, over the staged rows that differ between the table and its recompute. -#}
 
 {#- Rows of the table that share their key with another one, or have a NULL in it. -#}
-{% macro mv_audit_keys(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_audit_keys', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_audit_keys(args) -%}
 select
   coalesce(sum(__mv_more), 0) as repeated,
@@ -18,11 +13,6 @@ from (
 {%- endmacro %}
 
 {#- A few of the rows that differ: their key, and what differs. -#}
-{% macro mv_audit_examples(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_audit_examples', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_audit_examples(args) -%}
 select
   to_json(named_struct({% for key in args['keys'] %}{{ mv_text(key) }}, q.{{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false')) as key,
@@ -40,11 +30,6 @@ limit 5
 {%- endmacro %}
 
 {#- How many rows differ only in what depends on an order that the query leaves open, or in the rounding of sums. -#}
-{% macro mv_audit_watched(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_audit_watched', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_audit_watched(args) -%}
 select count_if({{ args['unordered'] }}) as unordered
 from (

@@ -1,9 +1,4 @@
 {#- How many rows of the table leave it, and when the next one does. -#}
-{% macro mv_check_leaving(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_check_leaving', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_check_leaving(args) -%}
 select
   {%- if args.get('ends') %}

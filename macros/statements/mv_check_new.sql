@@ -1,10 +1,5 @@
 {#- Rows staged as new whose key the table has already: the query gives two rows of one key, or the row of the table leaves
     in this run. -#}
-{% macro mv_check_new(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_check_new', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_check_new(args) -%}
 select
   count_if(not __mv_leaves) as duplicate_keys,

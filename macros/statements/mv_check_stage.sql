@@ -1,9 +1,4 @@
 {#- One row about the staged rows: how many of each kind, and whether the key identifies them. -#}
-{% macro mv_check_stage(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_check_stage', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_check_stage(args) -%}
   {%- set null_key -%}
     ({% for key in args['keys'] %}{{ adapter.quote(key) }} is null{{ ' or ' if not loop.last }}{% endfor %})

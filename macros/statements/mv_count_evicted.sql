@@ -1,10 +1,5 @@
 {#- Of the rows that go, how many the clock takes: those that the query still has when its window is left open. Without a
     query, all of them: no source has changed. -#}
-{% macro mv_count_evicted(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_count_evicted', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_count_evicted(args) -%}
 select count(*) as evicted
 from {{ args['stage'] }} s

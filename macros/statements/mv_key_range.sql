@@ -1,9 +1,4 @@
 {#- The table's highest and lowest key, which Delta answers from its metadata where it can. -#}
-{% macro mv_key_range(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_key_range', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_key_range(args) -%}
   {%- set key = adapter.quote(args['keys'][0]) -%}
 select max({{ key }}) as highest, min({{ key }}) as lowest from {{ args['target'] }}

@@ -2,11 +2,6 @@
     itself, never a view or the model's SQL. Without new rows there is no INSERT clause: with it the merge is an outer
     join, for which Spark shuffles the table instead of broadcasting the staged rows. The range of the staged keys, as
     literals, lets Delta skip the files that hold none of them. -#}
-{% macro mv_merge_into(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_merge_into', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_merge_into(args) -%}
   {%- set keys = args['columns'] | selectattr('role', 'equalto', 'key') | list -%}
 merge into {{ args['relation'] }} t

@@ -1,9 +1,4 @@
 {#- Publish all staged rows as the new table: --full-refresh, changed columns or layout. One commit. -#}
-{% macro mv_replace_table(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_replace_table', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_replace_table(args) -%}
 create or replace table {{ args['relation'] }}
 {{ mv_table_of_stage(args) }}

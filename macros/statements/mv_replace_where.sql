@@ -1,11 +1,6 @@
 {#- Publish a small number of staged rows: Delta deletes the old rows by deletion vector (those of the staged keys, or those
     that leave by the clock) and appends the new ones in one commit, two to three times quicker than MERGE, which reads the
     table twice. -#}
-{% macro mv_replace_where(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_replace_where', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_replace_where(args) -%}
 insert into {{ args['relation'] }}
 replace where {{ args['predicate'] }}

@@ -9,11 +9,6 @@
     had becomes another one: a new column is none, nor is what follows the clock, the user or the session. `identity` says
     how rows are found where the unique key is not what it was: a row of the query takes one of those that it finds, preferably
     one that has its former key too. -#}
-{% macro mv_stage_changes(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_stage_changes', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_stage_changes(args) -%}
 create table {{ args['into'] }} using parquet as
 {{ mv_changed_rows(args) }}

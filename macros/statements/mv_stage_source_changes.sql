@@ -1,11 +1,6 @@
 {#- Write down what changed in one source between two versions: each row that came or went with the number of its copies
     (`__mv_count`, negative for rows that went). Netted by content, because an overwrite reports every row as deleted and
     inserted again, and a row that stayed the same must not be drawn or paid anew. -#}
-{% macro mv_stage_source_changes(args) -%}
-  {%- set dispatch = adapter.dispatch -%}
-  {{ return(dispatch('mv_stage_source_changes', 'dbt_spark_mv' if context.get('dbt_spark_mv') else 'dbt')(args)) }}
-{%- endmacro %}
-
 {% macro default__mv_stage_source_changes(args) -%}
 create table {{ args['into'] }} using parquet as
 {%- if args['how'] == 'feed' and args['append_only'] %}

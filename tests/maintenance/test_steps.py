@@ -21,7 +21,7 @@ MACROS = Path(__file__).parents[2] / "macros" / "statements"
 def test_every_kind_has_what_carries_it_out() -> None:
     assert set(HANDLERS) == {name for name, kind in KINDS.items() if kind.work is Work.ASK}
     texts = "\n".join(file.read_text(encoding="utf-8") for file in MACROS.glob("*.sql"))
-    dispatched = set(re.findall(r"dispatch\('(\w+)'", texts))
+    dispatched = set(re.findall(r"macro default__(\w+)\(args\)", texts))
     assert dispatched == {kind.macro for kind in KINDS.values() if kind.statement}
 
 
