@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import click
 
 from spark_mv.explain.analysis import explain_data, explain_text
 from spark_mv.explain.judgement import judge
+from spark_mv.report.facts import FactsError, ProjectFacts, from_json, to_json
 
 
 @click.group()
@@ -101,6 +104,110 @@ def explain(
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
     else:
         click.echo(explain_text(judged, model=name, unique_key=key))
+
+
+def _dbt_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """dbt's own options for which project and which target."""
+    for option in (
+        click.option("--vars", "variables", metavar="YAML", help="As for dbt run."),
+        click.option("--target", "-t", help="Target of the profile."),
+        click.option("--profile", help="Profile, if not the project's."),
+        click.option("--profiles-dir", type=click.Path(file_okay=False), help="Folder of profiles.yml."),
+        click.option("--project-dir", type=click.Path(file_okay=False), help="Folder of dbt_project.yml."),
+    ):
+        command = option(command)
+    return command
+
+
+def _dbt_arguments(**given: str | None) -> list[str]:
+    return [part for name, value in given.items() if value for part in (f"--{name.replace('_', '-')}", value)]
+
+
+def _project(from_: str | None, dbt: list[str], **wanted: Any) -> ProjectFacts:
+    """The facts of a file that was kept, or of the project. What cannot be read is exit status 2."""
+    if from_:
+        try:
+            return from_json(_read(from_))
+        except FactsError as error:
+            raise click.UsageError(f"{from_}: {error}") from error
+    from spark_mv.spark.adapter.read_project import ProjectError, read_project
+
+    try:
+        return read_project(dbt, **wanted)
+    except ProjectError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@main.command()
+@_dbt_options
+@click.option("--from", "from_", metavar="FACTS.json", help="Read what `report --facts` kept instead of the project.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def status(from_: str | None, format_: str, variables: str | None, **dbt: str | None) -> None:
+    """How every nondeterministic_mv of the project fares: last run, next change by the clock, AI answers that wait, errors.
+
+    Exit status: 0 nothing needs somebody; 1 a model's last run failed, or AI calls of it had no answer; 2 the project, its profile or the
+    connection cannot be read. Colours only on a terminal (and not with NO_COLOR).
+    """
+    from spark_mv.report.status import needs_somebody, status_json
+    from spark_mv.report.terminal import print_status
+
+    project = _project(from_, _dbt_arguments(vars=variables, **dbt), runs=20, with_sources=False)
+    now = time.time()
+    if format_ == "json":
+        click.echo(status_json(project, now))
+    else:
+        print_status(project, now)
+    if needs_somebody(project, now):
+        raise SystemExit(1)
+
+
+@main.command()
+@_dbt_options
+@click.option("--output", "-o", default="target/spark_mv_report.html", show_default=True, help="The HTML file.")
+@click.option("--facts", metavar="FACTS.json", help="Also keep what was read, for --from.")
+@click.option("--from", "from_", metavar="FACTS.json", help="Read what --facts kept instead of the project.")
+@click.option("--runs", default=1000, show_default=True, type=click.IntRange(1), help="Newest runs of each model.")
+@click.option("--serve", is_flag=True, help="Serve it on loopback, made anew after each run of dbt.")
+@click.option("--port", default=8580, show_default=True, type=click.IntRange(0, 65535), help="For --serve; 0: any.")
+@click.option("--every", type=click.IntRange(10), help="With --serve, also every so many seconds.")
+@click.option("--refresh", is_flag=True, hidden=True)
+def report(
+    output: str,
+    facts: str | None,
+    from_: str | None,
+    runs: int,
+    serve: bool,
+    port: int,
+    every: int | None,
+    refresh: bool,
+    variables: str | None,
+    **dbt: str | None,
+) -> None:
+    """One HTML file of what the project's runs recorded, to be opened without a network.
+
+    Exit status: 0 it was written; 2 the project, its profile or the connection cannot be read, or the file not be written.
+    """
+    from spark_mv.report.page import report_html
+
+    arguments = _dbt_arguments(vars=variables, **dbt)
+    folder = Path(dbt.get("project_dir") or ".")
+    file = Path(output) if Path(output).is_absolute() or output != "target/spark_mv_report.html" else folder / output
+    if serve:
+        from spark_mv.report.serve import Rebuilt, serve_report
+
+        extra = ["--runs", str(runs), *(["--from", from_] if from_ else [])]
+        watched = Path(from_) if from_ else folder / "target" / "run_results.json"
+        serve_report(Rebuilt(file, [*arguments, *extra], watched, every), port, click.echo)
+        return
+    project = _project(from_, arguments, runs=runs)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(report_html(project, refresh=refresh), encoding="utf-8")
+        if facts:
+            Path(facts).write_text(to_json(project), encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"the report cannot be written: {error}") from error
+    click.echo(f"{file} ({file.stat().st_size / 2**20:.1f} MB)")
 
 
 @main.command("warm-up")

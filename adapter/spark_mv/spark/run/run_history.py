@@ -40,10 +40,11 @@ COLUMNS = {
     "message": "string",
     "audit_differences": "bigint",
     "audit": "string",
+    "ai_reused": "bigint",
 }
 """`status`: success or error. `candidates`: JSON, every strategy with whether it applies, reason codes and sentences, and
 estimated cost (rows). `estimated_cost`: of the chosen one; `seconds`: what the run took, from its first look to its end. `audit_differences`: rows that an audit found
-to differ from a complete recompute (NULL: no audit); `audit`: JSON about them, with a few keys."""
+to differ from a complete recompute (NULL: no audit); `audit`: JSON about them, with a few keys. `ai_reused`: answers that were there."""
 
 
 @dataclass(frozen=True)

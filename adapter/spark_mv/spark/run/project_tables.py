@@ -1,0 +1,98 @@
+"""What the tables of a project tell about its runs: mv_runs, ai_results, the records in commits. A few statements, all reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from spark_mv.ai.results import TABLE_NAME as AI_RESULTS
+from spark_mv.query.syntax.source_text import string_literal
+from spark_mv.query.syntax.table_name import quoted_name
+from spark_mv.report.facts import AiUse, RunRow, run_row
+from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.formats.history import History, read_history
+from spark_mv.spark.run.run_history import TABLE as RUNS
+
+Note = Callable[[str], None]
+
+
+def tables_of(query: Query, schema: str) -> frozenset[str]:
+    """The names, in lower case, of the tables of a schema (rendered); none where there is no such schema."""
+    try:
+        rows = query(f"show tables in {schema}")
+    except Exception as error:
+        if "SCHEMA_NOT_FOUND" in str(error) or "NoSuchNamespace" in str(error):
+            return frozenset()
+        raise
+    return frozenset(str(row.get("tableName", row.get("tab_name"))).lower() for row in rows)
+
+
+def runs_of(query: Query, schema: str, models: Sequence[str], limit: int) -> dict[str, tuple[RunRow, ...]]:
+    """The newest runs of each of these models (dbt's unique ids), newest first, up to `limit` each."""
+    wanted = ", ".join(string_literal(model) for model in models)
+    rows = query(
+        "select unix_micros(started_at) as started_micros, unix_micros(as_of) as as_of_micros, * from (select *, row_number() "
+        f"over (partition by model order by started_at desc) as place from {schema}.{RUNS} where model in ({wanted})) "
+        f"where place <= {int(limit)} order by model, place"
+    )
+    found: dict[str, list[RunRow]] = {}
+    for row in rows:
+        found.setdefault(str(row["model"]), []).append(run_row(row))
+    return {model: tuple(runs) for model, runs in found.items()}
+
+
+def ai_use(query: Query, schema: str) -> tuple[AiUse, ...]:
+    """Answers, tokens and cost of each invocation, by function and model, oldest first."""
+    rows = query(
+        "select coalesce(invocation_id, '') as invocation_id, coalesce(function, '') as function, coalesce(model, '') as model, "
+        "coalesce(model_version, '') as model_version, status, count(*) as answers, coalesce(sum(attempts), 0) as attempts, "
+        "coalesce(sum(input_tokens), 0) as input_tokens, coalesce(sum(output_tokens), 0) as output_tokens, coalesce(sum(cost), 0) as cost, "
+        f"unix_micros(max(called_at)) as called_micros from {schema}.{AI_RESULTS} where status not in ('used', 'stale') "
+        "group by 1, 2, 3, 4, 5 order by called_micros, 2, 3"
+    )
+    return tuple(_use(row) for row in rows)
+
+
+def _use(row: Mapping[str, Any]) -> AiUse:
+    called = row["called_micros"]
+    return AiUse(
+        invocation_id=str(row["invocation_id"]),
+        function=str(row["function"]),
+        model=str(row["model"]),
+        model_version=str(row["model_version"]),
+        status=str(row["status"]),
+        answers=int(row["answers"]),
+        attempts=int(row["attempts"]),
+        input_tokens=int(row["input_tokens"]),
+        output_tokens=int(row["output_tokens"]),
+        cost=float(row["cost"]),
+        called_at=None if called is None else float(called) / 1e6,
+    )
+
+
+def history_of(query: Query, relation: str, model: str) -> History | None:
+    """The record in the table's newest commit and what came since; None for what is no Delta table."""
+    try:
+        return read_history(query, relation, model)
+    except Exception as error:
+        if any(sign in str(error) for sign in ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_", "NOT_A_DELTA", "NOT_SUPPORTED")):
+            return None
+        raise
+
+
+def columns_of(query: Query, tables: Iterable[str], note: Note) -> dict[str, dict[str, str]]:
+    """Table → column → type. A table that cannot be described is noted and left out."""
+    found: dict[str, dict[str, str]] = {}
+    for table in tables:
+        try:
+            rows = query(f"describe table {quoted_name(table)}")
+        except Exception as error:
+            note(f"the columns of {table} could not be read: {error}")
+            continue
+        columns: dict[str, str] = {}
+        for row in rows:
+            if not row["col_name"] or str(row["col_name"]).startswith("#"):
+                break
+            columns[str(row["col_name"])] = str(row["data_type"])
+        found[table] = columns
+    return found
