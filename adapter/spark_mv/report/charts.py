@@ -141,7 +141,7 @@ def _bars(values: Values, unit: str, kinds: Sequence[str], by: str, label: str) 
     colours = ["var(--bad)" if kind in ("failed", "errors") else f"var(--c{n % 6 + 1})" for n, kind in enumerate(kinds)]
     colour: dict[str, Any] = {"field": "kind", "type": "nominal", "scale": {"domain": list(kinds), "range": colours}}
     colour["legend"] = (
-        {"title": None, "orient": "top", "symbolType": "square", "columns": 3} if len(kinds) > 1 else None
+        {"title": None, "orient": "top", "symbolType": "square", "columns": 4} if len(kinds) > 1 else None
     )
     at = {"field": "x", "title": "run" if label == _TIME else "day"}
     tooltip = [at, {"field": "y", "title": unit}] + ([{"field": "kind", "title": by}] if len(kinds) > 1 else [])
