@@ -1,0 +1,122 @@
+"""The models of the documentation, run twice: each runs as it is written, and what its page claims of the second run is so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from blocks import Block, blocks
+from dbt.cli.main import dbtRunner
+
+SCHEMA = "how_tos"
+SEEDS = {
+    "tickets": "ticket_id,body,created_at\n1,The printer is on fire,2026-02-27\n2,I love it,2026-02-28\n3,Where is my refund?,2026-02-28\n4,Open the door,2026-03-01\n",
+    "orders": "customer_id,amount_cents,ordered_at\n"
+    + "".join(f"{i % 7},{i},2026-02-{1 + i % 28:02d} 10:00:00\n" for i in range(60)),
+    "order_versions": "order_id,status,amount_cents,updated_at,load_id\n"
+    + "".join(f"{i % 20},new,{i},2026-02-20,{i}\n" for i in range(40)),
+    "events": "event_id,happened_at,payload\n"
+    + "".join(f"{i},2026-02-{20 + i % 9} 08:00:00,p{i}\n" for i in range(40)),
+}
+PROFILE = {
+    "type": "spark_mv",
+    "method": "session",
+    "schema": SCHEMA,
+    "run_history": False,
+    "second_reading": False,
+    "ai": {"provider": "scripted", "keep_requests": True},
+}
+
+
+def name_of(block: Block) -> str:
+    return f"{Path(block.page).stem.replace('-', '_').lower()}_{block.line}"
+
+
+MODELS = {
+    name_of(block): block
+    for block in blocks("sql")
+    if not block.check.startswith(("refused", "plain dbt")) and not block.title
+}
+CLAIMED = {name: block.check.split()[1] for name, block in MODELS.items() if block.check.startswith("strategy ")}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A project with every model of the documentation, over small tables; models with a claim may not recompute."""
+    settled = {name: {"+refresh": "incremental"} for name in CLAIMED}
+    tables = {"analytics": ["tickets_before"], "desk": ["tickets"]}
+    sources = [
+        {"name": name, "schema": SCHEMA, "tables": [{"name": one} for one in names]} for name, names in tables.items()
+    ]
+    files = {
+        "dbt_project.yml": yaml.safe_dump({"name": "site", "profile": "site", "models": {"site": settled}}),
+        "profiles.yml": yaml.safe_dump({"site": {"target": "dev", "outputs": {"dev": PROFILE}}}),
+        "models/sources.yml": yaml.safe_dump({"sources": sources}),
+        **{f"seeds/{name}.csv": text for name, text in SEEDS.items()},
+        **{f"models/{name}.sql": block.text for name, block in MODELS.items()},
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    spark.sql(f"drop schema if exists {SCHEMA} cascade")
+    yield tmp_path
+    spark.sql(f"drop schema if exists {SCHEMA} cascade")
+
+
+def dbt(folder: Path, *words: str, as_of: str = "") -> dict[str, dict[str, Any]]:
+    """The adapter response of each node."""
+    variables = ["--vars", json.dumps({"as_of": as_of})] if as_of else []
+    result = dbtRunner().invoke(
+        [*words, *variables, "--quiet", "--project-dir", str(folder), "--profiles-dir", str(folder)]
+    )
+    failed = {
+        one.node.name: one.message
+        for one in getattr(result.result, "results", ())
+        if one.status not in ("success", "pass")
+    }
+    assert result.success, (words, failed, result.exception)
+    return {
+        one.node.name: dict(one.adapter_response)
+        for one in getattr(result.result, "results", ())
+        if getattr(one, "node", None)
+    }
+
+
+def test_every_model_of_the_documentation_runs(folder: Path, spark: Any) -> None:
+    dbt(folder, "seed")
+    spark.sql(
+        f"create table {SCHEMA}.tickets_before using delta as select 1 as ticket_id, 'r1' as row_id, 'old' as mood"
+    )
+    first = dbt(folder, "run", as_of="2026-03-01 06:00:00")
+    assert first.keys() == MODELS.keys()
+
+    carried = next(name for name, block in MODELS.items() if "tickets_before" in block.text)
+    rows = {row["ticket_id"]: row for row in spark.table(f"{SCHEMA}.{carried}").collect()}
+    assert (rows[1]["row_id"], rows[1]["mood"]) == ("r1", "old")
+    assert len({row["row_id"] for row in rows.values()}) == 4 and rows[2]["mood"] != "old"
+
+    spark.sql(f"insert into {SCHEMA}.events values (100, timestamp'2026-02-25 09:00:00', 'late')")
+    spark.sql(f"insert into {SCHEMA}.order_versions values (3, 'paid', 7, date'2026-02-27', 100)")
+    spark.sql(f"insert into {SCHEMA}.orders values (3, 500, timestamp'2026-02-28 12:00:00')")
+    spark.sql(f"delete from {SCHEMA}.tickets where ticket_id = 3")
+    second = dbt(folder, "run", as_of="2026-03-02 06:00:00")
+    assert {name: second[name]["strategy"] for name in CLAIMED} == CLAIMED
+
+    late = next(name for name, block in MODELS.items() if "late-rows" in block.page)
+    assert spark.table(f"{SCHEMA}.{late}").where("event_id = 100").count() == 1
+    newest = next(name for name, block in MODELS.items() if "deduplicate" in block.page)
+    assert [row["status"] for row in spark.table(f"{SCHEMA}.{newest}").where("order_id = 3").collect()] == ["paid"]
+    for name in (name for name, block in MODELS.items() if "tickets" in block.text):
+        assert spark.table(f"{SCHEMA}.{name}").where("ticket_id = 3").count() == 0, name
+        assert second[name]["ai_calls"] == 0, name
+
+    # erasing a person: once no row refers to an answer, it can be removed
+    asked = f"select count(*) from {SCHEMA}.ai_results where request like '%refund%'"
+    assert spark.sql(asked).first()[0] > 0
+    dbt(folder, "run-operation", "prune_ai_results", "--args", "{older_than_days: 0}")
+    assert spark.sql(asked).first()[0] == 0
