@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from spark_mv.explain.analysis import explain_data, explain_text
-from spark_mv.explain.judgement import judge
+from spark_mv.explain.plain_text import plain
+from spark_mv.explain.project_model import ModelError, model_names
+from spark_mv.explain.question import Question
+from spark_mv.explain.terminal import print_explained, terminal_width
 from spark_mv.report.facts import FactsError, ProjectFacts, from_json, to_json
 
 
@@ -62,50 +66,6 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
 
-@main.command()
-@click.argument("file", metavar="FILE.sql")
-@click.option("--unique-key", "-k", multiple=True, help="Key column; repeat, or separate by commas.")
-@click.option("--schema", "-s", metavar="TABLES.json", help="Table → column → Spark type.")
-@click.option("--functions", metavar="FUNCTIONS.json", help='Your functions: {"my_udf": {"determinism": "…"}}.')
-@click.option("--views", metavar="VIEWS.json", help="View → its SQL text, looked through.")
-@click.option("--freeze", multiple=True, help="Column whose first value is kept; repeat, or separate by commas.")
-@click.option("--time-zone", default="UTC", show_default=True, help="spark.sql.session.timeZone of the runs.")
-@click.option("--model", help="Name used in messages; the file's name by default.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def explain(
-    file: str,
-    unique_key: tuple[str, ...],
-    schema: str | None,
-    functions: str | None,
-    views: str | None,
-    freeze: tuple[str, ...],
-    time_zone: str,
-    model: str | None,
-    format_: str,
-) -> None:
-    """Say what each column and predicate of a SELECT is, why, and which strategies apply. Needs neither dbt nor Spark.
-
-    Errors in the SQL are part of the answer (exit status 0); input that cannot be read is exit status 2.
-    """
-    name = model or (Path(file).stem if file != "-" else "model")
-    key = _names(unique_key)
-    judged = judge(
-        _read(file),
-        unique_key=key,
-        schemas=_tables(schema),
-        functions=_read_json(functions),
-        freeze=_names(freeze),
-        views=_read_json(views),
-        model=name,
-        time_zone=time_zone,
-    )
-    if format_ == "json":
-        data = explain_data(judged, model=name, unique_key=key)
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
-    else:
-        click.echo(explain_text(judged, model=name, unique_key=key))
-
-
 def _dbt_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """dbt's own options for which project and which target."""
     for option in (
@@ -123,6 +83,79 @@ def _dbt_arguments(**given: str | None) -> list[str]:
     return [part for name, value in given.items() if value for part in (f"--{name.replace('_', '-')}", value)]
 
 
+def _complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """For the shell: models of the project in this folder, and files."""
+    names = [name for name in model_names(Path("target")) if name.startswith(incomplete)]
+    return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
+
+
+def _asked(what: str, dbt: list[str]) -> Question:
+    """A file if it is one or looks like one, else a model of the project. What cannot be read is exit status 2."""
+    path = Path(what)
+    if what == "-" or path.is_file() or path.suffix.lower() == ".sql" or len(path.parts) > 1:
+        return Question(_read(what), path.stem if what != "-" else "model")
+    from spark_mv.spark.adapter.ask_model import ask_model
+
+    try:
+        return ask_model(what, dbt)
+    except ModelError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@main.command()
+@click.argument("what", metavar="MODEL|FILE.sql", shell_complete=_complete)
+@click.option("--unique-key", "-k", multiple=True, help="Key column; repeat, or separate by commas.")
+@click.option("--schema", "-s", metavar="TABLES.json", help="Table → column → Spark type.")
+@click.option("--functions", metavar="FUNCTIONS.json", help='Your functions: {"my_udf": {"determinism": "…"}}.')
+@click.option("--views", metavar="VIEWS.json", help="View → its SQL text, looked through.")
+@click.option("--freeze", multiple=True, help="Column whose first value is kept; repeat, or separate by commas.")
+@click.option("--time-zone", help="spark.sql.session.timeZone of the runs.  [default: a model's profile's, else UTC]")
+@click.option("--model", help="Name used in messages; the model's or the file's by default.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_dbt_options
+def explain(
+    what: str,
+    unique_key: tuple[str, ...],
+    schema: str | None,
+    functions: str | None,
+    views: str | None,
+    freeze: tuple[str, ...],
+    time_zone: str | None,
+    model: str | None,
+    format_: str,
+    variables: str | None,
+    **dbt: str | None,
+) -> None:
+    """Say what each column and predicate of a SELECT is, why, and which strategies apply. Never starts Spark.
+
+    A file (or `-`) needs no dbt. A model's name is looked up in target/manifest.json: the SELECT as dbt compiled it, unique_key, freeze, the
+    project's views underneath, its functions; the options above win, and dbt's own (from --project-dir on) say which project.
+
+    Exit status: 0 also when there are errors in the SQL, which are part of the answer; 2 when the input cannot be read.
+    """
+    asked = _asked(what, _dbt_arguments(vars=variables, **dbt)).with_options(
+        name=model,
+        unique_key=_names(unique_key),
+        schemas=_tables(schema),
+        functions=_read_json(functions),
+        freeze=_names(freeze),
+        views=_read_json(views),
+        time_zone=time_zone,
+    )
+    judged = asked.answer()
+    if format_ == "json":
+        data = explain_data(judged, model=asked.name, unique_key=asked.unique_key)
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        for note in asked.notes:
+            click.echo(f"note: {plain(note)}", err=True)
+    else:
+        print_explained(
+            explain_text(
+                judged, model=asked.name, unique_key=asked.unique_key, notes=asked.notes, width=terminal_width()
+            )
+        )
+
+
 def _project(from_: str | None, dbt: list[str], **wanted: Any) -> ProjectFacts:
     """The facts of a file that was kept, or of the project. What cannot be read is exit status 2."""
     if from_:
@@ -130,7 +163,8 @@ def _project(from_: str | None, dbt: list[str], **wanted: Any) -> ProjectFacts:
             return from_json(_read(from_))
         except FactsError as error:
             raise click.UsageError(f"{from_}: {error}") from error
-    from spark_mv.spark.adapter.read_project import ProjectError, read_project
+    from spark_mv.spark.adapter.open_project import ProjectError
+    from spark_mv.spark.adapter.read_project import read_project
 
     try:
         return read_project(dbt, **wanted)
@@ -210,15 +244,44 @@ def report(
     click.echo(f"{file} ({file.stat().st_size / 2**20:.1f} MB)")
 
 
+@main.command()
+@_dbt_options
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def doctor(format_: str, variables: str | None, **dbt: str | None) -> None:
+    """Look at what a run needs: Java, packages, Delta's jars, memory, disk, the profile, permissions, and what others hold or have left.
+
+    Starts neither Spark nor a connection, and changes nothing. Each line is ok, a warning or a problem, with what to do.
+
+    Exit status: 0 no problems (warnings there may be); 1 problems.
+    """
+    from spark_mv.report.findings import findings_json, has_problems, print_findings
+    from spark_mv.spark.doctor.examine import examine
+
+    found = examine(_dbt_arguments(vars=variables, **dbt))
+    if format_ == "json":
+        click.echo(findings_json(found))
+    else:
+        print_findings(found)
+    if has_problems(found):
+        raise SystemExit(1)
+
+
 @main.command("warm-up")
 def warm_up() -> None:
     """Make later starts of the embedded Spark quicker: fetch Delta's jars and keep an archive of Spark's classes.
 
     Once per machine and version of Java, Spark and Delta; some 250 MB in the cache folder. Good in a container's image.
+
+    Exit status: 0 the archive is there; 1 Spark could not be started, or the archive not be written.
     """
+    from spark_mv.spark.session.jars import JarsError
+    from spark_mv.spark.session.session import JavaError, SessionError
     from spark_mv.spark.session.warm_up import make_archive
 
-    archive = make_archive(click.echo)
+    try:
+        archive = make_archive(click.echo)
+    except (JavaError, JarsError, SessionError, RuntimeError, OSError) as error:
+        raise click.ClickException(str(error)) from error
     click.echo(f"done: {archive} ({archive.stat().st_size / 2**20:,.0f} MB)")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from spark_mv.explain.judgement import Judgement
+from spark_mv.explain.mark import WIDTH, mark
 from spark_mv.explain.parts import (
     because,
     cause_data,
@@ -16,9 +17,14 @@ from spark_mv.explain.parts import (
     reasons_data,
     table,
 )
+from spark_mv.explain.plain_text import plain
+from spark_mv.query.analysis.verdict import Cause
 from spark_mv.query.functions.level import Level
 
 FORMAT_VERSION = 1
+_INDENT = "    "
+Marked = Callable[..., list[str]]
+"""The lines that show a place: line, column, what stands there."""
 
 
 def explain_data(judged: Judgement, *, model: str = "model", unique_key: Sequence[str] = ()) -> dict[str, Any]:
@@ -88,29 +94,60 @@ def _level(judged: Judgement) -> Level:
     return max((level for _, level, _, _ in judged.analysis.functions), default=Level.DETERMINISTIC)
 
 
-def explain_text(judged: Judgement, *, model: str = "model", unique_key: Sequence[str] = ()) -> str:
-    """The same for people: errors first, then columns, predicates and strategies."""
+def explain_text(
+    judged: Judgement,
+    *,
+    model: str = "model",
+    unique_key: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    width: int = WIDTH,
+) -> str:
+    """The same for people: errors first, then columns, predicates and strategies. What is said of a place in the SQL has that
+    line of it below, with the place marked, on `width` columns."""
     analysis = judged.analysis
+
+    def marked(line: int, column: int, what: str = "") -> list[str]:
+        return [_INDENT + text for text in mark(analysis.sql, line, column, what, width - len(_INDENT))]
+
     lines = [f"{model}: {_level(judged).value}, keyed by {', '.join(unique_key) or '(no unique_key)'}"]
-    lines += [f"  error {e.code}: {e.message}" for e in judged.errors]
+    lines += [f"  note: {note}" for note in notes]
+    for e in judged.errors:
+        lines += [f"  error {e.code}: {e.message}", *marked(e.line, e.column)]
     if judged.supposed:
         lines.append(
             f"  the columns of {', '.join(judged.supposed)} are taken from the query, and their types are not known; name them "
             "with --schema"
         )
-    lines += ["", "columns"]
-    lines += table(
-        [(c.name, c.level.value + (" (kept)" if c.kept else ""), because(c.cause)) for c in analysis.columns]
-    )
+    lines += ["", "columns", *_columns(judged, marked)]
     if judged.predicates:
-        lines += ["", "predicates", *(line for p in judged.predicates for line in predicate_lines(p))]
+        lines += ["", "predicates"]
+        for p in judged.predicates:
+            lines += [*predicate_lines(p), *marked(p.line, p.column, p.text)]
     notable = [c for c in analysis.clauses if c.level is not Level.DETERMINISTIC]
     if notable:
         lines += ["", "clauses"]
-        lines += [f"  {c.clause}, line {c.line}: {c.level.value}, {because(c.cause)}" for c in notable]
+        for c in notable:
+            lines += [f"  {c.clause}, line {c.line}: {c.level.value}, {because(c.cause)}", *_of_cause(c.cause, marked)]
     lines += ["", "strategies"]
     for s in judged.strategies:
         why = "; ".join(r.sentence for r in s.reasons)
         lines.append(f"  {s.strategy:<18}  {'applies' if s.applies else '-':<7}  {why}".rstrip())
         lines += [f"  {'':<18}  applies where {when}" for when in s.when]
-    return "\n".join(lines)
+    return plain("\n".join(lines))
+
+
+def _columns(judged: Judgement, marked: Marked) -> Iterator[str]:
+    """Each column, and the place of its cause where that is shown for the first time."""
+    columns = judged.analysis.columns
+    rows = table([(c.name, c.level.value + (" (kept)" if c.kept else ""), because(c.cause)) for c in columns])
+    seen = set()
+    for column, row in zip(columns, rows, strict=True):
+        yield row
+        place = (column.cause.line, column.cause.column) if column.cause else None
+        if place not in seen:
+            seen.add(place)
+            yield from _of_cause(column.cause, marked)
+
+
+def _of_cause(cause: Cause | None, marked: Marked) -> list[str]:
+    return marked(cause.line, cause.column, cause.function) if cause else []

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
+
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.analysis.verdict import Analysis, Cause, ColumnVerdict, PredicateVerdict
@@ -90,8 +92,9 @@ def because(cause: Cause | None) -> str:
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Lines with the cells of each column below each other."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
+    """Lines with the cells of each column below each other, on a terminal where some letters are two columns wide."""
+    widths = [max(cell_len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
     return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        "  " + "  ".join(set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
     ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timezone
 from zoneinfo import ZoneInfo
+
+from spark_mv.explain.plain_text import plain as plain
 
 NOTHING = "–"
 _STEPS = ((86400 * 2, 86400, "d"), (3600 * 2, 3600, "h"), (120, 60, "min"), (0, 1, "s"))
@@ -72,16 +73,6 @@ def money(cost: float | None) -> str:
     if cost is None:
         return NOTHING
     return "0" if not cost else f"{cost:,.2f}" if cost >= 1 else f"{cost:.4f}"
-
-
-def plain(text: str) -> str:
-    """Without control characters other than line ends and tabs, and without marks that change the direction of writing:
-    texts are other people's.
-
-    >>> plain(chr(27) + "[31mred")
-    '[31mred'
-    """
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", "", text)
 
 
 def first_line(text: str, limit: int = 300) -> str:

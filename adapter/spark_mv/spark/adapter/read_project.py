@@ -12,6 +12,7 @@ from typing import Any
 
 from spark_mv.report.facts import AiUse, ModelFacts, ProjectFacts, RunRow
 from spark_mv.spark.adapter.hidden import Hidden
+from spark_mv.spark.adapter.open_project import ProjectError, declared_functions
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.project_tables import ai_use, columns_of, history_of, runs_of, tables_of
 
@@ -21,10 +22,6 @@ SHOWN = (
     "max_rows_changed", "audit", "file_format", "partition_by", "cluster_by", "cluster_mode",
 )  # fmt: skip
 """Settings that the report shows. Others may hold what is nobody's business (hooks, headers, the ai block)."""
-
-
-class ProjectError(Exception):
-    """The project or its connection cannot be opened."""
 
 
 @dataclass
@@ -85,7 +82,6 @@ class _Reader:
                 ids = [node.unique_id for node in nodes if _schema(self.adapter, node) == schema]
                 found.runs = self._try(f"{schema}.mv_runs", partial(runs_of, self.query, schema, ids, runs), {})
         models = tuple(self._model(node, schemas[_schema(self.adapter, node)]) for node in nodes)
-        credentials = self.config.credentials
         sources = sorted({name for model in models if model.record for name in model.record.sources})
         return ProjectFacts(
             name=self.config.project_name,
@@ -97,7 +93,7 @@ class _Reader:
             ai=self._ai(schemas),
             views=self._views(),
             columns=columns_of(self.query, sources, self._note) if with_sources else {},
-            functions={**(credentials.functions or {}), **self._declared()},
+            functions=declared_functions(self.config),
             notes=tuple(self.notes),
         )
 
@@ -186,12 +182,6 @@ class _Reader:
             if "ai_results" in names:
                 found += self._try(f"{schema}.ai_results", partial(ai_use, self.query, schema), ())
         return found
-
-    def _declared(self) -> Mapping[str, Any]:
-        variables = getattr(self.config, "vars", None)
-        flat = variables.to_dict() if variables is not None else {}
-        own = {**flat, **(flat.get(self.config.project_name) or {}), **(getattr(self.config, "cli_vars", None) or {})}
-        return own.get("functions") or {}
 
     def _time_zone(self) -> str:
         return str(self.query("select current_timezone() as zone")[0]["zone"])

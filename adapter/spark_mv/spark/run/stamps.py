@@ -10,6 +10,8 @@ LEFTOVER_AGE = 24 * 3600
 """Seconds after which a staging table belongs to a run that is surely dead."""
 ASIDE = "aside"
 """The end of the name under which a relation waits that the first run takes the place of."""
+STAGE = "__mv_stage_"
+"""What stands between the name of a model's table and a stamp."""
 _live: set[str] = set()
 """Stamps of the runs of this process that have not ended."""
 
@@ -35,7 +37,7 @@ def leftovers(names: Iterable[str], identifier: str, alone: bool) -> tuple[str, 
     >>> leftovers(["M__mv_stage_s_ffffffffff_b"], "m", True)
     ('M__mv_stage_s_ffffffffff_b',)
     """
-    prefix = f"{identifier}__mv_stage_".lower()
+    prefix = f"{identifier}{STAGE}".lower()
     dead = []
     for name in names:
         if not name.lower().startswith(prefix):

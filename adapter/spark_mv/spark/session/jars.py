@@ -54,13 +54,18 @@ def cache_folder() -> Path:
     return Path(base).expanduser() / "dbt-spark-mv"
 
 
+def jar_folder(coordinates: str) -> Path:
+    """Where the jars of these coordinates are kept, whether they are there or not."""
+    return cache_folder() / "jars" / coordinates.replace(":", "_")
+
+
 def local_jars(coordinates: str, java: str, spark_jars: Path, ivy_settings: str | None = None) -> list[Path]:
     """The jar files for `group:artifact:version` and what it needs beyond `spark_jars`, fetched if they are not here.
 
     A fetch is atomic: the folder appears under its name only when complete. `ivy_settings` names a settings file of
     the user's own (Spark's setting spark.jars.ivySettings). Raises JarsError.
     """
-    folder = cache_folder() / "jars" / coordinates.replace(":", "_")
+    folder = jar_folder(coordinates)
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-") as work:
@@ -96,7 +101,7 @@ def _fetch(coordinates: str, java: str, spark_jars: Path, work: Path, ivy_settin
         tail = "\n".join((answer.stdout + answer.stderr).strip().splitlines()[-8:])
         raise JarsError(
             f"Delta's jars ({coordinates}) could not be fetched. They are needed once; without a network, put them "
-            f"into {cache_folder() / 'jars' / coordinates.replace(':', '_')} or name them in the profile, "
+            f"into {jar_folder(coordinates)} or name them in the profile, "
             f"under spark_config, as spark.jars.\n{tail}"
         )
 

@@ -45,14 +45,15 @@ def find_java(spark_version: str, environ: dict[str, str] | None = None) -> str:
         java = shutil.which("java", path=env.get("PATH", ""))
         if java is None:
             raise JavaError(f"Spark {spark_version} runs on Java, and no Java was found: {cure}.")
-    version = _version_of(java)
+    version = java_version(java)
     if version is not None and version < need:
         raise JavaError(f"Spark {spark_version} needs Java {need} or newer, but {java} is Java {version}: {cure}.")
     return java
 
 
-def _version_of(java: str) -> int | None:
-    """The major release; read from the installation's `release` file, which is quicker than starting a JVM."""
+def java_version(java: str) -> int | None:
+    """The major release of a `java` program, None where it does not tell. Read from the installation's `release` file, which is
+    quicker than starting a JVM. Raises JavaError for one that cannot be started."""
     release = Path(java).resolve().parent.parent / "release"
     try:
         version = parse_java_version(release.read_text(encoding="utf-8", errors="replace"))

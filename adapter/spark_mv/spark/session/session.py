@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spark_mv.spark.session.derby_lock import ONE_AT_A_TIME
 from spark_mv.spark.session.jars import delta_coordinates, local_jars
 from spark_mv.spark.session.java import JavaError, find_java
 from spark_mv.spark.session.launch import java_command, start_gateway
@@ -187,8 +188,7 @@ def _why(error: Exception, warehouse: Path, log_file: Path) -> str:
     if "Another instance of Derby" in text or "XSDB6" in text or "XSDB6" in tail:
         return (
             f"The catalogue in {warehouse} is in use by another process: the embedded session serves one process at a "
-            "time. Wait for the other dbt run (or close the notebook), or give this one its own `warehouse:` folder "
-            "in the profile."
+            f"time. {ONE_AT_A_TIME}"
         )
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     return f"Spark could not be started: {first}\nThe end of {log_file}:\n{tail}"

@@ -1,0 +1,35 @@
+"""A model of a project as a question for `spark-mv explain`: its manifest, with what only the project and its profile say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spark_mv.explain.project_model import ModelError, project_model
+from spark_mv.explain.question import Question
+from spark_mv.spark.adapter.open_project import declared_functions, open_project, time_zone
+from spark_mv.spark.run.read_model import declared_ai_functions
+
+
+def ask_model(name: str, arguments: Sequence[str] = ()) -> Question:
+    """The question about the model `name` of the project that dbt would take with these `arguments`. Raises ModelError."""
+    project = open_project(arguments)
+    if not project.exists:
+        raise ModelError(
+            f"{name} is no file, and there is no dbt project in {project.root} (see --project-dir) to have a model of that name"
+        )
+    model = project_model(project.root, project.target, name)
+    question = Question(
+        sql=model.sql,
+        name=model.name,
+        unique_key=model.unique_key,
+        freeze=model.freeze,
+        views=model.views,
+        schemas=model.schemas,
+        notes=model.notes,
+    )
+    if project.config is None:
+        note = f"functions and time zone of the profile are not known: {project.problem}"
+        return replace(question, functions=declared_ai_functions(model.ai), notes=(*model.notes, note))
+    functions = declared_functions(project.config, model.ai)
+    return question.with_options(functions=functions, time_zone=time_zone(project.config))

@@ -1,0 +1,1 @@
+"""`spark-mv doctor`: what a run needs, looked at without starting Spark."""

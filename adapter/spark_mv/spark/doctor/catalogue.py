@@ -1,0 +1,50 @@
+"""The catalogue of the embedded session: where it is, and whether another process has it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from spark_mv.report.findings import Finding, ok, problem, warning
+from spark_mv.spark.doctor.patient import Patient
+from spark_mv.spark.session.derby_lock import LOCK, ONE_AT_A_TIME, UnknownHolder, derby_folder, holder
+from spark_mv.spark.session.own_catalogue import in_process
+
+URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
+
+
+def database(patient: Patient) -> Path | None:
+    """The folder of the Derby database, None where the catalogue is none."""
+    settings = patient.settings
+    servers = settings.get("spark.hadoop.hive.metastore.uris") or settings.get("hive.metastore.uris")
+    kept = settings["spark.sql.catalogImplementation"] != "in-memory"
+    url = settings[URL]
+    return derby_folder(url) if patient.embedded and kept and not servers and in_process(url) else None
+
+
+def catalogue(patient: Patient) -> Finding:
+    """Whether a run could open the catalogue now."""
+    folder = database(patient)
+    if folder is None:
+        return ok("catalogue", "of the server" if not patient.embedded else "no database of this machine's own")
+    try:
+        process = holder(folder)
+    except UnknownHolder as error:
+        return ok("catalogue", f"{folder}; whether another process has it open cannot be told here ({error})")
+    if process is not None:
+        sentence = f"process {process} has {folder} open, and the embedded session serves one process at a time"
+        return problem("catalogue", sentence, ONE_AT_A_TIME)
+    if (folder / LOCK).exists() and not os.access(folder / LOCK, os.W_OK):
+        return problem("catalogue", f"{folder} belongs to another user", "give yourself the right to write in it")
+    if folder.exists() and not (folder / "service.properties").is_file():
+        return warning("catalogue", f"{folder} is no Derby database", "remove it if nothing of yours is in it")
+    return ok("catalogue", f"{folder}, {'free' if folder.exists() else 'made by the first run'}")
+
+
+def alone(patient: Patient) -> bool:
+    """Whether surely no process has the catalogue open."""
+    folder = database(patient)
+    try:
+        return folder is not None and holder(folder) is None
+    except UnknownHolder:
+        return False
