@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,9 @@ from spark_mv.report.facts import FactsError, ProjectFacts, from_json, to_json
 @click.version_option(package_name="dbt-spark-mv")
 def main() -> None:
     """Incrementally maintained dbt models whose SQL is not deterministic."""
+    for stream in (sys.stdout, sys.stderr):  # a pipe that takes no arrow or no Japanese name gets its code instead
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _read(path: str) -> str:

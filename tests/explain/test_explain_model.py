@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -237,3 +239,39 @@ def test_the_shell_completes_models(project: Path) -> None:
     environment = {"_SPARK_MV_COMPLETE": "bash_complete", "COMP_WORDS": "spark-mv explain tri", "COMP_CWORD": "2"}
     done = CliRunner().invoke(main, [], prog_name="spark-mv", env=environment)
     assert "plain,triage" in done.output.splitlines() and "plain,plain" not in done.output.splitlines()
+
+
+@pytest.mark.parametrize("format_", ["text", "json"])
+def test_a_pipe_that_takes_ascii_only(tmp_path: Path, format_: str) -> None:
+    (tmp_path / "m.sql").write_text("select id, rand() as `日本` from t", encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "spark_mv.cli",
+        "explain",
+        str(tmp_path / "m.sql"),
+        "-k",
+        "id",
+        "--format",
+        format_,
+    ]
+    done = subprocess.run(command, capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    if format_ == "json":
+        assert json.loads(done.stdout)["columns"][1]["name"] == "日本"
+    else:
+        assert b"\\u65e5\\u672c" in done.stdout
+
+
+def test_a_file_needs_no_dbt(tmp_path: Path) -> None:
+    (tmp_path / "m.sql").write_text("select 1 as id", encoding="utf-8")
+    code = """
+import sys
+for stranger in ("dbt", "pyspark", "agate"):
+    sys.modules[stranger] = None  # importing it fails
+from spark_mv.cli import main
+main(["explain", sys.argv[1], "-k", "id"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "m.sql")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("m: deterministic, keyed by id")

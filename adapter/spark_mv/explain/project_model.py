@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from spark_mv.query.syntax.table_name import joined, parts_of
+
 Node = Mapping[str, Any]
 
 
@@ -200,8 +202,8 @@ def _reads(node: Node) -> Iterable[str]:
 
 
 def _relation(node: Node) -> str:
-    """As compiled SQL names it, without quotes."""
-    return str(node.get("relation_name") or f"{node.get('schema')}.{node.get('alias')}").replace("`", "")
+    """As compiled SQL names it, without the quotes that it can do without."""
+    return joined(parts_of(str(node.get("relation_name") or f"{node.get('schema')}.{node.get('alias')}")))
 
 
 def _names(value: Any) -> tuple[str, ...]:

@@ -32,7 +32,8 @@ def catalogue(patient: Patient) -> Finding:
     except UnknownHolder as error:
         return ok("catalogue", f"{folder}; whether another process has it open cannot be told here ({error})")
     if process is not None:
-        sentence = f"process {process} has {folder} open, and the embedded session serves one process at a time"
+        who = f"process {process}" if process > 0 else "a process of another container or machine"
+        sentence = f"{who} has {folder} open, and the embedded session serves one process at a time"
         return problem("catalogue", sentence, ONE_AT_A_TIME)
     if (folder / LOCK).exists() and not os.access(folder / LOCK, os.W_OK):
         return problem("catalogue", f"{folder} belongs to another user", "give yourself the right to write in it")
