@@ -77,3 +77,21 @@ class TestReport:
         assert "hunter-hunter" not in text and "hunter-hunter" not in kept.read_text()
         assert '<mark class="l-ai" title="ai">ai_analyze_sentiment' in text and '<mark class="l-command"' in text
         assert 'datetime="2026-02-05T00:00:00+00:00"' in text
+
+    def test_explain_and_doctor(self, project: Any, mv: Any, warehouse: Path) -> None:
+        """After the runs above, dbt's own manifest tells all of a model; and Spark's JVM is seen to hold the catalogue."""
+        where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        run_dbt(["compile"])
+        explained = CliRunner().invoke(main, ["explain", "mv", *where, "--format", "json"])
+        assert explained.exit_code == 0, explained.output
+        data = json.loads(explained.stdout)
+        assert data["unique_key"] == ["id"] and data["errors"] == []
+        assert [column["name"] for column in data["columns"] if column["frozen"]] == ["seen_at"]
+        assert [(table["name"].rpartition(".")[2], len(table["via"])) for table in data["tables"]] == [("src", 1)]
+
+        examined = CliRunner().invoke(main, ["doctor", *where, "--format", "json"])
+        found = {one["check"]: one for one in json.loads(examined.stdout)["findings"]}
+        assert found["Java"]["state"] == found["Delta"]["state"] == found["profile"]["state"] == "ok"
+        assert found["catalogue"]["state"] == "problem" and examined.exit_code == 1
+        assert str(warehouse / "metastore") in found["catalogue"]["sentence"]
+        assert "hunter-hunter" not in examined.output

@@ -191,6 +191,15 @@ def test_a_model_changed_since_is_a_note(project: Path) -> None:
     assert "note: models/triage.sql has changed since; `dbt compile -s triage`" in explain("triage").output
 
 
+def test_a_config_that_a_run_refuses_is_a_note(project: Path) -> None:
+    config = {"unique_keys": "id", "refresh": "sometimes", "unique_key": None}
+    edit(project, lambda nodes: nodes["model.desk.triage"]["config"].update(config))
+    output = explain("triage").output
+    assert "note: a run refuses its config: unique_keys: there is no such setting; did you mean 'unique_key'?" in output
+    assert "note: a run refuses its config: refresh: 'sometimes' is not one of" in output
+    assert "error MISSING_UNIQUE_KEY" in output and "config: unique_key is missing" not in output
+
+
 @pytest.mark.parametrize(
     "name,said",
     [("triaje", "did you mean 'triage'"), ("switched_off", "is disabled"), ("zzzzzz", "`dbt parse` renews it")],

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from spark_mv.maintenance.config import column_names
 from spark_mv.query.syntax.table_name import joined, parts_of
 
+MATERIALIZATION = "nondeterministic_mv"
 Node = Mapping[str, Any]
 
 
@@ -21,12 +23,14 @@ class ModelError(Exception):
 
 @dataclass(frozen=True)
 class ProjectModel:
-    """What `judge` wants to know of a model. `ai`: the ai block of its config. `notes`: what is not known, or may be out of date."""
+    """What `judge` wants to know of a model. `config` is all of its config, `ai` the block of that name in it. `notes`: what is not
+    known, or may be out of date."""
 
     name: str
     sql: str
     unique_key: tuple[str, ...] = ()
     freeze: tuple[str, ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
     ai: Mapping[str, Any] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -50,9 +54,9 @@ def project_model(root: Path, target: Path, name: str) -> ProjectModel:
     below = project.below(node)
     views, missing = project.views(below)
     notes = [*project.outdated(node, name)]
-    if _materialized(node) != "nondeterministic_mv":
+    if _materialized(node) != MATERIALIZATION:
         notes.append(
-            f"it is materialized as {_materialized(node)}; what follows is what nondeterministic_mv would make of it"
+            f"it is materialized as {_materialized(node)}; what follows is what {MATERIALIZATION} would make of it"
         )
     if missing:
         notes.append(
@@ -62,8 +66,9 @@ def project_model(root: Path, target: Path, name: str) -> ProjectModel:
     return ProjectModel(
         name=str(node["name"]),
         sql=sql,
-        unique_key=_names(config.get("unique_key")),
-        freeze=_names(config.get("freeze")),
+        unique_key=column_names(config.get("unique_key")),
+        freeze=column_names(config.get("freeze")),
+        config=config,
         ai=ai if isinstance(ai, Mapping) else {},
         views=views,
         schemas=project.columns(below),
@@ -204,10 +209,6 @@ def _reads(node: Node) -> Iterable[str]:
 def _relation(node: Node) -> str:
     """As compiled SQL names it, without the quotes that it can do without."""
     return joined(parts_of(str(node.get("relation_name") or f"{node.get('schema')}.{node.get('alias')}")))
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(str(name) for name in value or ())
 
 
 def _json(file: Path) -> Mapping[str, Any] | None:

@@ -91,7 +91,7 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
     """
     problems: list[str] = []
     problems += _unknown_words(config, declared)
-    keys = _names(config.get("unique_key"))
+    keys = column_names(config.get("unique_key"))
     if not keys:
         problems.append(
             "unique_key is missing. Kept values are found by it: set unique_key to the column, or list of columns, "
@@ -132,12 +132,12 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
         unique_key=keys,
         on_source_delete=str(config.get("on_source_delete") or "delete"),
         row_update=row_update,
-        freeze=_names(config.get("freeze")),
+        freeze=column_names(config.get("freeze")),
         refresh=str(config.get("refresh") or "auto"),
         on_schema_change=str(config.get("on_schema_change") or "sync_all_columns"),
         on_ai_error=str(config.get("on_ai_error") or "null"),
-        partition_by=_names(config.get("partition_by")),
-        cluster_by=_names(config.get("liquid_clustered_by") or config.get("cluster_by")),
+        partition_by=column_names(config.get("partition_by")),
+        cluster_by=column_names(config.get("liquid_clustered_by") or config.get("cluster_by")),
         ai={**ai, **{word: config[word] for word in AI_POLICIES if word in config}},
         max_rows_changed=limit,
         audit=every,
@@ -145,7 +145,8 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
     )
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def column_names(value: Any) -> tuple[str, ...]:
+    """The columns that a setting names: one, a list, or none."""
     if value is None:
         return ()
     if isinstance(value, str):

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from spark_mv.explain.project_model import MATERIALIZATION
 from spark_mv.report.facts import AiUse, ModelFacts, ProjectFacts, RunRow
 from spark_mv.spark.adapter.hidden import Hidden
 from spark_mv.spark.adapter.open_project import ProjectError, declared_functions
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.project_tables import ai_use, columns_of, history_of, runs_of, tables_of
 
-MATERIALIZATION = "nondeterministic_mv"
 SHOWN = (
     "refresh", "on_row_update", "on_source_delete", "on_schema_change", "on_ai_error", "on_model_change", "max_ai_calls",
     "max_rows_changed", "audit", "file_format", "partition_by", "cluster_by", "cluster_mode",
