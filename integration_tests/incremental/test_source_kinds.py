@@ -329,7 +329,7 @@ class TestAppendOnly:
         engine.query("update {schema}.steady set v = 2 where id = 3")
         with pytest.raises(RunFailed, match=r"alter table (\S+) unset tblproperties") as failed:
             engine.run()
-        engine.model("select id, v, rand() as r from {schema}.steady")
+        del engine.config["tblproperties"]
         engine.query(str(failed.value).split(": ")[-1])
         engine.run()
         assert engine.rows(columns="id, v") == Counter(row for row in engine.rows_of("select * from {schema}.steady"))

@@ -26,6 +26,8 @@ MODELS = {
                 "where rn = 1 and age <= 200", "id", "WINDOW_FUNCTION"),
     "carried_union": (f"with a as (select id, timestampdiff(MINUTE, ts, now()) as age from {T} where id > 2 "
                       f"union all select k + 100, y * 30 from {U}) select id from a where age <= 200", "id", "ROW_BASED"),
+    "without_partner": (f"select t.id, t.x from {T} t left join {U} u on u.k = t.k and hour(t.ts) > hour(now()) where u.k is null", "id",
+                        "ROW_BASED"),
     "params": (f"with p as (select date_trunc('hour', now()) - interval 2 hours as since) select t.id from {T} t cross join p "
                "where t.ts >= p.since", "id", "ROW_BASED"),
 }  # fmt: skip
@@ -33,6 +35,8 @@ MODELS = {
 PASSING = {
     "rows": (f"select id, x from {T} where ts <= now() and ts > now() - interval 1 hour", "id"),
     "grouped": (f"select k, count(*) as n, sum(x) as s from {T} where ts between now() - interval 1 hour and now() group by k", "k"),
+    "without_partner": (f"select u.k, u.y from {U} u left join {T} t on t.k = u.k and t.ts <= now() and t.ts > now() - interval 1 hour "
+                        "where t.id is null", "k"),
     "without": (f"select u.k, u.y from {U} u left anti join {T} t on t.k = u.k and t.ts <= now() and t.ts > now() - interval 1 hour", "k"),
 }  # fmt: skip
 

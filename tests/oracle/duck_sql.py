@@ -183,7 +183,15 @@ def _count_if(node: exp.CountIf) -> exp.Expr:
     return exp.Distinct(expressions=[node]) if isinstance(node.this, exp.Distinct) else count
 
 
+def _timestampdiff(node: exp.Expr) -> exp.Expr:
+    """Whole units between two instants, where DuckDB's date_diff counts the borders that were crossed."""
+    return exp.Anonymous(
+        this="date_sub", expressions=[exp.Literal.string(node.unit.name.lower()), node.expression, node.this]
+    )
+
+
 _CHANGES = {
+    exp.TimestampDiff: _timestampdiff,
     exp.CountIf: _count_if,
     exp.UnixMicros: _unix_micros,
     exp.Anonymous: _anonymous,

@@ -182,6 +182,18 @@ def _lifted(tree: exp.Expr) -> exp.Expr | None:
     return tree
 
 
+def with_views(sql: str) -> tuple[list[tuple[str, str]], str] | None:
+    """The query over views that say what its CTEs and derived tables say: (name, SELECT) of each view in an order in which they
+    can be made, and the query. None without any, and where a CTE names its columns itself."""
+    tree = sqlglot.parse_one(sql, read="databricks")
+    tree = _lifted(tree.copy()) or tree
+    clause = tree.args.get("with_")
+    if clause is None or any(cte.args["alias"].columns for cte in clause.expressions):
+        return None
+    clause.pop()
+    return [(cte.alias, cte.this.sql("databricks")) for cte in clause.expressions], tree.sql("databricks")
+
+
 def _by_need(ctes: list[exp.Expr], last_first: bool = False) -> list[exp.Expr]:
     """CTEs in an order in which each reads those before it; of those that may come next, the first or the last one."""
     waiting, done = list(ctes), []

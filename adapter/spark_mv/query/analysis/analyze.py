@@ -227,9 +227,15 @@ def _check_coverage(walk: Walk, tree: exp.Expr) -> None:
 def _check_lost_names(walk: Walk, tree: exp.Expr) -> None:
     """A name of a column that is not deterministic stands in the text and not in the tree: the parser dropped it."""
     places = written_places(tree)
+    units = Counter(
+        unit.name.upper().rstrip("S") for unit in tree.find_all(exp.Var)
+    )  # interval 1 day, which has no place
     for token in walk.text.parsed.tokens:
         named = token.token_type in (TokenType.VAR, TokenType.IDENTIFIER) and token.text.lower() in walk.tainted_names
         if named and token.start not in places:
+            units[token.text.upper().rstrip("S")] -= 1
+            if units[token.text.upper().rstrip("S")] >= 0:
+                continue
             walk.error(
                 "UNSUPPORTED_SYNTAX",
                 f"{token.text} stands where the analysis does not look. Compute it in a CTE first",

@@ -14,7 +14,7 @@ joins), with affected keys recomputed instead of derivations counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -23,9 +23,9 @@ from sqlglot.tokens import TokenType
 
 from spark_mv.query.delta.anchors import Anchors
 from spark_mv.query.delta.clock_places import ClockPlace, ClockPlaces, Part
-from spark_mv.query.delta.expressions import called, has_query
+from spark_mv.query.delta.expressions import called
 from spark_mv.query.delta.instants import Instants, verbatim
-from spark_mv.query.delta.joined import Joined, JoinedItem, Kept
+from spark_mv.query.delta.joined import Joined, JoinedItem, kept_on
 from spark_mv.query.delta.names import Place, Scope, aliases, is_whole_row, ordered, output
 from spark_mv.query.delta.outer import outer_columns, with_outer
 from spark_mv.query.delta.strict import needed
@@ -37,7 +37,6 @@ from spark_mv.query.syntax.select_tree import (
     Piece,
     SelectNode,
     SetNode,
-    Source,
     children,
     quoted,
     selects,
@@ -206,6 +205,8 @@ class Affected:
             listed = ", ".join(quoted(name) for _, name in entries) or "1 AS `__mv_none`"
             return Rendered(f"SELECT DISTINCT {listed} FROM (\n{text}\n)", columns)
         joined, conditions = instants.rows(node, place)
+        if place.part is Part.JOIN:
+            self._check_laterals(node, scope, joined)
         return self._project(node, scope, joined, conditions, place)
 
     # --- FROM
@@ -217,7 +218,7 @@ class Affected:
             item = self._item(source.item, focus if inside else None)
             before = dict(joined.columns)
             joined.columns[alias.lower()] = item.columns
-            on = self._using(source, before, joined) if source.using else self._on(source, scope, joined)
+            on = kept_on(source, before, scope, joined, self.anchors.is_unstable)
             joined.add(alias, item, source.kind or "INNER", on, inside, earlier)
             earlier = earlier or inside
         return joined
@@ -249,28 +250,6 @@ class Affected:
     def _unstable_calls(self, node: exp.Expr) -> int:
         inside = node.walk(prune=lambda n: isinstance(n, exp.Query) and n is not node)
         return sum(name in self.unstable for part in inside for name in called(part))
-
-    def _using(self, source: Source, before: Mapping[str, frozenset[str]], joined: Joined) -> Kept:
-        """All columns of USING or none: they are compared as they are, so neither side's may be NULL."""
-        own = joined.columns[list(joined.columns)[-1]]
-        sides = [[alias for alias, columns in before.items() if name.lower() in columns] for name in source.using]
-        if not all(sides) or not all(name.lower() in own for name in source.using):
-            return Kept(there=True, whole=False)
-        proven = frozenset(side[0] for side in sides) & joined.covered
-        return Kept((), proven, not proven, True, source.using)
-
-    def _on(self, source: Source, scope: Scope, joined: Joined) -> Kept:
-        texts: list[str] = []
-        proven: set[str] = set()
-        for piece in source.on:
-            needs = needed(piece.node, scope)
-            proven |= needs & joined.covered
-            used, complete = scope.references(piece.node)
-            left_out = has_query(piece.node) or self.anchors.is_unstable(piece.node) or not complete
-            if not left_out and joined.there(used) and joined.doubtful(used) <= needs:
-                texts.append(f"({piece.text})")
-        whole = len(texts) == len(source.on) and not proven
-        return Kept(tuple(texts), frozenset(proven), whole, bool(source.on))
 
     def _check_laterals(self, node: SelectNode, scope: Scope, joined: Joined) -> None:
         """LATERAL VIEW stays as it is, and makes rows of what it reads."""

@@ -15,7 +15,7 @@ from enum import Enum
 from sqlglot import exp
 
 from spark_mv.query.delta.names import Columns, Place, Scope, aliases, expand, output
-from spark_mv.query.syntax.aggregates import aggregates
+from spark_mv.query.syntax.aggregates import aggregates, is_aggregate
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, Piece, SelectNode, selects
 from spark_mv.query.syntax.source_blocks import span_of
@@ -144,6 +144,7 @@ class ClockPlaces:
         NotIncremental for a place at which the clock cannot be followed."""
         if not self.uses:
             return
+        self._check_clauses(node)
         rows = [*node.where, *(p for s in node.sources if s.kind in INNER for p in s.on)]
         if any(self.depends(piece.node, node) for piece in rows):
             yield ClockPlace(node, Part.ROWS)
@@ -172,8 +173,33 @@ class ClockPlaces:
         if keys or "group" in moved:
             yield ClockPlace(node, Part.KEYS, items=keys)
         groups = tuple(item for item in items if aggregates(item.node))
+        if keys or "group" in moved:
+            self._check_keys([*(item.node for item in groups), *clause(node, "having")], node)
         if groups or "having" in moved:
             yield ClockPlace(node, Part.GROUPS, items=groups)
+
+    def _check_clauses(self, node: SelectNode) -> None:
+        """Raises where a clause that is no place reads a column that follows the clock."""
+        for name in ("windows", "laterals"):
+            for part in node.tree.args.get(name) or []:
+                carried = {column for _, column in self.carried_in(part, node)}
+                for column in part.find_all(exp.Column):
+                    if column.name.lower() in carried:
+                        raise self.elsewhere(column_span(column))
+        offered = {column for _, column in self.offered(node)}
+        if any(name.lower() in offered for source in node.sources for name in source.using):
+            raise NotIncremental("CLOCK_ELSEWHERE", "USING compares a column that follows the clock")
+
+    def _check_keys(self, parts: list[exp.Expr], node: SelectNode) -> None:
+        """Raises where a group's columns read a key of the group that follows the clock: at the other instant it is no key."""
+        for part in parts:
+            calls = [call for item in part.walk() if is_aggregate(item) and isinstance(call := item.meta["call"], Call)]
+            inside = inside_any(Span(call.start, call.end) for call in calls)
+            carried = {column for _, column in self.carried_in(part, node)}
+            columns = [column_span(c) for c in part.find_all(exp.Column) if c.name.lower() in carried]
+            for use in (*self.uses_in(part), *columns):
+                if not inside(use):
+                    raise self.elsewhere(use)
 
     def _check_aliases(self, node: SelectNode, items: tuple[OutItem, ...]) -> None:
         """Raises where another part of the SELECT reads a column of its own select list that follows the clock."""

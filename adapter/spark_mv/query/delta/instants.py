@@ -16,8 +16,9 @@ from sqlglot import exp
 
 from spark_mv.query.delta.clock_places import INNER, ClockPlace, ClockPlaces, Part, clause, column_span
 from spark_mv.query.delta.expressions import called, has_query
-from spark_mv.query.delta.joined import Joined, JoinedItem, Kept
+from spark_mv.query.delta.joined import Joined, JoinedItem, Kept, kept_on
 from spark_mv.query.delta.names import Place, aliases, ordered, output, star_texts
+from spark_mv.query.delta.strict import needed
 from spark_mv.query.delta.tables import Move, Tables
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
@@ -54,19 +55,15 @@ class Instants:
     def from_(self, node: SelectNode, rows: bool = False, turning: int | None = None) -> tuple[Joined, Pairs]:
         """FROM of a SELECT. With `rows`, without what the clock decides in ON of inner joins; of the join `turning`, the
         pairs of rows that are partners at one of the two instants only."""
-        for lateral in node.tree.args.get("laterals") or []:
-            if self.places.depends(lateral.this, node):
-                raise NotIncremental("CLOCK_ELSEWHERE", "LATERAL VIEW reads a column that follows the clock")
         joined, pairs, earlier, left_out = Joined(), {}, False, False
         for number, (alias, source) in enumerate(zip(aliases(node), node.sources, strict=True)):
+            before = dict(joined.columns)
             text, columns, carried = self._item(source.item)
             own = {
                 column: (f"{quoted(alias)}.{was}", f"{quoted(alias)}.{now}") for column, (was, now) in carried.items()
             }
             pairs.update({(alias.lower(), column): texts for column, texts in own.items()})
             joined.columns[alias.lower()] = columns
-            if {name.lower() for name in source.using} & {column for _, column in self.places.offered(node)}:
-                raise NotIncremental("CLOCK_ELSEWHERE", "USING compares a column that follows the clock")
             moving = [piece for piece in source.on if self.places.depends(piece.node, node)]
             outer = source.kind not in INNER
             if left_out and source.kind in ("RIGHT", "FULL"):
@@ -76,6 +73,11 @@ class Instants:
             texts = [f"({piece.text})" for piece in (source.on if outer and number != turning else stay)]
             if any(has_query(piece.node) for piece in source.on):
                 raise NotIncremental("SUBQUERY", "a subquery in ON")
+            if earlier:
+                # the partner is there at one of the two instants: what follows sees NULLs at the other, and moves later
+                kept = kept_on(source, before, self.places.scope(node), joined, lambda on: self._moves(on, node))
+                joined.add(alias, JoinedItem(text, columns, True), source.kind or "INNER", kept, False, earlier)
+                continue
             if number == turning:
                 if source.kind in ("RIGHT", "FULL"):
                     raise NotIncremental("CLOCK_ELSEWHERE", f"the clock decides the partners of a {source.kind} JOIN")
@@ -89,6 +91,10 @@ class Instants:
             joined.add(alias, JoinedItem(text, columns, True), source.kind or "INNER", kept, number == turning, earlier)
             earlier = earlier or number == turning
         return joined, pairs
+
+    def _moves(self, condition: exp.Expr, node: SelectNode) -> bool:
+        """Whether a condition may be another one at the other instant, or the next time."""
+        return self.places.depends(condition, node) or self._draws(condition)
 
     def _item(self, item: Leaf | Node) -> tuple[str, frozenset[str], dict[str, tuple[str, str]]]:
         """A FROM item, its columns, and the names of the pairs of those that carry the clock."""
@@ -186,7 +192,9 @@ class Instants:
     def rows(self, node: SelectNode, place: ClockPlace) -> tuple[Joined, list[str]]:
         """FROM and the conditions of the rows that pass, are joined, or are grouped in another way at the other instant."""
         rows = place.part is not Part.KEYS
-        joined, pairs = self.from_(node, rows, place.number if place.part is Part.JOIN else None)
+        if place.part is Part.JOIN:
+            return self._partners(node, place.number)
+        joined, pairs = self.from_(node, rows)
         conditions = self.conditions(node, rows)
         if place.part is Part.ROWS:
             pieces = [*node.where, *(p for s in node.sources if s.kind in INNER for p in s.on)]
@@ -196,6 +204,19 @@ class Instants:
             group = [OutItem(span_of(part).of(node.whole), "", part, -1, -1) for part in clause(node, "group")]
             keys = [*place.items, *(item for item in group if self.places.depends(item.node, node))]
             conditions.append(f"({' OR '.join(self.changes(keys, node, pairs))})")
+        return joined, conditions
+
+    def _partners(self, node: SelectNode, number: int) -> tuple[Joined, list[str]]:
+        """FROM with the pairs of rows that are partners at one of the two instants only, and the conditions of WHERE that do
+        not read the partner, which is not there at the other: what is left out finds more rows, never fewer."""
+        joined, _ = self.from_(node, True, number)
+        scope, conditions = self.places.scope(node), []
+        for piece in node.where:
+            joined.prove(needed(piece.node, scope))
+        for piece in node.where:
+            used, complete = scope.references(piece.node)
+            if complete and joined.believed(used) and not has_query(piece.node) and not self._moves(piece.node, node):
+                conditions.append(f"({piece.text})")
         return joined, conditions
 
     def groups(self, node: SelectNode, items: Sequence[OutItem]) -> str:

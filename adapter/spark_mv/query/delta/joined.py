@@ -13,11 +13,15 @@ item is believed from there on. Any other condition on it is left out, which fin
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from spark_mv.query.delta.names import Place
-from spark_mv.query.syntax.select_tree import NotIncremental, quoted
+from sqlglot import exp
+
+from spark_mv.query.delta.expressions import has_query
+from spark_mv.query.delta.names import Place, Scope
+from spark_mv.query.delta.strict import needed
+from spark_mv.query.syntax.select_tree import NotIncremental, Source, quoted
 
 
 @dataclass(frozen=True)
@@ -127,3 +131,38 @@ class Joined:
         words = f"{kind} JOIN " if self.text else ""
         self.text.append(f"{words}{item.text} AS {quoted(alias)}{on.sql}")
         self.prove(on.proven)
+
+
+def kept_on(
+    source: Source,
+    before: Mapping[str, frozenset[str]],
+    scope: Scope,
+    joined: Joined,
+    left_out: Callable[[exp.Expr], bool],
+) -> Kept:
+    """What is left of ON or USING of a FROM item, whose own columns `joined` knows already. `before`: the columns without them.
+    `left_out`: conditions that are not to be evaluated."""
+    if source.using:
+        return _kept_using(source, before, joined)
+    texts: list[str] = []
+    proven: set[str] = set()
+    for piece in source.on:
+        needs = needed(piece.node, scope)
+        proven |= needs & joined.covered
+        used, complete = scope.references(piece.node)
+        if has_query(piece.node) or left_out(piece.node) or not complete:
+            continue
+        if joined.there(used) and joined.doubtful(used) <= needs:
+            texts.append(f"({piece.text})")
+    whole = len(texts) == len(source.on) and not proven
+    return Kept(tuple(texts), frozenset(proven), whole, bool(source.on))
+
+
+def _kept_using(source: Source, before: Mapping[str, frozenset[str]], joined: Joined) -> Kept:
+    """All columns of USING or none: they are compared as they are, so neither side's may be NULL."""
+    own = joined.columns[list(joined.columns)[-1]]
+    sides = [[alias for alias, columns in before.items() if name.lower() in columns] for name in source.using]
+    if not all(sides) or not all(name.lower() in own for name in source.using):
+        return Kept(there=True, whole=False)
+    proven = frozenset(side[0] for side in sides) & joined.covered
+    return Kept((), proven, not proven, True, source.using)
