@@ -264,6 +264,7 @@ def test_every_table_equals_its_query(pool: Pool) -> None:
     report(lives)
 
 
+@pytest.mark.slow
 def test_a_view_is_what_it_says(pool: Pool) -> None:
     seen = live_with_views(pool, range(20, 26))
     print(seen)
