@@ -48,6 +48,7 @@ def test_draws_are_taken_out(sql: str, key: list[str], draw_sql: str, filtered_s
 
 def test_draws_in_the_select_list_are_not_filters() -> None:
     assert split_filter_draws("select id, rand() as r from t where x > 1", ["id"], "s") is None
+    assert split_filter_draws("values (1), (2)", ["col1"], "s") is None
     assert split_filter_draws("select id from t where upper(x) in ('a') and not (y)", ["id"], "s") is None
 
 

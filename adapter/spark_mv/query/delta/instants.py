@@ -73,21 +73,17 @@ class Instants:
             texts = [f"({piece.text})" for piece in (source.on if outer and number != turning else stay)]
             if any(has_query(piece.node) for piece in source.on):
                 raise NotIncremental("SUBQUERY", "a subquery in ON")
-            if earlier:
-                # the partner is there at one of the two instants: what follows sees NULLs at the other, and moves later
-                kept = kept_on(source, before, self.places.scope(node), joined, lambda on: self._moves(on, node))
-                joined.add(alias, JoinedItem(text, columns, True), source.kind or "INNER", kept, False, earlier)
-                continue
             if number == turning:
                 if source.kind in ("RIGHT", "FULL"):
                     raise NotIncremental("CLOCK_ELSEWHERE", f"the clock decides the partners of a {source.kind} JOIN")
                 texts.append(self.differs([(p.text, p.node) for p in moving], node, pairs))
-            there = bool(source.on)
-            kept = (
-                Kept(tuple(texts) or ("true",), there=True)
-                if there
-                else Kept(using=source.using, there=bool(source.using))
-            )
+            if earlier:
+                # the partner is there at one of the two instants: what follows sees NULLs at the other, and moves later
+                kept = kept_on(source, before, self.places.scope(node), joined, lambda on: self._moves(on, node))
+            elif source.on:
+                kept = Kept(tuple(texts) or ("true",), there=True)
+            else:
+                kept = Kept(using=source.using, there=bool(source.using))
             joined.add(alias, JoinedItem(text, columns, True), source.kind or "INNER", kept, number == turning, earlier)
             earlier = earlier or number == turning
         return joined, pairs

@@ -91,7 +91,9 @@ def split_filter_draws(
         return FilterDraws(
             (), reason=f"a random filter stands in SQL whose structure is not understood: {error}; {CURE}"
         )
-    draws = [draw for draw in _draws(read_query(sql), blocks, levels or {}) if draw.clause != "SELECT"]
+    parsed = parse(sql)
+    tree = parsed.tree if isinstance(parsed, Parsed) else exp.Select()
+    draws = [draw for draw in _draws(tree, blocks, levels or {}) if draw.clause != "SELECT"]
     named = _reads(blocks, reads)
     if any(read.clause == "WHERE" for read in named):
         draws = sorted([*draws, *named], key=lambda draw: draw.span.start)
@@ -100,7 +102,7 @@ def split_filter_draws(
     texts = tuple(draw.span.of(sql) for draw in draws)
     try:
         block = _supported(sql, blocks, draws)
-        _check_lineage(sql, block, draws, unique_key, levels or {})
+        _check_lineage(sql, tree, block, draws, unique_key, levels or {})
         keys = [(name, _key(sql, block, name, levels or {})) for name in map(unquoted, unique_key)]
     except _NotKept as refusal:
         culprit = refusal.draw or draws[0]
@@ -168,11 +170,9 @@ def _reads(blocks: tuple[Block, ...], reads: Sequence[tuple[int, int, str]]) -> 
 
 
 def _check_lineage(
-    sql: str, block: Block, draws: Sequence[Draw], key: Sequence[str], levels: Mapping[str, Level]
+    sql: str, tree: exp.Expr, block: Block, draws: Sequence[Draw], key: Sequence[str], levels: Mapping[str, Level]
 ) -> None:
     """Raises _NotKept unless every drawn column that is read is one draw per row of the result."""
-    parsed = parse(sql)
-    tree = parsed.tree if isinstance(parsed, Parsed) else exp.Select()
     within = {
         node.meta["call"].start
         for node in tree.walk()

@@ -10,12 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from spark_mv.ai.results import TABLE_NAME as AI_RESULTS
 from spark_mv.explain.project_model import MATERIALIZATION
+from spark_mv.maintenance.config import column_names
 from spark_mv.report.facts import AiUse, ModelFacts, ProjectFacts, RunRow
 from spark_mv.spark.adapter.hidden import Hidden
 from spark_mv.spark.adapter.open_project import ProjectError, declared_functions
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.project_tables import ai_use, columns_of, history_of, runs_of, tables_of
+from spark_mv.spark.run.run_history import TABLE as RUNS
 
 SHOWN = (
     "refresh", "on_row_update", "on_source_delete", "on_schema_change", "on_ai_error", "on_model_change", "max_ai_calls",
@@ -78,9 +81,9 @@ class _Reader:
             schemas.setdefault(_schema(self.adapter, node), _Tables())
         for schema, found in schemas.items():
             found.names = self._try(f"the tables of {schema}", partial(tables_of, self.query, schema), frozenset())
-            if "mv_runs" in found.names:
+            if RUNS in found.names:
                 ids = [node.unique_id for node in nodes if _schema(self.adapter, node) == schema]
-                found.runs = self._try(f"{schema}.mv_runs", partial(runs_of, self.query, schema, ids, runs), {})
+                found.runs = self._try(f"{schema}.{RUNS}", partial(runs_of, self.query, schema, ids, runs), {})
         models = tuple(self._model(node, schemas[_schema(self.adapter, node)]) for node in nodes)
         sources = sorted({name for model in models if model.record for name in model.record.sources})
         return ProjectFacts(
@@ -125,8 +128,8 @@ class _Reader:
             schema=str(node.schema),
             path=str(node.original_file_path),
             description=self.hidden.scrub(node.description or ""),
-            unique_key=_names(config.get("unique_key")),
-            freeze=_names(config.get("freeze")),
+            unique_key=column_names(config.get("unique_key")),
+            freeze=column_names(config.get("freeze")),
             settings={name: self.hidden.scrub(str(config.get(name))) for name in SHOWN if config.get(name) is not None},
             reads=dict(self._reads(node)),
             read_by=tuple(sorted(_name(child) for child in self._children(node.unique_id))),
@@ -179,8 +182,8 @@ class _Reader:
             names = schemas[schema].names if schema in schemas else None
             if names is None:
                 names = self._try(f"the tables of {schema}", partial(tables_of, self.query, schema), frozenset())
-            if "ai_results" in names:
-                found += self._try(f"{schema}.ai_results", partial(ai_use, self.query, schema), ())
+            if AI_RESULTS in names:
+                found += self._try(f"{schema}.{AI_RESULTS}", partial(ai_use, self.query, schema), ())
         return found
 
     def _time_zone(self) -> str:
@@ -194,10 +197,6 @@ class _Reader:
 
 def _schema(adapter: Any, node: Any) -> str:
     return str(adapter.Relation.create_from(adapter.config, node).without_identifier())
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(str(name) for name in value or ())
 
 
 def _name(node: Any) -> str:
