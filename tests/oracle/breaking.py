@@ -87,7 +87,11 @@ def value(**fields: str) -> Callable[[Any], Any]:
 def extremes_stay(function: Any) -> Any:
     def changed(number: int, name: str, type_: str, part: Any, one_step: bool) -> Any:
         value = function(number, name, type_, part, one_step)
-        return replace(value, unsure="false") if part in (distributive.GroupPart.MIN, distributive.Part.MAX) else value
+        return (
+            replace(value, unsure="false")
+            if part in (distributive.GroupPart.MIN, distributive.GroupPart.MAX)
+            else value
+        )
 
     return changed
 
@@ -193,6 +197,4 @@ def without_deep(function: Any) -> Any:
 def without_having(node: Any) -> Any:
     if not isinstance(node, SelectNode):
         return node
-    copy = SelectNode(**{f: getattr(node, f) for f in node.__dataclass_fields__})
-    copy.clauses = node.clauses - {"HAVING"}
-    return copy
+    return replace(node, clauses=node.clauses - {"HAVING"})

@@ -14,8 +14,6 @@ from spark_mv.query.delta import affected, anchors, strict
 from spark_mv.query.delta.joined import Joined
 from spark_mv.query.syntax.select_tree import SelectNode
 
-Affected = affected.Affected
-
 
 def _anything_proves(function: Any) -> Any:
     def changed(self: Joined, proven: Any) -> None:
@@ -117,8 +115,8 @@ JOINS: tuple[Fault, ...] = (
     ),
     Fault(
         "a join whose condition lost something is whole",
-        Affected,
-        "_on",
+        affected,
+        "kept_on",
         _nothing_lost,
         "select a.id from t a left join u b on b.k = a.k left join r c on c.y = b.y where c.region is null",
     ),

@@ -22,6 +22,13 @@ def test_a_fault_is_noticed(fault: Fault) -> None:
     check(fault)
 
 
+@pytest.mark.parametrize("fault", [f for f in FAULTS if not f.quick], ids=lambda f: f.what)
+def test_a_fault_can_be_planted(fault: Fault) -> None:
+    """What it breaks is still there and still called as it was. Whether the fault shows takes longer: the slow tests look."""
+    with fault.planted():
+        noticed(fault, histories=1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [f for f in FAULTS if not f.quick], ids=lambda f: f.what)
 def test_every_fault_is_noticed(fault: Fault) -> None:
