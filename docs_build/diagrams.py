@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 from drawing import Drawing
 
-INCREMENTAL = Path(__file__).resolve().parents[1] / "docs" / "incremental.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+INCREMENTAL = DOCS / "incremental.md"
 
 
 def levels() -> Drawing:
@@ -156,6 +158,37 @@ def benchmark() -> Drawing:
     return drawing
 
 
+def planning() -> Drawing:
+    """Seconds of planning against the length of a chain of CTEs, from the table of docs/benchmarks.md."""
+    text = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    found = re.findall(r"^\| chain of (\d+) CTEs \| ([\d,]+) \| ([\d.]+) \| ([\d.]+) \|", text, re.M)
+    points = [(int(n), int(lines.replace(",", "")), float(verdict), float(all_)) for n, lines, verdict, all_ in found]
+    if not points:
+        raise ValueError("docs/benchmarks.md has no figures for a chain of CTEs")
+    drawing = Drawing(
+        620,
+        250,
+        "Seconds of planning against the length of the model",
+        "; ".join(f"{lines} lines: verdict {v:g} s, everything {a:g} s" for _, lines, v, a in points),
+    )
+    left, low = 60, 200
+    across, up = 480 / points[-1][1], 160 / max(a for *_, a in points)
+    drawing.line(left, low, left + 500, low)
+    drawing.line(left, low, left, 30)
+    drawing.text(left, 20, "CPU seconds", "dim", "middle")
+    drawing.text(left + 500, low + 34, "lines of the model", "dim", "end")
+    for which, kind, words in ((2, "kept", "the verdict"), (3, "new", "everything that explain shows")):
+        spots = [(left + p[1] * across, low - p[which] * up) for p in points]
+        for (x1, y1), (x2, y2) in pairwise([(left, low), *spots]):
+            drawing.line(x1, y1, x2, y2)
+        for x, y in spots:
+            drawing.rect(x - 3, y - 3, 6, 6, kind, 3)
+        drawing.text(spots[-1][0] - 10, spots[-1][1] - 8, f"{words}: {points[-1][which]:g}", "dim", "end")
+    for _, lines, _, _ in points[2:]:
+        drawing.text(left + lines * across, low + 16, f"{lines:,}", "dim", "middle")
+    return drawing
+
+
 DIAGRAMS = {
     "levels.svg": levels,
     "kept-values.svg": kept_values,
@@ -163,4 +196,5 @@ DIAGRAMS = {
     "strategies.svg": strategies,
     "one-commit.svg": one_commit,
     "benchmark.svg": benchmark,
+    "planning.svg": planning,
 }
