@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_mv.report.facts import RunRow
+from spark_mv.spark.session.secret_settings import NAMED_SECRET
 
 STARS = "*****"
-_NAMES = re.compile(r"pass(word|wd)?$|token$|secret|api_?key|access_?key|private_?key|credential", re.IGNORECASE)
 _WRITTEN = re.compile(
     r"""((?:password|passwd|pwd|token|secret|api[_-]?key|access[_-]?key)["']?\s*[=:]\s*["']?)[^\s"',;&)]{4,}"""
     r"|((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}|(://[^/\s:@]+:)[^/\s@]+(?=@)|\bsk-[A-Za-z0-9_-]{16,}",
@@ -66,7 +66,7 @@ class Hidden:
 def _secret_values(data: Any, named: bool = False) -> Iterator[str]:
     if isinstance(data, dict):
         for name, value in data.items():
-            yield from _secret_values(value, named or bool(_NAMES.search(str(name))))
+            yield from _secret_values(value, named or bool(NAMED_SECRET.search(str(name))))
     elif isinstance(data, list | tuple):
         for value in data:
             yield from _secret_values(value, named)

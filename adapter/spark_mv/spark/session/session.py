@@ -18,6 +18,7 @@ from spark_mv.spark.session.derby_lock import ONE_AT_A_TIME
 from spark_mv.spark.session.jars import delta_coordinates, local_jars
 from spark_mv.spark.session.java import JavaError, find_java
 from spark_mv.spark.session.launch import java_command, start_gateway
+from spark_mv.spark.session.secret_settings import without_secrets
 from spark_mv.spark.session.spark_settings import brings_delta, embedded_settings
 
 if TYPE_CHECKING:
@@ -148,8 +149,9 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     log_file.parent.mkdir(parents=True, exist_ok=True)
+    start = without_secrets(settings)  # the others are told to the session's builder, below
     conf = SparkConf(loadDefaults=False)
-    for key, value in settings.items():
+    for key, value in start.shown.items():
         conf.set(key, value)
     _hush()
     try:
@@ -160,8 +162,9 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
                 if sys.platform == "win32" or (home / "conf" / "spark-env.sh").exists():
                     gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
                 else:
-                    gateway = start_gateway(java_command(java, home, settings), log, conf)
+                    gateway = start_gateway(java_command(java, home, start.shown), log, conf)
             SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+            start.tell(gateway.jvm)
         builder: Any = SparkSession.builder
         for key, value in settings.items():
             builder = builder.config(key, value)
