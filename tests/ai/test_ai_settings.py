@@ -34,6 +34,14 @@ def test_openai_needs_key_and_model() -> None:
         AiSettings.from_config({"provider": "openai", "api_key": ""}, None)
 
 
+def test_a_cost_budget_needs_a_price() -> None:
+    with pytest.raises(AiConfigError, match="max_ai_cost needs a price"):
+        AiSettings.from_config({"provider": "openai", "model": "m", "api_key": "k"}, {"max_ai_cost": 2.0})
+    priced = {"provider": "native", "price_per_1k_output_tokens": 0.1}
+    assert AiSettings.from_config(priced, {"max_ai_cost": 2.0}).max_ai_cost == 2.0
+    assert AiSettings.from_config({"provider": "local"}, {"max_ai_cost": 2.0}).max_ai_cost == 2.0
+
+
 def test_the_models_block_wins() -> None:
     settings = AiSettings.from_config({"provider": "local", "max_ai_calls": 5}, {"max_ai_calls": "7"})
     assert settings.max_ai_calls == 7

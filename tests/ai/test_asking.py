@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 
-from spark_mv.ai.asking import GIVE_UP_AFTER, Asker
+import pytest
+
+from spark_mv.ai.asking import GIVE_UP_AFTER, LONGEST_WAIT, Asker
 from spark_mv.ai.limits import Limits, Share, interval, part
 from spark_mv.ai.protocol import Answer, ProviderError, Request
 
@@ -17,6 +20,8 @@ def ask(text: str) -> Request:
 
 class Fake:
     """Fails as the text says: `kind:times` fails so often, `kind` always; counts what it was asked."""
+
+    wait = 0.0  # Retry-After
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
@@ -34,7 +39,9 @@ class Fake:
             if kind == "bug":
                 raise KeyError("oops")
             if kind != "fine" and (not times or self.asked[text] <= int(times)):
-                raise ProviderError(kind, text, retry_after=0.0, spent=(3, 1) if kind == "invalid_answer" else (0, 0))
+                raise ProviderError(
+                    kind, text, retry_after=self.wait, spent=(3, 1) if kind == "invalid_answer" else (0, 0)
+                )
         return [Answer(f"<{r.row['prompt']}>", None, 10, 2) for r in requests]
 
 
@@ -48,6 +55,23 @@ def test_transient_failures_are_retried_until_the_last_attempt() -> None:
     assert [o.value for o in one.ask([ask("server:2")])] == ["<server:2>"]
     (lost,) = one.ask([ask("timeout")])
     assert (lost.error_class, lost.attempts, fake.asked["timeout"]) == ("timeout", 3, 3)
+
+
+@pytest.mark.parametrize("kind", ["rate_limit", "server"])
+def test_an_endpoint_that_asks_for_a_day_gets_two_minutes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    now = [1_000_000.0]
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    one, fake = asker(attempts=2)
+    monkeypatch.setattr(fake, "wait", 86_400.0)
+    assert one.ask([ask(f"{kind}:1")])[0].value == f"<{kind}:1>"
+    assert LONGEST_WAIT - 1 <= sum(waited) <= LONGEST_WAIT + 1
 
 
 def test_a_refusal_is_final() -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # After so many requests in a row that failed with all their retries the endpoint counts as down.
 GIVE_UP_AFTER = 8
+LONGEST_WAIT = 120.0
+"""Seconds: what an endpoint asks for beyond that (Retry-After: a day) waits for a later run, not in this one."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +118,7 @@ class Asker:
             used = error.spent
             state.add(error.spent)
             if error.kind == "rate_limit":
-                self.limits.cool_down(
-                    error.retry_after if error.retry_after is not None else self._backoff(state.attempts)
-                )
+                self.limits.cool_down(self._wait(error, state.attempts))
             if error.kind == "invalid_answer" and state.complaint is None and len(requests) == 1:
                 state.complaint = error.message
                 error.re_ask = True
@@ -135,9 +135,13 @@ class Asker:
         error = state.outcome.exception() if state.outcome else None
         if not isinstance(error, ProviderError) or error.kind == "rate_limit" or error.re_ask:
             return 0.0  # the shared cooldown holds everybody back, a re-ask waits for nothing
-        pause = error.retry_after if error.retry_after is not None else self._backoff(state.attempt_number)
+        pause = self._wait(error, state.attempt_number)
         left = max(0.0, self.deadline - time.time()) if self.deadline is not None else pause
         return min(pause, left)
+
+    def _wait(self, error: ProviderError, attempt: int) -> float:
+        """Seconds until the endpoint may be asked again: what it said, within LONGEST_WAIT, else a growing pause."""
+        return self._backoff(attempt) if error.retry_after is None else min(error.retry_after, LONGEST_WAIT)
 
     def _backoff(self, attempt: int) -> float:
         return random.uniform(0.5, 1.0) * min(0.5 * 2.0 ** (attempt - 1), 30.0)

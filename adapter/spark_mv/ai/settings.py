@@ -89,6 +89,12 @@ class AiSettings:
             )
         if provider == "openai" and not values.get("model"):
             errors.append("provider openai needs model, the name that the endpoint knows")
+        priced = values.get("price_per_1k_input_tokens") or values.get("price_per_1k_output_tokens")
+        if values.get("max_ai_cost") is not None and provider and provider != "local" and not priced:
+            errors.append(
+                "max_ai_cost needs a price, without which nothing costs anything: set price_per_1k_input_tokens and "
+                "price_per_1k_output_tokens in the profile's ai block, or use max_ai_tokens"
+            )
         if errors:
             raise AiConfigError("The AI configuration is not usable:\n" + "\n".join(f"  - {e}" for e in errors))
         return cls(**values)
