@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 
 from spark_mv.ai.asking import GIVE_UP_AFTER, LONGEST_WAIT, Asker
 from spark_mv.ai.limits import Limits, Share, interval, part
-from spark_mv.ai.protocol import Answer, ProviderError, Request
+from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
+from spark_mv.ai.secret import Secret
 
 
 def ask(text: str) -> Request:
@@ -55,6 +57,18 @@ def test_transient_failures_are_retried_until_the_last_attempt() -> None:
     assert [o.value for o in one.ask([ask("server:2")])] == ["<server:2>"]
     (lost,) = one.ask([ask("timeout")])
     assert (lost.error_class, lost.attempts, fake.asked["timeout"]) == ("timeout", 3, 3)
+
+
+@pytest.mark.parametrize("error", [KeyError, partial(ProviderError, "refused")])
+def test_an_error_shows_no_secret_of_the_provider(error: Callable[[str], Exception]) -> None:
+    class Fails(Fake):
+        def answer(self, requests: Sequence[Request]) -> list[Answer]:
+            raise error(f"sent {requests[0].row['prompt']}")
+
+    settings = ProviderSettings(api_key=Secret("sk-123"), options={"client_secret": "hunter2", "region": "north"})
+    one = Asker(Fails(), Limits(Share(concurrency=2)), max_attempts=1, clean=settings.cleaned)
+    (out,) = one.ask([ask("sk-123 hunter2 north")])
+    assert out.error is not None and "sent *** *** north" in out.error
 
 
 @pytest.mark.parametrize("kind", ["rate_limit", "server"])

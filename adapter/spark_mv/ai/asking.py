@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # After so many requests in a row that failed with all their retries the endpoint counts as down.
 GIVE_UP_AFTER = 8
+LONGEST_MESSAGE = 1000
 LONGEST_WAIT = 120.0
 """Seconds: what an endpoint asks for beyond that (Retry-After: a day) waits for a later run, not in this one."""
 
@@ -48,13 +49,22 @@ def estimate_tokens(request: Request) -> int:
 
 
 class Asker:
-    """Thread-safe; one per partition. `deadline` in seconds since the epoch."""
+    """Thread-safe; one per partition. `deadline` in seconds since the epoch; `clean` takes secrets out of a text."""
 
-    def __init__(self, provider: Provider, limits: Limits, *, max_attempts: int, deadline: float | None = None) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        limits: Limits,
+        *,
+        max_attempts: int,
+        deadline: float | None = None,
+        clean: Callable[[str], str] = str,
+    ) -> None:
         self.provider = provider
         self.limits = limits
         self.max_attempts = max_attempts
         self.deadline = deadline
+        self.clean = clean
         self._failed_in_a_row = 0
         self._closed: ProviderError | None = None  # why nothing more is asked
         self._lock = threading.Lock()
@@ -76,8 +86,7 @@ class Asker:
                 return self.ask(requests[:middle]) + self.ask(requests[middle:])
             self._note_failure(error, state.attempts)
             shares = [_part(state.tokens, n, len(requests)) for n in range(len(requests))]
-            now = time.time()
-            return [Outcome(None, error.kind, error.message, state.attempts, *s, now) for s in shares]
+            return [self._failed(error, state, s) for s in shares]
         with self._lock:
             self._failed_in_a_row = 0
         return [
@@ -154,11 +163,14 @@ class Asker:
             if error.kind in {"auth", "unsupported"} or self._failed_in_a_row >= GIVE_UP_AFTER:
                 self._closed = error
 
+    def _failed(self, error: ProviderError, state: _Attempts, tokens: tuple[int, int]) -> Outcome:
+        message = self.clean(error.message)[:LONGEST_MESSAGE]
+        return Outcome(None, error.kind, message, state.attempts, *tokens, time.time())
+
     def _outcome(self, request: Request, answer: Answer, state: _Attempts, lost: tuple[int, int]) -> Outcome:
         tokens = answer.input_tokens + lost[0], answer.output_tokens + lost[1]
         if answer.error is not None:
-            error = answer.error
-            return Outcome(None, error.kind, error.message, state.attempts, *tokens, time.time())
+            return self._failed(answer.error, state, tokens)
         return Outcome(answer.value, None, None, state.attempts, *tokens, time.time())
 
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from spark_mv.ai.secret import NAMED_SECRET
+
 
 @dataclass(frozen=True)
 class Request:
@@ -92,6 +94,14 @@ class ProviderSettings:
     api_key: Any = field(default=None, repr=False)
     timeout_seconds: float = 60.0
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def cleaned(self, text: str) -> str:
+        """The text without the key and what is named like a secret in the options: errors repeat what was sent."""
+        named = [value for name, value in self.options.items() if NAMED_SECRET.search(str(name))]
+        found = {str(value) for value in [*named, self.api_key.reveal() if self.api_key else ""] if value}
+        for value in sorted(found, key=len, reverse=True):
+            text = text.replace(value, "***")
+        return text
 
 
 class Provider(Protocol):

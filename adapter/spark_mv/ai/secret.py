@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
+NAMED_SECRET = re.compile(
+    r"pass(word|wd|phrase)?$|token(?=$|\.)|secret|api[._-]?key|access[._-]?key|account[._-]?key|private[._-]?key|credential",
+    re.IGNORECASE,
+)
+"""Names of what is secret, in a profile, a provider's options and Spark's settings (wider than `spark.redaction.regex`)."""
+
 
 class Secret:
     """A text that no repr, str, format or log shows."""

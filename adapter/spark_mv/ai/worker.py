@@ -103,7 +103,8 @@ class PartitionJob:
     def asker(self, share: Share) -> Asker:
         """Asks this job's provider within the share."""
         provider = self.provider(self.provider_settings)
-        return Asker(provider, Limits(share), max_attempts=self.max_attempts, deadline=self.deadline)
+        clean = self.provider_settings.cleaned
+        return Asker(provider, Limits(share), max_attempts=self.max_attempts, deadline=self.deadline, clean=clean)
 
     def answer_all(self, pending: Iterable[Pending], asker: Asker) -> Iterator[Asked]:
         """What became of every pending request, in the order of completion.

@@ -97,11 +97,11 @@ class OpenAIProvider:
         except openai.APITimeoutError:
             raise ProviderError("timeout", f"no reply within {self.settings.timeout_seconds:g} s") from None
         except openai.APIConnectionError as error:
-            raise ProviderError("connection", self._clean(f"{error}: {error.__cause__}")) from None
+            raise ProviderError("connection", self.settings.cleaned(f"{error}: {error.__cause__}")) from None
         except openai.APIStatusError as error:
             raise self._status_error(error) from None
         except (openai.OpenAIError, ValueError) as error:  # a reply that is not JSON
-            raise ProviderError("server", self._clean(f"unreadable reply: {error}")) from None
+            raise ProviderError("server", self.settings.cleaned(f"unreadable reply: {error}")) from None
 
     def _connected(self, openai: Any) -> Any:
         if self._client is None:
@@ -113,7 +113,7 @@ class OpenAIProvider:
 
     def _status_error(self, error: Any) -> ProviderError:
         status = int(error.status_code)
-        text = self._clean(f"HTTP {status}: {error.message}")
+        text = self.settings.cleaned(f"HTTP {status}: {error.message}")
         if status in {429, 503} or status == 529:
             after = retry_after(error.response.headers.get("retry-after"))
             return ProviderError("rate_limit" if status == 429 else "server", text, retry_after=after)
@@ -125,12 +125,6 @@ class OpenAIProvider:
             return ProviderError("refused", text)
         # a wrong address, a model that is not there, a bill that is not paid: no fault of this input
         return ProviderError("unsupported", text)
-
-    def _clean(self, text: str) -> str:
-        """Endpoints repeat the key in their messages."""
-        key = self.settings.api_key.reveal() if self.settings.api_key else ""
-        text = text.replace(key, "***") if key else text
-        return text[:1000]
 
 
 def retry_after(value: str | None) -> float | None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from spark_mv.ai.secret import NAMED_SECRET
 from spark_mv.report.facts import RunRow
-from spark_mv.spark.session.secret_settings import NAMED_SECRET
 
 STARS = "*****"
 _WRITTEN = re.compile(

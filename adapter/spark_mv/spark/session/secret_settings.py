@@ -12,11 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-NAMED_SECRET = re.compile(
-    r"pass(word|wd|phrase)?$|token(?=$|\.)|secret|api[._-]?key|access[._-]?key|account[._-]?key|private[._-]?key|credential",
-    re.IGNORECASE,
-)
-"""Names of what is secret, in a profile and in Spark's settings (wider than Spark's own `spark.redaction.regex`)."""
+from spark_mv.ai.secret import NAMED_SECRET
+
 _IN_A_VALUE = re.compile(r"://[^/\s:@]+:[^/\s@]+@|\b(?:password|passwd|pwd|secret|token)\s*=\s*[^\s;&]", re.IGNORECASE)
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _FOR_THE_START = ("spark.jars.", "spark.submit.")
