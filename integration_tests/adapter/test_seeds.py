@@ -143,6 +143,8 @@ class TestExactValues:
             "tricky.csv": _TRICKY,
             "typed.csv": "a,b,c\n007,1.10,2024-01-01\n,,\n",
             "refused.csv": "a\n1\nabc\n",
+            "with.dots.csv": "a\n1\n",
+            "dots.to.underscores.csv": "a\n1\n",
         }
 
     @pytest.fixture(scope="class")
@@ -152,6 +154,7 @@ class TestExactValues:
                 "test": {
                     "typed": {"+column_types": {"a": "string", "b": "decimal(10,3)", "c": "date"}},
                     "refused": {"+column_types": {"a": "int"}},
+                    "dots.to.underscores": {"+alias": "dots_to_underscores"},
                 }
             }
         }
@@ -178,6 +181,14 @@ class TestExactValues:
     def test_a_value_that_its_type_cannot_hold_is_an_error(self, project: Any) -> None:
         results = run_dbt(["seed", "--select", "refused"], expect_pass=False)
         assert "column a: 'abc' is no int" in results[0].message
+
+    def test_a_name_with_dots(self, project: Any) -> None:
+        """Spark's own catalogue knows letters, digits and underscores; an alias gives the table such a name."""
+        results = run_dbt(["seed", "--select", "dots.to.underscores", "with.dots"], expect_pass=False)
+        found = {result.node.name: result for result in results}
+        assert found["dots.to.underscores"].status == "success"
+        message = found["with.dots"].message
+        assert "with.dots" in message and "INVALID_SCHEMA_OR_RELATION_NAME" in message, message
 
 
 class TestManyRows:

@@ -3,7 +3,8 @@
 
 {% macro spark_mv__create_csv_table(model, agate_table) -%}
   {%- set columns = adapter.seed_columns(agate_table, model['config'].get('column_types', {}), model['config'].get('quote_columns', none)) -%}
-  {%- set source = adapter.seed_source(model['alias'] ~ '__dbt_seed', columns, agate_table) if agate_table.rows | length > 0 else none -%}
+  {%- set view = adapter.quote(model['alias'] ~ '__dbt_seed') -%}
+  {%- set source = adapter.seed_source(view, columns, agate_table) if agate_table.rows | length > 0 else none -%}
   {%- set replaces = config.get('file_format') in ['delta', 'iceberg'] -%}
   {% set sql %}
     create {{ 'or replace ' if replaces }}table {{ this.render() }}
@@ -28,7 +29,7 @@
     {{ sql }}
   {%- endcall %}
   {%- if source is not none -%}
-    {%- do run_query('drop view if exists ' ~ adapter.quote(model['alias'] ~ '__dbt_seed')) -%}
+    {%- do run_query('drop view if exists ' ~ view) -%}
   {%- elif agate_table.rows | length > 0 -%}
     {%- for batch in adapter.seed_batches(columns, agate_table) -%}
       {%- do adapter.add_query('insert into ' ~ this.render() ~ ' ' ~ batch, abridge_sql_log=True) -%}
