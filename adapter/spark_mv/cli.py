@@ -271,6 +271,74 @@ def doctor(format_: str, variables: str | None, **dbt: str | None) -> None:
         raise SystemExit(1)
 
 
+def _ask_macro(name: str, dbt: list[str], **given: Any) -> None:
+    """Print what a macro of the project says. What it refuses is exit status 1, a project that cannot be read 2."""
+    from spark_mv.spark.adapter.adopt import ask_macro
+    from spark_mv.spark.adapter.open_project import ProjectError, open_project
+
+    if problem := open_project(dbt).problem:
+        raise click.UsageError(problem)
+    try:
+        click.echo(ask_macro(name, dbt, **given))
+    except ProjectError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.argument("model", shell_complete=_complete)
+@click.option("--apply", is_flag=True, help="Do it. Without it, nothing is changed.")
+@click.option(
+    "--unique-key", "-k", multiple=True, help="Key column, if the model's config names none; repeat, or commas."
+)
+@click.option("--freeze", multiple=True, help="Further columns whose values are kept; repeat, or commas.")
+@_dbt_options
+def adopt(
+    model: str,
+    apply: bool,
+    unique_key: tuple[str, ...],
+    freeze: tuple[str, ...],
+    variables: str | None,
+    **dbt: str | None,
+) -> None:
+    """Turn the table of an `incremental` or `table` model into a nondeterministic_mv's, with the values that it has.
+
+    Drawn and frozen columns keep the table's values, and those of AI columns become answers in ai_results, so that nothing is drawn
+    or paid again. Says first what differs from the query today.
+
+    Exit status: 0 it can be adopted, or was; 1 it cannot, and why; 2 the project or its profile cannot be read.
+    """
+    given = {"unique_key": list(_names(unique_key)) or None, "freeze": list(_names(freeze)) or None}
+    _ask_macro("mv_adopt", _dbt_arguments(vars=variables, **dbt), model=model, apply=apply, **given)
+
+
+@main.command()
+@click.argument("model", shell_complete=_complete)
+@click.option("--apply", is_flag=True, help="Do it. Without it, nothing is changed.")
+@_dbt_options
+def eject(model: str, apply: bool, variables: str | None, **dbt: str | None) -> None:
+    """Make the table of a nondeterministic_mv a plain one again, with all its rows, and print the model as `incremental`.
+
+    Exit status: 0 it can be ejected, or was; 1 it cannot, and why; 2 the project or its profile cannot be read.
+    """
+    _ask_macro("mv_eject", _dbt_arguments(vars=variables, **dbt), model=model, apply=apply)
+
+
+@main.command()
+@click.argument("name")
+def init(name: str) -> None:
+    """Make a project of this name in a folder of this name: a seed, a model and tests that `dbt build` runs at once.
+
+    Exit status: 0 the project is there; 2 the name is no project's name, or the folder exists.
+    """
+    from spark_mv.spark.adapter.starter import StarterError, make_project
+
+    try:
+        made = make_project(name, Path.cwd())
+    except StarterError as error:
+        raise click.UsageError(str(error)) from error
+    click.echo(f"{made} is there. Next: cd {name} && dbt build")
+
+
 @main.command("warm-up")
 def warm_up() -> None:
     """Make later starts of the embedded Spark quicker: fetch Delta's jars and keep an archive of Spark's classes.

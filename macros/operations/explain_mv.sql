@@ -11,5 +11,5 @@
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias, type='table') -%}
   {%- set existing = adapter.get_relation(node.database, node.schema, node.alias) -%}
-  {{ return(mv.mv_invocation(node, relation, existing, adapter.mv_compile(node.unique_id))) }}
+  {{ return(mv.mv_invocation(node, relation, existing, adapter.mv_compile(node.unique_id, 'nondeterministic_mv'))) }}
 {%- endmacro %}

@@ -18,6 +18,10 @@ class RefusedError(ValueError):
     """The run stops before it touches anything."""
 
 
+class NotOurs(RefusedError):
+    """A table is in the way that this materialization did not make. Nothing is wrong with the model."""
+
+
 class RunFailed(RuntimeError):
     """The run stopped on its way; the table was not touched, or another run's state of it stands."""
 

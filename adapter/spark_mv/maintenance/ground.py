@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from spark_mv.maintenance.columns import ColumnPlan, column_prints, plan_columns
 from spark_mv.maintenance.config import ModelConfig
-from spark_mv.maintenance.errors import ConfigError, RefusedError
+from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.notes import forget_notes, kept_notes
 from spark_mv.maintenance.rewritten import Rewritten
@@ -59,9 +59,10 @@ def refuse(facts: RunFacts, analysis: Analysis) -> None:
     target = facts.target
     if target.exists and not target.ours and not facts.full_refresh:
         kind = "table" if target.is_table else "view"
-        raise RefusedError(
+        adopt = f"`spark-mv adopt {facts.model}` takes it over with the values that it has; " if target.is_table else ""
+        raise NotOurs(
             f"model {facts.model}: a {kind} of this name exists that nondeterministic_mv did not make, and it is never "
-            "overwritten by accident. Run once with --full-refresh to replace it, or give the model another alias"
+            f"overwritten by accident. {adopt}a run with --full-refresh replaces it; or give the model another alias"
         )
 
 
@@ -85,7 +86,7 @@ def _standing(situation: Situation) -> Standing:
     stands = standing(state, situation.facts.target)
     if state.exists and not (state.ours or state.record or stands.trusted):
         model = situation.facts.model
-        raise RefusedError(
+        raise NotOurs(
             f"model {model}: the table {model}__state exists and nondeterministic_mv did not make it, so it is not "
             "overwritten. The model needs a table of that name beside its own: drop it, or give the model another alias"
         )

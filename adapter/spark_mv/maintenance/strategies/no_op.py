@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from spark_mv.maintenance.adoption import ADOPTED
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.record import RunRecord, differing
@@ -64,7 +65,9 @@ def _changes(facts: RunFacts, record: RunRecord, query: str, config: str, clock_
     if not facts.target.intact:
         what = f" ({facts.target.foreign_operation})" if facts.target.foreign_operation else ""
         reasons.append(Reason("TARGET_CHANGED", f"something else wrote to the table since the last run{what}"))
-    if record.partial:
+    if record.strategy == ADOPTED:
+        reasons.append(Reason("ADOPTED", "the table was adopted: it is compared with the query, and keeps its values"))
+    elif record.partial:
         reasons.append(Reason("PARTIAL_RUN", "the last run saw only part of its sources (--empty or --sample)"))
     if record.query != query:
         reasons.append(Reason("QUERY_CHANGED", "the model's SQL changed"))

@@ -75,7 +75,7 @@ def plan_ai(
 
     Errors never raise; they are in `AiPlan.errors`, and then `sql` is the text as given and `rounds` is empty.
     """
-    declared = _declared(functions)
+    declared = declared_functions(functions)
     if not _mentions(sql, declared):
         return AiPlan(sql)
     try:
@@ -102,7 +102,7 @@ def plan_ai(
             return AiPlan(sql, errors=refused)
         if plain is not text:
             parsed = [parse_call(plain, c, declared, who.is_embedding) for c in plain.calls({*BUILT_IN, *declared})]
-        plan = _Planner(plain, parsed, results_table, who).plan()
+        plan = Planner(plain, parsed, results_table, who).plan()
     except TextError as error:
         return AiPlan(
             sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"the query's AI calls cannot be taken out: {error}."),)
@@ -115,7 +115,8 @@ def _mentions(sql: str, declared: Mapping[str, AiFunction]) -> bool:
     return any(name in low for name in (*BUILT_IN, *declared))
 
 
-def _declared(functions: Sequence[AiFunction] | Mapping[str, Any] | None) -> dict[str, AiFunction]:
+def declared_functions(functions: Sequence[AiFunction] | Mapping[str, Any] | None) -> dict[str, AiFunction]:
+    """The project's own AI functions by their names in lower case."""
     if not functions:
         return {}
     if isinstance(functions, Mapping):
@@ -123,7 +124,7 @@ def _declared(functions: Sequence[AiFunction] | Mapping[str, Any] | None) -> dic
     return {f.name.lower(): f for f in functions}
 
 
-class _Planner:
+class Planner:
     """Holds the edits while the calls are planned from the innermost outwards."""
 
     def __init__(self, text: TokenText, parsed: list[ParsedCall], results_table: str, identity: AiIdentity) -> None:

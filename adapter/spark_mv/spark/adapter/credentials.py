@@ -6,12 +6,18 @@ Three lines are enough: `type: spark_mv`, `method: session`, `schema: …`. All 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+from dbt_common.exceptions import DbtRuntimeError
 
+from spark_mv.spark.adapter.target_branches import show_target_type
+
+#: what `target.type` may say
+TARGET_TYPES = ("spark_mv", "spark", "databricks")
 #: shown as the host of a session that runs in dbt's own process
 EMBEDDED_HOST = "embedded"
 
@@ -27,6 +33,7 @@ class SparkMvCredentials(SparkCredentials):
     `ai`: provider of the AI functions. `functions`: levels of the project's own functions. Both are kept as they are
     and never shown. `run_history`: whether runs of nondeterministic_mv are written to the table mv_runs beside them.
     `max_rows_changed`, `audit`, `second_reading`: defaults of the model settings of these names.
+    `target_type`: what `target.type` says in models and macros, for packages that know `spark` only.
     """
 
     host: str | None = None
@@ -40,10 +47,15 @@ class SparkMvCredentials(SparkCredentials):
     max_rows_changed: Any = None
     audit: Any = None
     second_reading: Any = None
+    target_type: str | None = None
 
     def __post_init__(self) -> None:
         if self.host is None and self.method == SparkConnectionMethod.SESSION:
             self.host = EMBEDDED_HOST
+        if self.target_type not in (None, *TARGET_TYPES):
+            raise DbtRuntimeError(f"target_type: {self.target_type!r} is not one of {', '.join(TARGET_TYPES)}")
+        if self.target_type:
+            show_target_type()
         own_ansi = {**self.spark_config, **self.server_side_parameters}.get("spark.sql.ansi.enabled")
         super().__post_init__()
         self.spark_config = {str(key): _conf_text(value) for key, value in self.spark_config.items()}
@@ -62,7 +74,19 @@ class SparkMvCredentials(SparkCredentials):
     def unique_field(self) -> str:
         return str(self.host)
 
+    def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
+        """What is shown of the connection; with aliases it is what macros see as `target`, and there a package that asks for
+        `target.database` gets an empty text: Spark's names have two parts."""
+        yield from super().connection_info(with_aliases=with_aliases)
+        if with_aliases:
+            yield "database", ""
+
     def _connection_keys(self) -> tuple[str, ...]:
+        # what `target` shows decides how a project is parsed: dbt reads it anew when one of these changes
+        shown = ("target_type",) if self.target_type else ()
+        return (*self._keys_of_method(), *shown)
+
+    def _keys_of_method(self) -> tuple[str, ...]:
         if self.method == SparkConnectionMethod.SESSION:
             return ("method", "schema", "warehouse") if self.warehouse else ("method", "schema")
         return ("method", *super()._connection_keys())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -13,8 +13,10 @@ from dbt.adapters.base import available
 from dbt.adapters.base.impl import AdapterTrackingRelationInfo, ConstraintSupport
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.spark.impl import TABLE_OR_VIEW_NOT_FOUND_MESSAGES, SparkAdapter, SparkConfig
 from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 
 from spark_mv import __version__
@@ -24,6 +26,14 @@ from spark_mv.spark.adapter.connections import SparkMvConnectionManager
 from spark_mv.spark.adapter.contract import PROPERTY, read_contract
 from spark_mv.spark.adapter.mv_methods import MvMixin
 from spark_mv.spark.adapter.relation import SparkMvRelation
+from spark_mv.spark.adapter.target_branches import (
+    Branch,
+    branches,
+    texts_of,
+    texts_of_projects,
+    texts_of_sources,
+    warning,
+)
 
 if TYPE_CHECKING:
     import agate
@@ -67,7 +77,24 @@ class SparkMvAdapter(MvMixin, SparkAdapter):
         super().__init__(config, mp_context)
         SparkMvConnectionManager.project_root = _project_root(config)
         self._unsettled = threading.local()
+        self._told_branches: set[Branch] = set()
+        self._warn_of_branches(texts_of_projects(config))
         self._start_spark_early()
+
+    def set_macro_resolver(self, macro_resolver: Any) -> None:
+        """Also looks for what asks for the type of the profile and does not know this one."""
+        super().set_macro_resolver(macro_resolver)
+        own = {"dbt", "dbt_spark", "dbt_spark_mv_adapter", "dbt_spark_mv"}
+        self._warn_of_branches((*texts_of(macro_resolver, own), *texts_of_sources(self.config)))
+
+    def _warn_of_branches(self, texts: Iterable[tuple[Branch, str]]) -> None:
+        """One warning for each way to ask; of what was not told yet."""
+        found = [branch for branch in branches(texts) if branch not in self._told_branches]
+        self._told_branches.update(found)
+        settled = bool(getattr(self.config.credentials, "target_type", None))
+        for asks in ("adapter.type()",) if settled else ("target.type", "adapter.type()"):
+            if asking := [branch for branch in found if branch.asks == asks]:
+                warn_or_error(AdapterEventWarning(name="Spark", base_msg=warning(asking)))
 
     def _start_spark_early(self) -> None:
         """Spark needs seconds to start, and so does dbt to read the project: let them do it at the same time."""

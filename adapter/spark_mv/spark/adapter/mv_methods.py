@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from threading import Lock
@@ -15,7 +15,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 from spark_mv.maintenance.config import SAFETY
-from spark_mv.maintenance.errors import ConfigError, RefusedError, RunFailed
+from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError, RunFailed
 
 if TYPE_CHECKING:
     from spark_mv.spark.run.execute import MvRun
@@ -60,6 +60,8 @@ class MvMixin(metaclass=AdapterMeta):
 
         try:
             return prepare(self, Invocation.from_macro(invocation), self._mv_profile())
+        except NotOurs as error:  # the model compiles
+            raise DbtRuntimeError(str(error)) from error
         except (ConfigError, RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
 
@@ -202,12 +204,42 @@ class MvMixin(metaclass=AdapterMeta):
             raise CompilationError(str(error)) from error
 
     @available
-    def mv_compile(self, unique_id: str) -> str:
-        """A model's SELECT as a run would compile it, ephemeral models included. Operations have no compiled code."""
+    def mv_as_mv(self, node: Mapping[str, Any], unique_key: Any = None, freeze: Any = None) -> dict[str, Any]:
+        """The model as a nondeterministic_mv, with what its config does not say."""
+        from spark_mv.spark.adapter.adopt import as_mv
+
+        return as_mv(node, unique_key, freeze)
+
+    @available
+    def mv_adopt(self, invocation: Mapping[str, Any], apply: Any, record_statement: str) -> str:
+        """Adopt a model's table, or say what that would mean; returns what to tell the user."""
+        from spark_mv.spark.adapter.adopt import adopt
+
+        return self._told(lambda: adopt(self, invocation, self._mv_profile(), bool(apply), record_statement))
+
+    @available
+    def mv_eject(self, invocation: Mapping[str, Any], apply: Any) -> str:
+        """Make a model's table a plain one, or say what that would mean; returns what to tell the user."""
+        from spark_mv.spark.adapter.adopt import eject
+
+        return self._told(lambda: eject(self, invocation, self._mv_profile(), bool(apply)))
+
+    def _told(self, tell: Callable[[], str]) -> str:
+        try:
+            return tell()
+        except (ConfigError, RefusedError, RunFailed, ValueError) as error:
+            raise DbtRuntimeError(str(error)) from error
+
+    @available
+    def mv_compile(self, unique_id: str, materialized: str | None = None) -> str:
+        """A model's SELECT as a run would compile it, ephemeral models included, under another materialization where one is given
+        (`is_incremental()` asks for it). Operations have no compiled code."""
         from dbt.compilation import Compiler
 
         manifest = self.get_macro_resolver()  # type: ignore[attr-defined]
         node = copy.deepcopy(manifest.nodes[unique_id])
+        if materialized is not None:
+            node.config.materialized = materialized
         return str(Compiler(self.config).compile_node(node, manifest, write=False).compiled_code)  # type: ignore[attr-defined]
 
     def _mv_profile(self) -> Mapping[str, Any]:

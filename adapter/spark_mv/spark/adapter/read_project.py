@@ -4,7 +4,8 @@ adapter's connection, whichever method the profile names."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,14 @@ def read_project(arguments: Sequence[str] = (), runs: int = 1000, with_sources: 
     """The facts, with up to `runs` runs of each model. `arguments` are dbt's own (--project-dir, --profiles-dir, --profile,
     --target, --vars). `with_sources`: also the columns of the tables that are read, one statement each. Raises
     ProjectError."""
+    with connected(arguments) as (adapter, manifest):
+        return _Reader(adapter, manifest).read(runs, with_sources)
+
+
+@contextmanager
+def connected(arguments: Sequence[str] = ()) -> Iterator[tuple[Any, Any]]:
+    """The adapter of the project that dbt would take, with a connection, and the manifest. Raises ProjectError, also for what
+    goes wrong inside."""
     manifest = _parsed(arguments)
     from dbt.adapters.factory import FACTORY
 
@@ -47,7 +56,8 @@ def read_project(arguments: Sequence[str] = (), runs: int = 1000, with_sources: 
         raise ProjectError("the profile's target is not of `type: spark_mv`")
     try:
         with adapter.connection_named("spark-mv"):
-            return _Reader(adapter, manifest).read(runs, with_sources)
+            adapter.set_macro_resolver(manifest)
+            yield adapter, manifest
     except ProjectError:
         raise
     except Exception as error:
@@ -71,7 +81,6 @@ class _Reader:
         self.hidden = Hidden.of(self.config)
         self.query = Ask(adapter.query, adapter.mv_spark())
         self.notes: list[str] = []
-        adapter.set_macro_resolver(manifest)
 
     def read(self, runs: int, with_sources: bool) -> ProjectFacts:
         nodes = [n for n in self.manifest.nodes.values() if n.config.get("materialized") == MATERIALIZATION]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from spark_mv.maintenance.adoption import ADOPTED
 from spark_mv.maintenance.columns import Role, StagedColumn
 from spark_mv.maintenance.decide_audit import decide_audit
 from spark_mv.maintenance.errors import RefusedError
@@ -92,6 +93,8 @@ def _sampled(columns: Sequence[StagedColumn], share: int) -> str:
 
 
 def _same_query(model: str, seen: Prepared, record: RunRecord) -> None:
+    if record.strategy == ADOPTED:
+        raise _cannot(model, "it was adopted and has not been run since. Run it first")
     if record.partial:
         raise _cannot(model, "its last run saw only part of its sources (--empty or --sample). Run it first")
     if record.query != seen.analysis.fingerprint:
