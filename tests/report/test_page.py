@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
-from project_facts import HOSTILE, NOW, SQL, model, project, run
+from project_facts import HOSTILE, NOW, SQL, model, project, record, run
 
 from spark_mv.cli import main
 from spark_mv.report.facts import ProjectFacts, to_json
@@ -181,3 +181,10 @@ def test_the_server_answers_on_loopback_only_by_its_name(tmp_path: Path) -> None
 
 def test_every_fact_is_kept() -> None:
     assert {f.name for f in fields(ProjectFacts)} <= set(json.loads(to_json(project(model()))))
+
+
+def test_a_model_that_keeps_nothing_does_not_look_as_if_it_had_lost_something() -> None:
+    nothing = project(model(runs=(run(values_kept=0),)))
+    assert "values kept by the last run" not in report_html(nothing)
+    lost = project(model(record=record(kept={"split": "x"}), runs=(run(values_kept=0),)))
+    assert "values kept by the last run" in report_html(lost)

@@ -174,6 +174,8 @@ def _model(
     calls = sum(run.ai_calls or 0 for run in model.runs)
     reused = sum(run.ai_reused or 0 for run in model.runs)
     succeeded = _moment(health.succeeded_at, now, zone)
+    # a model that keeps nothing has lost nothing: a zero would look as if
+    keeps = bool((record and record.kept) or (last and last.values_kept))
     return ModelView(
         anchor=anchor,
         name=plain(model.name),
@@ -194,7 +196,7 @@ def _model(
             ("rows", count(health.rows)),
             ("last success", succeeded.away or NOTHING),
             ("next change by the clock", upcoming.away or upcoming.text),
-            ("values kept by the last run", count(last.values_kept if last else None)),
+            *((("values kept by the last run", count(last.values_kept if last else None)),) if keeps else ()),
             ("AI calls, all runs", count(calls)),
             ("answered without a call", f"{reused / (calls + reused):.0%}" if calls + reused else NOTHING),
         ),
