@@ -56,7 +56,8 @@ def cases(name: str) -> list[dict[str, Any]]:
     `unique_key` (id), `config`; `columns` of the result, name and type; `as_of` and `last` (the instant of the last run, none:
     there was no run); `changed`: source → what became of it (`inserts`: only inserts, `rows`, `table_rows`, `how`);
     `sources`, `record`, `target`, `facts`: fields that differ from those of a table that the last run left; `problems`:
-    reasons why what changed is not known; `rows` of each table; `state`, `seed`; `ai`, `audit`: yes or no.
+    reasons why what changed is not known; `rows` of each table (`source_rows`: of each source by name); `tables`: columns of
+    other tables than TABLES; `state`, `seed`; `ai`, `audit`: yes or no.
     """
     return list(yaml.safe_load((FOLDER / f"{name}.yml").read_text(encoding="utf-8")))
 
@@ -73,7 +74,7 @@ def plan_of(case: Mapping[str, Any]) -> Plan:
 def _situation(case: Mapping[str, Any]) -> Situation:
     settings = {**case.get("config", {}), "unique_key": case.get("unique_key", ["id"])}
     config = read_config("m", settings)
-    schemas = {n: TABLES[n] for n in TABLES}
+    schemas = dict(_tables(case))
     declared = {name: {"determinism": level} for name, level in case.get("functions", {}).items()}
     views = {n: s["view_text"] for n, s in case.get("sources", {}).items() if s.get("view_text")}
     analysis = analyze(
@@ -100,6 +101,10 @@ def _situation(case: Mapping[str, Any]) -> Situation:
     return replace(before, facts=facts, state=state, seed=seed, notes=tuple(case.get("notes", ())))
 
 
+def _tables(case: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
+    return case.get("tables", TABLES)
+
+
 def _instant(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
 
@@ -111,7 +116,7 @@ def _columns(case: Mapping[str, Any]) -> tuple[Column, ...]:
 def _rewritten(
     case: Mapping[str, Any], analysis: Analysis, key: Sequence[str], as_of: str, ai: AiContext | None
 ) -> tuple[Rewritten, Pins]:
-    schemas, draws, sql = {n: TABLES[n] for n in TABLES}, None, case["sql"]
+    schemas, draws, sql = dict(_tables(case)), None, case["sql"]
     pins = run_pins(_instant(as_of), SESSION, schemas)
     if analysis.rows_level is Level.NONDETERMINISTIC:
         columns = [{"col_name": name, "data_type": type_} for name, type_ in case["draw_columns"].items()]
@@ -145,7 +150,7 @@ def _facts(case: Mapping[str, Any], analysis: Analysis, as_of: str, rewritten: R
         if "version" in more:
             number = more.pop("version")
             version = None if number is None else SourceVersion(number, "now")
-        columns = tuple(Column(c, t) for c, t in more.pop("columns", TABLES.get(name, {})).items())
+        columns = tuple(Column(c, t) for c, t in more.pop("columns", _tables(case).get(name, {})).items())
         provider = more.pop("provider", "delta")
         sources.append(SourceFacts(name, columns, provider, version, **{"change_feed": True, **more}))
     return RunFacts("m", as_of, "UTC", "i", tuple(sources), TargetFacts(), pins=dict(rewritten.pins))
@@ -198,7 +203,7 @@ def _changes(case: Mapping[str, Any], situation: Situation) -> Changes:
         what = {"rows": 3, "table_rows": rows, **(how or {})}
         moved.append(SourceChange(name, 1, 2, append_only=what.pop("inserts", False), **what))
     problems = tuple(Reason(code, sentence) for code, sentence in case.get("problems", {}).items())
-    return Changes(tuple(moved), problems, dict.fromkeys(names, rows), rows)
+    return Changes(tuple(moved), problems, case.get("source_rows") or dict.fromkeys(names, rows), rows)
 
 
 # --- as text

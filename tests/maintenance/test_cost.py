@@ -17,9 +17,9 @@ def changes(tables: int) -> Changes:
 
 def test_few_changes_of_one_table_are_followed() -> None:
     found = changes(1)
-    assert cost.append_only(found) < cost.linear(found) < cost.restricted(found, 1) < cost.complete(found)
+    assert cost.append_only(found) < cost.linear(found) < cost.restricted(found, {"s": 1}) < cost.complete(found)
 
 
 def test_a_join_of_which_every_table_changed_is_recomputed() -> None:
     found = changes(5)
-    assert cost.restricted(found, 5) > cost.complete(found)
+    assert cost.restricted(found, {"s": 5}) > cost.complete(found)

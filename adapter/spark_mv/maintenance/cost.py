@@ -6,6 +6,8 @@ rows are staged, evaluated, staged again and published; finding rows in a big ta
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from spark_mv.maintenance.changes import Changes
 
 WRITE = 4.0
@@ -43,10 +45,11 @@ def adjusted(changes: Changes, steps: int) -> float:
     return _changed(changes) + joined + LOOK_UP * changes.target_rows
 
 
-def restricted(changes: Changes, arms: int) -> float:
-    """Changed rows; the sources read once for each of `arms` places of change, to find the anchors that they touch, and
-    once more for these anchors. Where many joined tables change at once, a recompute is cheaper."""
-    return _changed(changes) + READ * (arms + 1) * changes.table_rows + LOOK_UP * changes.target_rows
+def restricted(changes: Changes, read: Mapping[str, int]) -> float:
+    """Changed rows; `read`: how often each source (lower case) is read to find the anchors that they touch; and all sources once
+    more for these anchors. Where many joined tables change at once, a recompute is cheaper."""
+    found = sum(rows * read.get(name.lower(), 0) for name, rows in changes.source_rows.items())
+    return _changed(changes) + READ * (found + changes.table_rows) + LOOK_UP * changes.target_rows
 
 
 def _changed(changes: Changes) -> float:

@@ -70,6 +70,14 @@ class IncrementalFacts:
         kept = {c.name.lower() for c in self.columns.columns if c.in_query and c.in_target and not c.retyped}
         return frozenset(c.name.lower() for c in self.rewritten.columns if is_comparable(c) and c.name.lower() in kept)
 
+    @cached_property
+    def shape(self) -> str:
+        """ROW_BASED, GROUP_AGGREGATE or WINDOW_FUNCTION, by what the query does with what changed: a grouped table that did
+        not change is a table. Not where asking it again may give other rows."""
+        if not self.settled or self.rewritten.ai_rounds:
+            return self.tree.shape()
+        return self.tree.shape({s.name.lower() for s in self.changes.sources}, self.move is not None)
+
     @property
     def linear_source(self) -> str | None:
         """The one source whose rows came or went, by a change or by the clock, if the result is linear in it."""

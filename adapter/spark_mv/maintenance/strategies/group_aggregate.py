@@ -17,7 +17,7 @@ STRATEGY = "GROUP_AGGREGATE"
 
 def propose(known: IncrementalFacts) -> Proposal:
     """Groups adjusted by what came and went, or touched groups recomputed. Raises NotIncremental."""
-    if known.tree.shape != STRATEGY:
+    if known.shape != STRATEGY:
         return rejected(
             STRATEGY, Reason("NO_GROUP_BY", "there is no GROUP BY or DISTINCT, or a window stands beside it")
         )

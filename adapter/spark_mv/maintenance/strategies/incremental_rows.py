@@ -94,7 +94,7 @@ def for_affected_anchors(known: IncrementalFacts, strategy: str, why: Reason) ->
     )
     sentence = f"{why.sentence}, found again by {', '.join(found.anchors)}"
     return Proposal(
-        Candidate(strategy, True, (Reason(why.code, sentence),), cost.restricted(known.changes, found.arms)),
+        Candidate(strategy, True, (Reason(why.code, sentence),), cost.restricted(known.changes, found.read)),
         steps,
         cost.complete(known.changes),
     )

@@ -12,7 +12,7 @@ STRATEGY = "ROW_BASED"
 
 def propose(known: IncrementalFacts) -> Proposal:
     """By the table's own columns, from changed rows alone, or for the anchors they touch. Raises NotIncremental."""
-    if known.tree.shape != STRATEGY:
+    if known.shape != STRATEGY:
         return rejected(STRATEGY, Reason("NOT_ROW_WISE", "a row of the result is made of many source rows"))
     if (found := leaving_rows(known, STRATEGY)) is not None:
         return found

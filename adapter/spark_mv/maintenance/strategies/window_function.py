@@ -11,7 +11,7 @@ STRATEGY = "WINDOW_FUNCTION"
 
 def propose(known: IncrementalFacts) -> Proposal:
     """Touched partitions recomputed. Raises NotIncremental."""
-    if known.tree.shape != STRATEGY:
+    if known.shape != STRATEGY:
         return rejected(STRATEGY, Reason("NO_WINDOW", "there is no window function"))
     return for_affected_anchors(
         known, STRATEGY, Reason("TOUCHED_PARTITIONS", "partitions that a change or the clock touches")

@@ -14,7 +14,8 @@ joins), with affected keys recomputed instead of derivations counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -24,6 +25,7 @@ from sqlglot.tokens import TokenType
 from spark_mv.query.delta.anchors import Anchors
 from spark_mv.query.delta.clock_places import ClockPlace, ClockPlaces, Part
 from spark_mv.query.delta.expressions import called
+from spark_mv.query.delta.idle_joins import Asked, asked
 from spark_mv.query.delta.instants import Instants, verbatim
 from spark_mv.query.delta.joined import Joined, JoinedItem, kept_on
 from spark_mv.query.delta.names import Place, Scope, aliases, is_whole_row, ordered, output
@@ -39,6 +41,7 @@ from spark_mv.query.syntax.select_tree import (
     SetNode,
     children,
     quoted,
+    reads,
     selects,
     subquery_texts,
 )
@@ -70,6 +73,8 @@ class Affected:
     clock: ClockPlaces
     move: Move | None = None
     solved: frozenset[int] = frozenset()
+    read: Counter[str] = field(default_factory=Counter)
+    """How often the queries read each table (lower case) as a whole."""
     _static: dict[int, bool] = field(default_factory=dict)
     _places: dict[int, tuple[ClockPlace, ...]] = field(default_factory=dict)
     _path: frozenset[int] = frozenset()
@@ -116,20 +121,21 @@ class Affected:
 
     # --- the queries
 
-    def queries(self, node: Node) -> list[Rendered]:
-        """One query per place of change, each with the output columns that can serve as anchors. Raises NotIncremental."""
+    def queries(self, node: Node, wanted: Collection[str] | None = None) -> list[Rendered]:
+        """One query per place of change, each with the output columns that can serve as anchors, or those of them that are
+        `wanted` (lower case). Raises NotIncremental."""
         found = []
         if self.move is not None:
             self.clock.check(node)
             self._look(node, True)
         for focus, path in self.focuses(node):
             self._path = path
-            found.append(self._node(node, focus))
+            found.append(self._node(node, focus, wanted))
         return found
 
-    def _node(self, node: Node, focus: Focus | None) -> Rendered:
+    def _node(self, node: Node, focus: Focus | None, wanted: Collection[str] | None = None) -> Rendered:
         if isinstance(node, SelectNode):
-            return self._select(node, focus)
+            return self._select(node, focus, wanted=wanted)
         names = output(node, self.tables.columns)
         if node.by_name:
             raise NotIncremental("UNION_BY_NAME", "UNION BY NAME is not understood")
@@ -150,8 +156,14 @@ class Affected:
             "\nUNION ALL\n".join(texts), [name if keep else None for name, keep in zip(names, kept, strict=True)]
         )
 
-    def _select(self, node: SelectNode, focus: Focus | None, exists: SelectNode | None = None) -> Rendered:
-        """`exists`: the SELECT of an EXISTS that `node` was made of."""
+    def _select(
+        self,
+        node: SelectNode,
+        focus: Focus | None,
+        exists: SelectNode | None = None,
+        wanted: Collection[str] | None = None,
+    ) -> Rendered:
+        """`exists`: the SELECT of an EXISTS that `node` was made of. `wanted`: the columns that matter; all of them if None."""
         self._made += 1
         if self._made > _MOST_SELECTS:
             sentence = (
@@ -167,7 +179,7 @@ class Affected:
         place = focus if isinstance(focus, ClockPlace) and focus.node is (exists or node) else None
         if place is not None and (place.part is not Part.ROWS or self._instants.exact(node)):
             return self._at_place(node, place, scope)
-        joined = self._from(node, focus, scope)
+        joined = self._from(node, focus, scope, asked(node, scope, self.clock.tables, wanted, self._contains))
         for piece in node.where:
             joined.prove(
                 needed(piece.node, scope)
@@ -176,7 +188,7 @@ class Affected:
         conditions = [text for piece in node.where if (text := self._where(node, piece, focus, scope, joined))]
         if place is not None:
             conditions.append(self._crossing(node, scope, joined))
-        return self._project(node, scope, joined, conditions, focus)
+        return self._project(node, scope, joined, conditions, focus, wanted)
 
     # --- where the clock moves
 
@@ -193,6 +205,7 @@ class Affected:
     def _at_place(self, node: SelectNode, place: ClockPlace, scope: Scope) -> Rendered:
         """What a move of the clock changes at one place, of the rows that are there now."""
         instants = self._instants
+        self.read.update(reads(node))
         if place.node is not node and place.part not in (Part.ROWS, Part.JOIN):
             raise NotIncremental("SUBQUERY", "an EXISTS over groups that the clock decides")
         if place.part in (Part.GROUPS, Part.VALUES):
@@ -211,11 +224,13 @@ class Affected:
 
     # --- FROM
 
-    def _from(self, node: SelectNode, focus: Focus | None, scope: Scope) -> Joined:
+    def _from(self, node: SelectNode, focus: Focus | None, scope: Scope, needs: Asked | None) -> Joined:
         joined, earlier = Joined(), False
-        for alias, source in zip(aliases(node), node.sources, strict=True):
+        for number, (alias, source) in enumerate(zip(aliases(node), node.sources, strict=True)):
+            if needs is not None and number in needs.idle:
+                continue
             inside = focus is not None and self._contains(source.item)
-            item = self._item(source.item, focus if inside else None)
+            item = self._item(source.item, focus if inside else None, needs and needs.of(alias))
             before = dict(joined.columns)
             joined.columns[alias.lower()] = item.columns
             on = kept_on(source, before, scope, joined, self.anchors.is_unstable)
@@ -223,19 +238,21 @@ class Affected:
             earlier = earlier or inside
         return joined
 
-    def _item(self, item: Leaf | Node, focus: Focus | None) -> JoinedItem:
+    def _item(self, item: Leaf | Node, focus: Focus | None, wanted: Collection[str] | None) -> JoinedItem:
         if isinstance(item, Leaf):
             columns = frozenset(c.lower() for c in output(item, self.tables.columns))
             if item is focus:
                 return JoinedItem(self.tables.changes_text(item), columns, False)
+            self.read.update(reads(item))
             changed = self.tables.changed(item)
             return JoinedItem(
                 self.tables.now_and_before(item) if changed else self.tables.now(item), columns, not changed
             )
         if self.static(item) and all(self._steady(select) for select in selects(item)):
             text = verbatim(item, self.tables)
+            self.read.update(reads(item))
             return JoinedItem(f"(\n{text}\n)", frozenset(c.lower() for c in output(item, self.tables.columns)), True)
-        rendered = self._node(item, focus)
+        rendered = self._node(item, focus, wanted)
         return JoinedItem(f"(\n{rendered.text}\n)", frozenset(c.lower() for c in rendered.columns if c), False)
 
     def _steady(self, node: SelectNode) -> bool:
@@ -277,7 +294,9 @@ class Affected:
             if not joined.believed(self._outer(node, texts, scope)):
                 return None
             try:
-                return f"({self.tables.pinned(piece.text)})"
+                text = f"({self.tables.pinned(piece.text)})"
+                self.read.update(name for t in texts for name in reads(node.subqueries[t]).elements())
+                return text
             except NotIncremental:
                 return None  # it reads a CTE; leaving it out finds more rows, never fewer
         return f"({piece.text})" if complete or node.laterals else None
@@ -332,9 +351,15 @@ class Affected:
     # --- the select list
 
     def _project(
-        self, node: SelectNode, scope: Scope, joined: Joined, conditions: list[str], focus: Focus | None
+        self,
+        node: SelectNode,
+        scope: Scope,
+        joined: Joined,
+        conditions: list[str],
+        focus: Focus | None,
+        wanted: Collection[str] | None = None,
     ) -> Rendered:
-        entries, columns = self.anchors.listed(node, scope, joined, focus is not None)
+        entries, columns = self.anchors.listed(node, scope, joined, focus is not None, wanted)
         if not node.sources:
             raise NotIncremental("STRUCTURE", "a SELECT without FROM beside tables that changed")
         listed = ", ".join(f"{text} AS {quoted(name)}" for text, name in entries) or "1 AS `__mv_none`"

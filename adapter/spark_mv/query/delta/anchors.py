@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -30,9 +30,10 @@ class Anchors:
     _alone: dict[int, bool] = field(default_factory=dict)
 
     def listed(
-        self, node: SelectNode, scope: Scope, joined: Joined, focused: bool
+        self, node: SelectNode, scope: Scope, joined: Joined, focused: bool, wanted: Collection[str] | None = None
     ) -> tuple[list[tuple[str, str]], list[str | None]]:
-        """The columns that can serve as anchors (text, name), and those of `Rendered`. `focused`: a change below is followed."""
+        """The columns that can serve as anchors (text, name), and those of `Rendered`. `focused`: a change below is followed.
+        `wanted`: the names (lower case) that matter; all of them if None."""
         # where nothing of a partition is looked for, its rows are those that it is made of
         shared = shared_partition(node, scope) if node.windowed and focused else None
         if node.aggregate and not node.grouped:
@@ -41,7 +42,7 @@ class Anchors:
         columns: list[str | None] = []
         for item in node.items:
             for text, name, usable in self._entries(node, item, scope, joined, shared):
-                usable = usable and name.lower() not in entries
+                usable = usable and name.lower() not in entries and (wanted is None or name.lower() in wanted)
                 columns.append(name if usable else None)
                 if usable:
                     entries[name.lower()] = text, name

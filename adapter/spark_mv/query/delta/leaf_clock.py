@@ -9,12 +9,13 @@ from sqlglot import exp
 
 from spark_mv.query.delta.clock_places import INNER, ClockPlaces
 from spark_mv.query.delta.expressions import has_query
+from spark_mv.query.delta.in_table import in_table
 from spark_mv.query.delta.instants import draws, truths_differ
 from spark_mv.query.rewrite.clock_move import is_comparison, pinned_condition
 from spark_mv.query.rewrite.pin import Pins
 from spark_mv.query.syntax.aggregates import aggregates
-from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, Piece, SelectNode, selects
-from spark_mv.query.syntax.source_blocks import span_of
+from spark_mv.query.syntax.select_tree import Node, NotIncremental, Piece, SelectNode, selects
+from spark_mv.query.syntax.source_text import SourceTextError
 
 
 @dataclass(frozen=True)
@@ -61,23 +62,24 @@ def leaf_clock(root: Node, clock: ClockPlaces, unstable: Collection[str], solved
     parts = [*(p.node for p in pieces), *values]
     if holder.laterals or any(has_query(part) or draws(part, unstable) for part in parts):
         return None
-    found = _of_table(holder, clock, pieces, values)
+    found = _of_table(holder, clock, pieces, values, unstable)
     return found and replace(found, compared=all(p.start in solved and is_comparison(p.node) for p in pieces))
 
 
-def _of_table(holder: SelectNode, clock: ClockPlaces, pieces: list[Piece], values: list[exp.Expr]) -> LeafClock | None:
+def _of_table(
+    holder: SelectNode, clock: ClockPlaces, pieces: list[Piece], values: list[exp.Expr], unstable: Collection[str]
+) -> LeafClock | None:
     try:
         clock.check_items(holder)
-        scope = clock.scope(holder)
-        used = [scope.references(part) for part in (*(p.node for p in pieces), *values)]
-    except NotIncremental:
+        said = [in_table(part, holder, clock, unstable) for part in (*(p.node for p in pieces), *values)]
+    except (NotIncremental, SourceTextError):
         return None
-    named = {alias for places, _ in used for alias, _ in places}
-    for source in holder.sources:
-        if named == {source.alias.lower()} and isinstance(source.item, Leaf) and all(ok for _, ok in used):
-            texts = tuple(span_of(value).of(clock.sql) for value in values)
-            return LeafClock(source.item.name, source.alias, tuple(p.text for p in pieces), texts)
-    return None
+    tables = {id(found.table) for found in said if found is not None}
+    if len(tables) != 1 or None in said:
+        return None
+    found = [one for one in said if one is not None]
+    texts = tuple(one.text for one in found)
+    return LeafClock(found[0].table.name, found[0].alias, texts[: len(pieces)], texts[len(pieces) :])
 
 
 def _values(node: SelectNode, clock: ClockPlaces) -> Iterator[exp.Expr]:

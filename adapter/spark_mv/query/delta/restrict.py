@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import filterfalse
 
@@ -17,7 +17,16 @@ from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import ClockSplit
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.select_tree import Node, NotIncremental, SelectNode, quoted, reads, selects
+from spark_mv.query.syntax.select_tree import (
+    Leaf,
+    Node,
+    NotIncremental,
+    SelectNode,
+    children,
+    quoted,
+    reads,
+    selects,
+)
 from spark_mv.query.syntax.source_blocks import Context, select_blocks
 from spark_mv.query.syntax.source_text import SourceTextError, Span, inside_any, line_and_column
 from spark_mv.query.syntax.tree_builder import build
@@ -29,12 +38,14 @@ __all__ = ["AffectedQuery", "LeafClock", "Move", "NotIncremental", "QueryTree", 
 class AffectedQuery:
     """`sql` gives the distinct affected values of `anchors`, as columns `__mv_a0`, `__mv_a1`, … in that order. `arms`:
     places of the query at which something changed, each of which reads the query's tables once. `texts`: anchors (lower
-    case) that a star of the outermost select list gives, as they may stand in its WHERE."""
+    case) that a star of the outermost select list gives, as they may stand in its WHERE. `read`: how often it reads each table
+    (lower case) as a whole."""
 
     sql: str
     anchors: tuple[str, ...]
     arms: int = 1
     texts: Mapping[str, str] = field(default_factory=dict)
+    read: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -60,14 +71,34 @@ class QueryTree:
     uses: tuple[Span, ...] = ()
     all_solved: bool = True
 
-    @property
-    def shape(self) -> str:
-        """ROW_BASED, GROUP_AGGREGATE or WINDOW_FUNCTION, by what the query does anywhere."""
-        if any(s.windowed for s in selects(self.node)):
+    def shape(self, changed: Collection[str] | None = None, moved: bool = True) -> str:
+        """ROW_BASED, GROUP_AGGREGATE or WINDOW_FUNCTION, by what the query does with what changed. `changed`: the tables (lower
+        case; None: all of them), `moved`: whether the clock moved a row. What groups or orders other tables only, by no clock
+        that moved, gives the rows that it gave."""
+        try:
+            found = list(self._moving(changed, moved))
+        except SourceTextError:  # where the clock stands is not known
+            found = list(selects(self.node))
+        if any(s.windowed for s in found):
             return "WINDOW_FUNCTION"
-        if any(s.aggregate or s.distinct for s in selects(self.node)):
+        if any(s.aggregate or s.distinct for s in found):
             return "GROUP_AGGREGATE"
         return "ROW_BASED"
+
+    def _moving(self, changed: Collection[str] | None, moved: bool) -> Iterator[SelectNode]:
+        """The SELECTs that read what changed, or stand around one that does."""
+        clock = ClockPlaces(self.sql, self.uses, {})
+        stack: list[Leaf | Node] = [self.node]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, Leaf):
+                continue
+            still = changed is not None and not any(name in changed for name in reads(item))
+            if still and not (moved and any(clock.reads(select.tree) for select in selects(item))):
+                continue
+            if isinstance(item, SelectNode):
+                yield item
+            stack += children(item)
 
     def occurrences(self, name: str) -> int:
         return reads(self.node)[name.lower()]
@@ -99,7 +130,7 @@ class QueryTree:
         """
         clock = ClockPlaces(self.sql, self.uses, tables.columns)
         try:
-            rendered = Affected(tables, self.unstable, clock, move, frozenset(self.windows)).queries(self.node)
+            rendered = self._followed(tables, clock, move).queries(self.node)
         except SourceTextError as error:
             raise NotIncremental("STRUCTURE", f"the structure of the SQL was not understood: {error}") from error
         if not rendered:
@@ -120,13 +151,19 @@ class QueryTree:
                 "no output column tells which rows a change touches; select the unique_key, the GROUP BY keys or the "
                 "PARTITION BY columns as they are",
             )
+        followed = self._followed(tables, clock, move)
+        rendered = followed.queries(self.node, frozenset(names[k].lower() for k in chosen))
         arms = []
         for r in rendered:
             columns = ", ".join(f"{quoted(str(r.columns[k]))} AS {anchor_column(n)}" for n, k in enumerate(chosen))
             arms.append(f"SELECT {columns} FROM (\n{r.text}\n)")
         listed = ", ".join(anchor_column(n) for n in range(len(chosen)))
         sql = f"SELECT DISTINCT {listed} FROM (\n" + "\nUNION ALL\n".join(arms) + "\n)"
-        return AffectedQuery(sql, tuple(names[k] for k in chosen), len(rendered), _starred(self.node, tables.columns))
+        texts = _starred(self.node, tables.columns)
+        return AffectedQuery(sql, tuple(names[k] for k in chosen), len(rendered), texts, followed.read)
+
+    def _followed(self, tables: Tables, clock: ClockPlaces, move: Move | None) -> Affected:
+        return Affected(tables, self.unstable, clock, move, frozenset(self.windows))
 
     def restricted(self, affected: str, query: AffectedQuery) -> str:
         """The rows of the query whose anchors are in the table `affected`; tables are still as the user wrote them."""
