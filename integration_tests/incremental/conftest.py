@@ -35,7 +35,9 @@ class Engine:
     statements: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     runs: int = 0
-    profile: Mapping[str, Any] = field(default_factory=lambda: {"embedded": True, "safety": {"second_reading": False}})
+    profile: Mapping[str, Any] = field(
+        default_factory=lambda: {"embedded": True, "safety": {"second_reading": False, "choose_by": "rows"}}
+    )
 
     @property
     def table(self) -> str:

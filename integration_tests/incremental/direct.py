@@ -118,7 +118,7 @@ class Model:
                 invocation_id=f"{self.runs:08x}-{self.name}",
                 full_refresh=full_refresh,
             ),
-            {"embedded": True, "ai": AI, "safety": {"second_reading": False}},
+            {"embedded": True, "ai": AI, "safety": {"second_reading": False, "choose_by": "rows"}},
         )
         for step in run.steps():
             run.execute(step, statement(step))

@@ -27,6 +27,7 @@ PROFILE = {
     "method": "session",
     "schema": SCHEMA,
     "run_history": False,
+    "choose_by": "rows",
     "second_reading": False,
     "ai": {"provider": "scripted", "keep_requests": True},
 }

@@ -72,7 +72,7 @@ def plan_of(case: Mapping[str, Any]) -> Plan:
 
 
 def _situation(case: Mapping[str, Any]) -> Situation:
-    settings = {**case.get("config", {}), "unique_key": case.get("unique_key", ["id"])}
+    settings = {"choose_by": "rows", **case.get("config", {}), "unique_key": case.get("unique_key", ["id"])}
     config = read_config("m", settings)
     schemas = dict(_tables(case))
     declared = {name: {"determinism": level} for name, level in case.get("functions", {}).items()}

@@ -173,7 +173,9 @@ class Model:
     _plans: dict[Situation, list[Plan]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.settings: ModelConfig = read_config("m", {"unique_key": list(self.key), **self.config})
+        self.settings: ModelConfig = read_config(
+            "m", {"unique_key": list(self.key), "choose_by": "rows", **self.config}
+        )
         self.analysis: Analysis = analyze(
             self.sql, unique_key=self.key, schemas=SCHEMAS, freeze=self.settings.freeze, model="m"
         )
@@ -281,9 +283,9 @@ def _proposals() -> Any:
     seen: list[tuple[Plan, Proposal]] = []
     choose = deciding.choose
 
-    def watched(complete: Plan, no_op: Any, proposals: Sequence[Proposal], config: Any) -> Plan:
+    def watched(complete: Plan, no_op: Any, proposals: Sequence[Proposal], config: Any, pace: Any) -> Plan:
         seen.extend((complete, p) for p in proposals)
-        return choose(complete, no_op, proposals, config)
+        return choose(complete, no_op, proposals, config, pace)
 
     deciding.choose = watched
     try:

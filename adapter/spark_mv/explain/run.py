@@ -28,7 +28,8 @@ def explain_text(
     the run would ask of AI functions. `runs`: rows of mv_runs, newest first."""
     lines = [f"{facts.model}: {plan.strategy}, as of {facts.as_of} UTC"]
     for candidate in plan.candidates:
-        cost = f" [cost {candidate.cost:,.0f}]" if candidate.cost else ""
+        time = f", about {candidate.seconds:.1f} s" if candidate.seconds else ""
+        cost = f" [cost {candidate.cost:,.0f}{time}]" if candidate.cost else ""
         mark = "chosen" if candidate.strategy == plan.strategy else ("possible" if candidate.applies else "rejected")
         reasons = "; ".join(f"{reason.code}: {reason.sentence}" for reason in candidate.reasons)
         lines.append(f"  {candidate.strategy:<20} {mark:<9} {reasons}{cost}")
@@ -86,6 +87,7 @@ def explain_json(
                 "applies": candidate.applies,
                 "reasons": reasons_data(candidate.reasons),
                 "cost": candidate.cost,
+                "seconds": candidate.seconds,
             }
             for candidate in plan.candidates
         ],

@@ -1,55 +1,88 @@
-"""Of the strategies that apply, the cheapest; or the refusal to fall back."""
+"""Of the strategies that apply, the quickest; or the refusal to fall back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.incremental_facts import Proposal
-from spark_mv.maintenance.past import scaled
-from spark_mv.maintenance.plan import Candidate, Plan
+from spark_mv.maintenance.pace import Pace
+from spark_mv.maintenance.plan import Candidate, Plan, Step
+from spark_mv.maintenance.steps.fixed_cost import LOOKS, fixed_units
 
 STARTS = frozenset({"FIRST_RUN", "FULL_REFRESH"})
 """Reasons for a complete recompute that `refresh: incremental` accepts: there is nothing to start from."""
+MARGIN = 1.1
+"""A complete recompute has to be quicker by this factor: its cost grows with the source."""
 
 
-def choose(complete: Plan, no_op: Candidate, proposals: Sequence[Proposal], config: ModelConfig) -> Plan:
-    """The plan of the cheapest strategy, with COMPLETE_RECOMPUTE (`complete`) behind it in case it breaks on its way.
+def choose(
+    complete: Plan, no_op: Candidate, proposals: Sequence[Proposal], config: ModelConfig, pace: Pace | None = None
+) -> Plan:
+    """The plan of the quickest strategy, with COMPLETE_RECOMPUTE (`complete`) behind it in case it breaks on its way.
 
     Raises RefusedError under `refresh: incremental` when only COMPLETE_RECOMPUTE is left.
     """
+    pace = pace or Pace()
+    proposals = [replace(p, candidate=timed(p.candidate, p.steps, pace)) for p in proposals]
     possible = [p for p in proposals if p.candidate.applies]
-    known = complete.record.pace if complete.record else {}
-    estimates = {p.candidate.strategy: p.candidate.cost or 0.0 for p in possible}
-    possible = [_scaled(p, known) for p in possible]
-    proposals = [next((q for q in possible if q.candidate.strategy == p.candidate.strategy), p) for p in proposals]
-    whole = max((p.complete_cost for p in possible), default=0.0)
-    last = Candidate("COMPLETE_RECOMPUTE", True, no_op.reasons, whole if possible else None)
+    rows = max((p.complete_cost for p in possible), default=0.0)
+    last = Candidate("COMPLETE_RECOMPUTE", True, no_op.reasons, rows if possible else None)
+    last = timed(last, complete.steps, pace)
     candidates = (no_op, *(p.candidate for p in proposals), last)
-    estimate = replace(complete.record, cost=whole or None) if complete.record else None
-    complete = replace(complete, candidates=candidates, record=estimate)
-    best = min(possible, key=lambda p: p.candidate.cost or 0.0, default=None)
+    record = complete.record
+    complete = replace(
+        complete, candidates=candidates, record=record and replace(record, cost=last.cost, units=last.units)
+    )
+    by_rows = config.choose_by == "rows"
+    best = min(possible, key=lambda p: _weight(p.candidate, by_rows), default=None)
     only = config.refresh == "incremental"
     if best is None:
         if only and not any(reason.code in STARTS for reason in no_op.reasons):
             raise RefusedError(not_incremental(complete.model, candidates))
         return complete
-    if not only and (best.candidate.cost or 0.0) >= whole:
+    margin = 1.0 if by_rows else MARGIN
+    if not only and _weight(best.candidate, by_rows) >= _weight(last, by_rows) * margin:
         return complete
-    chosen = best.candidate.strategy
-    record = complete.record and replace(complete.record, strategy=chosen, cost=estimates[chosen])
+    ran = best.candidate
+    record = record and replace(record, strategy=ran.strategy, cost=ran.cost, units=ran.units)
     fallback = None if only else complete
-    plan = replace(complete, strategy=chosen, steps=best.steps, few=best.few, record=record, fallback=fallback)
+    plan = replace(complete, strategy=ran.strategy, steps=best.steps, few=best.few, record=record, fallback=fallback)
     return replace(plan, fallback=replace(plan, steps=best.instead)) if best.instead else plan
 
 
-def _scaled(proposal: Proposal, known: Mapping[str, float]) -> Proposal:
-    candidate = proposal.candidate
-    return replace(
-        proposal, candidate=replace(candidate, cost=scaled(candidate.strategy, candidate.cost or 0.0, known))
-    )
+def timed(candidate: Candidate, steps: Sequence[Step], pace: Pace) -> Candidate:
+    """With its estimate in seconds, where it has one in rows."""
+    if candidate.cost is None:
+        return candidate
+    units = fixed_units(steps)
+    seconds = pace.seconds(candidate.strategy, LOOKS + (units or 0.0), candidate.cost)
+    return replace(candidate, units=units, seconds=round(seconds, 3))
+
+
+def _weight(candidate: Candidate, by_rows: bool) -> float:
+    found = candidate.cost if by_rows else candidate.seconds
+    return found or 0.0
+
+
+def fell_back(plan: Plan, before: str, took: float | None) -> str:
+    """Why a run recomputes completely although the last one, by the strategy `before`, took fewer seconds than that is expected
+    to take; '' where that is not so."""
+    by_name = {candidate.strategy: candidate for candidate in plan.candidates}
+    whole, was = by_name.get("COMPLETE_RECOMPUTE"), by_name.get(before)
+    if plan.strategy != "COMPLETE_RECOMPUTE" or before == "COMPLETE_RECOMPUTE" or was is None or whole is None:
+        return ""
+    if took is not None and whole.seconds is not None and whole.seconds <= took:
+        return ""
+    if was.applies and was.seconds is not None:
+        why = f"{before} is estimated at {was.seconds:.1f} s"
+    else:
+        why = was.reasons[0].sentence if was.reasons else f"{before} does not apply"
+    expected = f", about {whole.seconds:.1f} s" if whole.seconds is not None else ""
+    spent = f" took {took:.1f} s" if took is not None else ""
+    return f"recomputed completely{expected} (the last run, {before},{spent or ' was incremental'}): {why}"
 
 
 def not_incremental(model: str, candidates: Sequence[Candidate]) -> str:

@@ -14,7 +14,7 @@ from spark_mv.maintenance.row_limit import RowLimit, row_limit
 AI_POLICIES = ("on_ai_error", "on_model_change", "max_ai_calls", "max_ai_tokens", "max_ai_cost")
 """AI settings that may also stand beside the `ai` block of a model."""
 
-SAFETY = ("max_rows_changed", "audit", "second_reading")
+SAFETY = ("max_rows_changed", "audit", "second_reading", "choose_by")
 """Settings that the profile and `--vars` may say, too: the invocation's win over the model's, these over the profile's."""
 
 OWN_WORDS = frozenset(
@@ -46,6 +46,7 @@ MACRO_WORDS = frozenset(
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "on_source_delete": ("delete", "keep"),
     "refresh": ("auto", "incremental", "full"),
+    "choose_by": ("seconds", "rows"),
     "on_schema_change": ("sync_all_columns", "append_new_columns", "ignore", "fail"),
     "on_ai_error": ("null", "fail"),
 }
@@ -70,6 +71,7 @@ class ModelConfig:
     max_rows_changed: RowLimit | None = None
     audit: int | None = None  # every so many runs
     second_reading: bool = True
+    choose_by: str = "seconds"
 
     def redraws(self, column: str) -> bool:
         """Whether an update of the row draws this column anew."""
@@ -142,6 +144,7 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
         max_rows_changed=limit,
         audit=every,
         second_reading=reads_twice == "true",
+        choose_by=str(config.get("choose_by") or "seconds"),
     )
 
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from spark_mv.maintenance import cost
 from spark_mv.maintenance.changes import Changes
-from spark_mv.maintenance.choose import choose
+from spark_mv.maintenance.choose import choose, fell_back
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.ground import Ground, ground
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
 from spark_mv.maintenance.next_record import next_record, settings_print
-from spark_mv.maintenance.past import pace
+from spark_mv.maintenance.pace import Pace, learned, took
 from spark_mv.maintenance.plan import Candidate, Plan, Reason, Step
 from spark_mv.maintenance.read_query import tree_and_move
 from spark_mv.maintenance.record import RunRecord
@@ -89,10 +88,13 @@ def decide(opening: Opening, changes: Changes | None = None) -> Plan:
     known = _known(opening, changes) if changes is not None else None
     proposals = propose(known) if known is not None else rejected_all(opening.blocked)
     changes = changes or Changes()
-    learned = pace(last, situation.facts.target.record_at, cost.complete(changes))
+    pace = learned(last, situation.facts.target.record_at)
     assert complete.record is not None
-    complete = replace(complete, record=replace(complete.record, source_rows=changes.source_rows, pace=learned))
-    plan = choose(complete, opening.no_op, proposals, situation.config)
+    complete = replace(complete, record=replace(complete.record, source_rows=changes.source_rows, pace=pace.known))
+    here = Pace.of(pace.known, situation.facts.fixed_seconds)
+    plan = choose(complete, opening.no_op, proposals, situation.config, here)
+    if last is not None and not situation.facts.full_refresh:
+        plan = replace(plan, remark=fell_back(plan, last.strategy, took(last, situation.facts.target.record_at)))
     plan = with_second_reading(plan, situation.facts, situation.analysis, situation.config.second_reading)
     plan = replace(plan, fallback=replace(plan, steps=spare)) if spare else plan
     return limited(plan, situation.config.max_rows_changed)

@@ -103,6 +103,7 @@ class RunFacts:
     started_at: str = ""  # by the clock of this machine (UTC)
     functions: Mapping[str, str] = field(default_factory=dict)  # the project's own that are called: hash of each
     partial: bool = False  # --empty or --sample: the sources are handed over incomplete
+    fixed_seconds: float | None = None  # a unit of fixed cost in this session, learned from its runs
 
     @property
     def source_versions(self) -> dict[str, SourceVersion]:

@@ -24,12 +24,15 @@ class Reason:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One strategy that was looked at. `cost` is an estimate in rows read and written, comparable within one run."""
+    """One strategy that was looked at. `cost` is an estimate in rows read and written, comparable within one run; `units` its
+    fixed cost, see steps/fixed_cost.py; `seconds` what both are expected to take."""
 
     strategy: str
     applies: bool
     reasons: tuple[Reason, ...] = ()
     cost: float | None = None
+    units: float | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,15 @@ class Plan:
     second_reading: bool = False  # an audit is to follow, see second_reading.py
     state: StateRecord | None = None  # what the commits to the state table say
     state_turn: int = 0
+    remark: str = ""  # for the line of the run: why it is slower than the last one
     fallback: Plan | None = None  # taken when a step fails, or does not follow the data, before anything is published
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The candidate of the chosen strategy."""
+        return next((c for c in self.candidates if c.strategy == self.strategy), None)
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
         """The reasons of the chosen strategy."""
-        return next((c.reasons for c in self.candidates if c.strategy == self.strategy), ())
+        return self.chosen.reasons if self.chosen is not None else ()

@@ -48,7 +48,7 @@ class RunRecord:
     `turn` is the number of the run's turn, `run_id` is this run's alone, and `model` names the model whose run it was (dbt's
     unique id; empty in records of older versions, as the other two). `unaudited` counts the commits since the last audit,
     this one included, `read_twice` says of each strategy whether its first result for this query was right
-    (second_reading.py). `started_at` (UTC), `cost` (estimated rows) and `pace` (seconds per million of them, by strategy) let later runs learn from this one.
+    (second_reading.py). `started_at` (UTC), `cost` (estimated rows), `units` (of fixed cost) and `pace` (what these take in seconds, see pace.py) let later runs learn from this one.
     """
 
     query: str
@@ -82,6 +82,7 @@ class RunRecord:
     key_floor: str | None = None
     started_at: str = ""
     cost: float | None = None
+    units: float | None = None
     pace: Mapping[str, float] = field(default_factory=dict)
     model: str = ""
     run_id: str = ""

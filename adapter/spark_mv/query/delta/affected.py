@@ -230,7 +230,7 @@ class Affected:
             if needs is not None and number in needs.idle:
                 continue
             inside = focus is not None and self._contains(source.item)
-            item = self._item(source.item, focus if inside else None, needs and needs.of(alias))
+            item = self._item(source.item, focus if inside else None, needs.of(alias) if needs is not None else None)
             before = dict(joined.columns)
             joined.columns[alias.lower()] = item.columns
             on = kept_on(source, before, scope, joined, self.anchors.is_unstable)

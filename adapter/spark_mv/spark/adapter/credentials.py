@@ -32,7 +32,7 @@ class SparkMvCredentials(SparkCredentials):
     both win over what this adapter would choose.
     `ai`: provider of the AI functions. `functions`: levels of the project's own functions. Both are kept as they are
     and never shown. `run_history`: whether runs of nondeterministic_mv are written to the table mv_runs beside them.
-    `max_rows_changed`, `audit`, `second_reading`: defaults of the model settings of these names.
+    `max_rows_changed`, `audit`, `second_reading`, `choose_by`: defaults of the model settings of these names.
     `target_type`: what `target.type` says in models and macros, for packages that know `spark` only.
     """
 
@@ -47,6 +47,7 @@ class SparkMvCredentials(SparkCredentials):
     max_rows_changed: Any = None
     audit: Any = None
     second_reading: Any = None
+    choose_by: Any = None
     target_type: str | None = None
 
     def __post_init__(self) -> None:

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import nullcontext
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Protocol
 
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.audit import Findings
 from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.key_range import KeyRange
+from spark_mv.maintenance.pace import Pace
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.staged import Staged
 from spark_mv.maintenance.steps.kinds import KINDS, Work
@@ -25,6 +27,7 @@ from spark_mv.spark.run.planning import planned_once
 from spark_mv.spark.run.publish import PREDICATE, drop, publish
 from spark_mv.spark.run.publish_state import publish_state
 from spark_mv.spark.run.response import MvResponse, message
+from spark_mv.spark.run.session_pace import ended as ended_in
 from spark_mv.spark.run.stamps import ASIDE, ended
 from spark_mv.spark.run.step_args import step_args
 
@@ -74,6 +77,7 @@ class MvRun(CurrentRun):
                 if relation not in waiting:
                     self.statement(f"drop table if exists {relation}")
             yield from self._due()
+            straight = not self.broken
             while self.broken and self.plan.fallback is not None:
                 self._drop_stages()
                 self._wait()
@@ -82,6 +86,9 @@ class MvRun(CurrentRun):
                 yield from self._due()
             for relation in waiting:
                 drop(self, relation)
+            if straight and self.plan.steps and self.plan.record is not None:
+                took = (datetime.now(timezone.utc) - self.started_at).total_seconds()
+                ended_in(self.session, self.plan.chosen, Pace.of(self.plan.record.pace), took)
             if self.auditor is not None:
                 yield from self.auditor.steps(self)
         finally:
@@ -161,7 +168,7 @@ class MvRun(CurrentRun):
             response.audit_differences = None if findings.failed else findings.rows
             response.audit = findings.to_json()
         why = self.plan.reasons[0].sentence if self.plan.strategy == "NO_OP" and self.plan.reasons else ""
-        response._message = message(response, self.verb, why, findings.short() if findings else "")
+        response._message = message(response, self.verb, why, findings.short() if findings else "", self.plan.remark)
         return response
 
     # --- plumbing

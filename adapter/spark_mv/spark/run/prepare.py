@@ -33,6 +33,7 @@ from spark_mv.spark.run.look_up import SessionFacts, session_facts, target_facts
 from spark_mv.spark.run.planning import look_ahead
 from spark_mv.spark.run.prepared import Prepared
 from spark_mv.spark.run.read_model import ReadModel, read_model
+from spark_mv.spark.run.session_pace import session_fixed
 from spark_mv.spark.run.source_commits import read_changes
 from spark_mv.spark.session.own_catalogue import own_catalogue
 
@@ -82,7 +83,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     session = session_facts(query, invocation.sql)
     as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone, invocation.allow_future_as_of)
     model = read_model(query, invocation, config, profile)
-    facts = _facts(query, invocation, model, session, as_of)
+    facts = replace(_facts(query, invocation, model, session, as_of), fixed_seconds=session_fixed(adapter))
     refuse(facts, model.analysis)
     looking = look_ahead(adapter.mv_spark(), invocation.target) if ahead and moved(facts) else None
     evaluated = evaluate(adapter, query, invocation, profile, config, model, session, as_of)

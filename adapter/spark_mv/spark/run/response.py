@@ -32,7 +32,7 @@ class MvResponse(AdapterResponse):
     notes: list[str] = field(default_factory=list)
 
 
-def message(response: MvResponse, verb: str, why: str = "", audit: str = "") -> str:
+def message(response: MvResponse, verb: str, why: str = "", audit: str = "", remark: str = "") -> str:
     """The console line, e.g. `MERGE +120 ~4 -31 (29 evicted), 118 AI calls, 4,210 kept`."""
     parts = []
     if verb == "NO_OP":
@@ -59,4 +59,6 @@ def message(response: MvResponse, verb: str, why: str = "", audit: str = "") -> 
         parts.append(f"{response.values_kept:,} kept")
     if audit:
         parts.append(audit)
+    if remark:
+        parts.append(remark)
     return ", ".join(parts)

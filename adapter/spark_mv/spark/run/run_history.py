@@ -41,9 +41,10 @@ COLUMNS = {
     "audit_differences": "bigint",
     "audit": "string",
     "ai_reused": "bigint",
+    "estimated_seconds": "double",
 }
 """`status`: success or error. `candidates`: JSON, every strategy with whether it applies, reason codes and sentences, and
-estimated cost (rows). `estimated_cost`: of the chosen one; `seconds`: what the run took, from its first look to its end. `audit_differences`: rows that an audit found
+estimated cost (rows and seconds). `estimated_cost`, `estimated_seconds`: of the chosen one; `seconds`: what the run took, from its first look to its end. `audit_differences`: rows that an audit found
 to differ from a complete recompute (NULL: no audit); `audit`: JSON about them, with a few keys. `ai_reused`: answers that were there."""
 
 
@@ -62,12 +63,13 @@ class Done:
     response: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self) -> dict[str, Any]:
-        chosen = next((c for c in self.plan.candidates if c.strategy == self.plan.strategy), None)
+        chosen = self.plan.chosen
         candidates = [
             {
                 "strategy": c.strategy,
                 "applies": c.applies,
                 "cost": c.cost,
+                "seconds": c.seconds,
                 "reasons": [{"code": r.code, "sentence": r.sentence} for r in c.reasons],
             }
             for c in self.plan.candidates
@@ -83,6 +85,7 @@ class Done:
             "reasons": ", ".join(r.code for r in chosen.reasons) if chosen else "",
             "candidates": json.dumps(candidates, ensure_ascii=False),
             "estimated_cost": chosen.cost if chosen else None,
+            "estimated_seconds": chosen.seconds if chosen else None,
             "message": self.message,
             **{name: self.response.get(name) for name in COLUMNS if name in self.response},
         }
