@@ -24,6 +24,7 @@ from breaking import (
     without_last,
 )
 from fault import Fault
+from faults_of_clocks import CLOCKS
 from faults_of_draws import DRAWS
 from faults_of_joins import JOINS
 from faults_of_logic import LOGIC
@@ -48,6 +49,7 @@ Affected, Tables, Query, Known = (
 EARLY, LATE = instant(-24), instant(72)
 
 FAULTS: tuple[Fault, ...] = (
+    *CLOCKS,
     *JOINS,
     *LOGIC,
     *DRAWS,
