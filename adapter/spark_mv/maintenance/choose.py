@@ -1,9 +1,10 @@
-"""Of the strategies that apply, the quickest; or the refusal to fall back."""
+"""Of the strategies that apply, the cheapest or the quickest, as `choose_by` says; or the refusal to fall back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import RefusedError
@@ -37,14 +38,15 @@ def choose(
         complete, candidates=candidates, record=record and replace(record, cost=last.cost, units=last.units)
     )
     by_rows = config.choose_by == "rows"
-    best = min(possible, key=lambda p: _weight(p.candidate, by_rows), default=None)
+    weight = partial(_rows, pace) if by_rows else _seconds
+    best = min(possible, key=lambda p: weight(p.candidate), default=None)
     only = config.refresh == "incremental"
     if best is None:
         if only and not any(reason.code in STARTS for reason in no_op.reasons):
             raise RefusedError(not_incremental(complete.model, candidates))
         return complete
     margin = 1.0 if by_rows else MARGIN
-    if not only and _weight(best.candidate, by_rows) >= _weight(last, by_rows) * margin:
+    if not only and weight(best.candidate) >= weight(last) * margin:
         return complete
     ran = best.candidate
     record = record and replace(record, strategy=ran.strategy, cost=ran.cost, units=ran.units)
@@ -62,9 +64,13 @@ def timed(candidate: Candidate, steps: Sequence[Step], pace: Pace) -> Candidate:
     return replace(candidate, units=units, seconds=round(seconds, 3))
 
 
-def _weight(candidate: Candidate, by_rows: bool) -> float:
-    found = candidate.cost if by_rows else candidate.seconds
-    return found or 0.0
+def _seconds(candidate: Candidate) -> float:
+    return candidate.seconds or 0.0
+
+
+def _rows(pace: Pace, candidate: Candidate) -> float:
+    """The estimate in rows of a complete recompute, as far as past runs of both are known."""
+    return (candidate.cost or 0.0) * pace.of_rows(candidate.strategy) / pace.of_rows("COMPLETE_RECOMPUTE")
 
 
 def fell_back(plan: Plan, before: str, took: float | None) -> str:

@@ -46,7 +46,7 @@ MACRO_WORDS = frozenset(
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "on_source_delete": ("delete", "keep"),
     "refresh": ("auto", "incremental", "full"),
-    "choose_by": ("seconds", "rows"),
+    "choose_by": ("rows", "seconds"),
     "on_schema_change": ("sync_all_columns", "append_new_columns", "ignore", "fail"),
     "on_ai_error": ("null", "fail"),
 }
@@ -71,7 +71,7 @@ class ModelConfig:
     max_rows_changed: RowLimit | None = None
     audit: int | None = None  # every so many runs
     second_reading: bool = True
-    choose_by: str = "seconds"
+    choose_by: str = "rows"
 
     def redraws(self, column: str) -> bool:
         """Whether an update of the row draws this column anew."""
@@ -144,7 +144,7 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
         max_rows_changed=limit,
         audit=every,
         second_reading=reads_twice == "true",
-        choose_by=str(config.get("choose_by") or "seconds"),
+        choose_by=str(config.get("choose_by") or "rows"),
     )
 
 

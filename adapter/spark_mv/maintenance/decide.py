@@ -93,7 +93,7 @@ def decide(opening: Opening, changes: Changes | None = None) -> Plan:
     complete = replace(complete, record=replace(complete.record, source_rows=changes.source_rows, pace=pace.known))
     here = Pace.of(pace.known, situation.facts.fixed_seconds)
     plan = choose(complete, opening.no_op, proposals, situation.config, here)
-    if last is not None and not situation.facts.full_refresh:
+    if last is not None and situation.config.choose_by == "seconds" and not situation.facts.full_refresh:
         plan = replace(plan, remark=fell_back(plan, last.strategy, took(last, situation.facts.target.record_at)))
     plan = with_second_reading(plan, situation.facts, situation.analysis, situation.config.second_reading)
     plan = replace(plan, fallback=replace(plan, steps=spare)) if spare else plan
