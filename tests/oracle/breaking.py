@@ -176,10 +176,10 @@ def kept_windows(function: Any) -> Any:
 
 
 def one_arm(function: Any) -> Any:
-    def changed(self: Any, node: Any, focus: Any) -> Any:
+    def changed(self: Any, node: Any, focus: Any, *wanted: Any) -> Any:
         if isinstance(node, SelectNode):
-            return function(self, node, focus)
-        return function(self, affected.SetNode(node.arms[:1], node.all_, node.by_name), focus)
+            return function(self, node, focus, *wanted)
+        return function(self, affected.SetNode(node.arms[:1], node.all_, node.by_name), focus, *wanted)
 
     return changed
 
