@@ -39,6 +39,21 @@ FOUND = {
             (Step((Op("u", (4, None, None)),), 0),),
         ),
     ),
+    # NULL NOT IN (no rows) is true
+    "a missing partner is in no empty list": (
+        "select t.id from t left join u on u.k = t.k where u.y not in (select y from r) and coalesce(u.w, 'none') = 'none'",
+        ("id",),
+        History(
+            {"t": ((1, 2, None, None, None, None),), "u": ((2, 1, "x"),), "r": ()},
+            0,
+            (Step((Op("u", (2, 1, "x")),), 0),),
+        ),
+    ),
+    "a column has the name of a parameter of a lambda beside it": (
+        "select t.id from t left join u on u.k = t.k where size(filter(array(1, 2, 3), y -> y > 1)) > coalesce(y, 0)",
+        ("id",),
+        History({"t": ((5, 2, None, None, None, None),), "u": ()}, 0, (Step((Op("u", None, (2, 2, None)),), 0),)),
+    ),
 }
 
 

@@ -11,7 +11,7 @@ from test_incremental import DuckTables
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.delta.distributive import parts
 from spark_mv.query.delta.names import expand
-from spark_mv.query.delta.restrict import NotIncremental, QueryTree, read_tree
+from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental, QueryTree, read_tree
 from spark_mv.query.delta.texts import table_refs
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import split_clock
@@ -68,6 +68,28 @@ def test_an_anchor_that_only_the_select_list_can_say_is_looked_at_above_the_quer
     found = tree.affected(DuckTables(frozenset({"u"})), ("id", "item"), frozenset({"id", "item"}))
     text = tree.restricted("affected", found)
     assert "LEFT SEMI JOIN affected" in text and "<=> (id)" in text and "<=> (explode" not in text
+
+
+@pytest.mark.parametrize(
+    ("sql", "unsaid"),
+    [
+        ("select k, min(x) as id, count(*) as n from t where x > 0 group by k", "<=> (min(x))"),
+        ("select k, row_number() over (partition by k order by x) as id from t", "<=> (row_number"),
+        ("select k, x * 2 as double, double + 1 as id from t", "<=> (double + 1)"),
+        ("select k, x * 2 as double, abs(t.k + Double) as id from t", "<=> (abs"),
+    ],
+)
+def test_a_key_of_more_than_a_row_of_the_tables_is_looked_at_above_the_query(sql: str, unsaid: str) -> None:
+    text = tree_of(sql).among("gone", AffectedQuery("", ("k", "id")))
+    assert "LEFT SEMI JOIN gone" in text and unsaid not in text
+    assert ("<=> (k)" in text) == ("over (" not in text)
+
+
+def test_rows_of_a_partition_are_looked_for_among_all_of_it_where_it_matters() -> None:
+    numbered = "select id, k, row_number() over (partition by k order by x) as n from t"
+    by_id = AffectedQuery("", ("id",))
+    assert "<=> (id)" in tree_of(numbered).among("gone", by_id)
+    assert "<=> (id)" not in tree_of(f"{numbered} qualify n = 1").among("gone", by_id)
 
 
 def test_a_session_is_found_again_by_what_else_it_is_grouped_by() -> None:

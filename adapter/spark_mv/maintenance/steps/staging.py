@@ -203,7 +203,7 @@ def _still_there(known: IncrementalFacts) -> str | None:
     keys = ", ".join(f"{quoted(key)} AS {anchor}" for key, anchor in anchors.columns.items())
     deleted = f"(SELECT {keys} FROM {relation('stage')} WHERE `__mv_op` = 'D')"
     try:
-        text = known.texts.pinned(known.tree.restricted(deleted, anchors))
+        text = known.texts.pinned(known.tree.among(deleted, anchors))
     except NotIncremental:
         return None
     at_once = pin(text, known.move.before).sql

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from sqlglot import exp
 
 from spark_mv.query.delta.names import is_whole_row
 from spark_mv.query.functions.catalogue import Kind, is_kind
+from spark_mv.query.syntax.aggregates import groups_or_windows
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.select_tree import OutItem, calls
 
@@ -26,11 +27,30 @@ def sees_other_rows(node: exp.Expr) -> bool:
     return "session_window" in calls(node)
 
 
-def where_text(item: OutItem) -> str | None:
+def where_text(item: OutItem, aliases: Collection[str] = ()) -> str | None:
     """An item of the select list as it may stand in a condition of a subquery in WHERE: None for what only the select list
-    can say (generators, windows of time), and for a star in a function, which would see the subquery's columns."""
+    can say (generators, windows of time, aggregates, window functions, one of the `aliases` (lower case) of items before
+    it), and for a star in a function, which would see the subquery's columns."""
     only = any(name in _TIME_WINDOWS or is_kind(name, Kind.GENERATOR) for name in calls(item.node))
+    only = only or groups_or_windows(item.node) or _named(item.node, aliases)
     return None if only or is_whole_row(item.node) or has_query(item.node) else item.text
+
+
+def where_texts(items: Sequence[OutItem]) -> dict[str, str | None]:
+    """`where_text` of the named items of a select list, by their names in lower case."""
+    found: dict[str, str | None] = {}
+    aliases: set[str] = set()
+    for item in items:
+        if item.name is not None:
+            found[item.name.lower()] = where_text(item, aliases)
+            if not isinstance(item.node, exp.Column) or item.node.name.lower() != item.name.lower():
+                aliases.add(item.name.lower())
+    return found
+
+
+def _named(node: exp.Expr, names: Collection[str]) -> bool:
+    """Whether one of the names stands in the expression without a table before it."""
+    return any(c.parts[0].name.lower() in names for c in node.find_all(exp.Column))
 
 
 def has_query(node: exp.Expr) -> bool:

@@ -116,7 +116,10 @@ class Scope:
         return scope
 
     def resolve(self, column: exp.Column) -> Place | None:
-        """(alias, column), or None for what is not here: an outer column, a lateral alias, a generated column."""
+        """(alias, column), or None for what is not here: an outer column, a lateral alias, a generated column, the parameter of
+        a lambda."""
+        if _is_parameter(column):
+            return None
         parts = [part.name.lower() for part in column.parts]
         for k in range(len(parts) - 1, 0, -1):
             # the alias is the last part of a table's name, or all there is before the column
@@ -137,19 +140,23 @@ class Scope:
     def _references(self, node: exp.Expr) -> tuple[frozenset[Place], bool]:
         found: set[Place] = set()
         complete = not is_whole_row(node)
-        lambdas: set[str] = set()
         for item in node.walk(prune=lambda n: isinstance(n, exp.Query)):
-            if isinstance(item, exp.Lambda):
-                lambdas |= {e.name.lower() for e in item.expressions}
-        for item in node.walk(prune=lambda n: isinstance(n, exp.Query)):
-            if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
-                if item.parts[0].name.lower() in lambdas:
-                    continue
+            if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star) and not _is_parameter(item):
                 place = self.resolve(item)
                 complete = complete and place is not None
                 if place is not None:
                     found.add(place)
         return frozenset(found), complete
+
+
+def _is_parameter(column: exp.Column) -> bool:
+    """Whether the name is that of a parameter of a lambda around it; beside the lambda it is a column."""
+    around = column.find_ancestor(exp.Lambda)
+    while around is not None:
+        if column.parts[0].name.lower() in {parameter.name.lower() for parameter in around.expressions}:
+            return True
+        around = around.find_ancestor(exp.Lambda)
+    return False
 
 
 def star_texts(node: SelectNode, item: OutItem, tables: Columns) -> list[tuple[str, str, str]]:

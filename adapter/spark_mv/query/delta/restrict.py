@@ -9,13 +9,14 @@ from itertools import filterfalse
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.affected import Affected
 from spark_mv.query.delta.clock_places import ClockPlaces
-from spark_mv.query.delta.expressions import where_text
+from spark_mv.query.delta.expressions import where_texts
 from spark_mv.query.delta.leaf_clock import LeafClock, leaf_clock
 from spark_mv.query.delta.names import Columns, output, written_texts
 from spark_mv.query.delta.tables import Move, Tables, Window
 from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import ClockSplit
+from spark_mv.query.syntax.aggregates import groups_or_windows
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.select_tree import (
     Leaf,
@@ -169,9 +170,18 @@ class QueryTree:
         """The rows of the query whose anchors are in the table `affected`; tables are still as the user wrote them."""
         texts: dict[str, str | None] = dict(query.texts)
         if isinstance(self.node, SelectNode):
-            named = [item for item in self.node.items if item.name is not None]
-            texts |= {str(item.name).lower(): where_text(item) for item in named}
+            texts |= where_texts(self.node.items)
         return restricted(self.sql, self.node, affected, query.columns, texts)
+
+    def among(self, keys: str, query: AffectedQuery) -> str:
+        """The rows of the query whose anchors, any columns of the output, are in the table `keys`. Of the other columns,
+        what stands over a partition may be another value then."""
+        root, wanted = self.node, {anchor.lower() for anchor in query.anchors}
+        if isinstance(root, SelectNode) and root.windowed:
+            over = [item for item in root.items if item.name is None or item.name.lower() in wanted]
+            if "QUALIFY" in root.clauses or any(groups_or_windows(item.node) for item in over):
+                return restricted(self.sql, root, keys, query.columns, {})  # it needs all rows of the partition
+        return self.restricted(keys, query)
 
 
 def _starred(node: Node, tables: Columns) -> dict[str, str]:

@@ -22,6 +22,8 @@ def needed(node: exp.Expr, scope: Scope) -> frozenset[str]:
         inner = node.this.unnest()
         if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
             return _empties(inner.this, scope)
+        if isinstance(inner, exp.In) and inner.args.get("query") is not None:
+            return frozenset()  # NULL NOT IN (no rows) is true
         if isinstance(inner, exp.Between | exp.In):
             return _empties(inner.this, scope)  # NOT of a range whose end is NULL can be true
         return needed(inner, scope) if isinstance(inner, _COMPARISONS) else frozenset()
