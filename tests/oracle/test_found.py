@@ -54,6 +54,15 @@ FOUND = {
         ("id",),
         History({"t": ((5, 2, None, None, None, None),), "u": ()}, 0, (Step((Op("u", None, (2, 2, None)),), 0),)),
     ),
+    "a second USING compares the side that a RIGHT JOIN keeps": (
+        "select k, u.y from t right join u using (k) join e using (k) where coalesce(t.x, 0) < 2",
+        ("k",),
+        History(
+            {"t": (), "u": ((3, 0, None),), "e": ((3, 1, None, None),)},
+            0,
+            (Step((Op("t", None, (1, 3, 5, None, None, None)),), 0),),
+        ),
+    ),
 }
 
 

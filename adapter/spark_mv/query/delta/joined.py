@@ -143,7 +143,7 @@ def kept_on(
     """What is left of ON or USING of a FROM item, whose own columns `joined` knows already. `before`: the columns without them.
     `left_out`: conditions that are not to be evaluated."""
     if source.using:
-        return _kept_using(source, before, joined)
+        return _kept_using(source, before, scope, joined)
     texts: list[str] = []
     proven: set[str] = set()
     for piece in source.on:
@@ -158,11 +158,13 @@ def kept_on(
     return Kept(tuple(texts), frozenset(proven), whole, bool(source.on))
 
 
-def _kept_using(source: Source, before: Mapping[str, frozenset[str]], joined: Joined) -> Kept:
+def _kept_using(source: Source, before: Mapping[str, frozenset[str]], scope: Scope, joined: Joined) -> Kept:
     """All columns of USING or none: they are compared as they are, so neither side's may be NULL."""
-    own = joined.columns[list(joined.columns)[-1]]
-    sides = [[alias for alias, columns in before.items() if name.lower() in columns] for name in source.using]
-    if not all(sides) or not all(name.lower() in own for name in source.using):
+    alias = list(joined.columns)[-1]
+    names = [name.lower() for name in source.using]
+    sides = [scope.compared[alias, name] for name in names]
+    there = all(name in before.get(side, ()) for name, side in zip(names, sides, strict=True))
+    if not there or not all(name in joined.columns[alias] for name in names):
         return Kept(there=True, whole=False)
-    proven = frozenset(side[0] for side in sides) & joined.covered
+    proven = frozenset(sides) & joined.covered
     return Kept((), proven, not proven, True, source.using)

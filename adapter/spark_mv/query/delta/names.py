@@ -90,10 +90,12 @@ def is_whole_row(node: exp.Expr) -> bool:
 @dataclass
 class Scope:
     """The FROM items of one SELECT. `sources`: alias → columns, lower case. `merged`: columns of USING, whose unqualified
-    name means that of one side."""
+    name means that of one side. `compared`: a column of USING, as that of the item joined by it → the alias before it
+    with whose column it is compared: that of the right side after a RIGHT JOIN."""
 
     sources: dict[str, frozenset[str]] = field(default_factory=dict)
     merged: dict[str, str] = field(default_factory=dict)
+    compared: dict[Place, str] = field(default_factory=dict)
     _found: dict[int, tuple[frozenset[Place], bool]] = field(default_factory=dict)
 
     @classmethod
@@ -111,6 +113,7 @@ class Scope:
                     raise NotIncremental("FULL_OUTER_JOIN", "FULL OUTER JOIN USING: its columns belong to both sides")
                 left = next((a for a, offered in scope.sources.items() if column.lower() in offered), alias)
                 side = scope.merged.get(column.lower(), left)
+                scope.compared[alias, column.lower()] = side
                 scope.merged[column.lower()] = alias if source.kind == "RIGHT" else side
             scope.sources[alias] = frozenset(columns)
         return scope
