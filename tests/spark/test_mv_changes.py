@@ -9,7 +9,8 @@ import pytest
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.spark.formats.commits import Ask
-from spark_mv.spark.run.source_commits import _rows, read_changes
+from spark_mv.spark.formats.delta_source import _rows
+from spark_mv.spark.run.source_commits import read_changes
 
 pytestmark = pytest.mark.unit
 
@@ -19,7 +20,7 @@ REPLACED = {"numOutputRows": "499", "numCopiedRows": "497", "numDeletedRows": "3
 
 def test_rows_that_stay_are_not_changed() -> None:
     row = {"operation": "WRITE", "operationParameters": {"mode": "Overwrite"}, "operationMetrics": REPLACED}
-    assert _rows(row, 1000) == 5
+    assert _rows(row) == (5, False)
 
 
 def test_an_overwrite_counts_with_all_rows() -> None:
@@ -28,7 +29,7 @@ def test_an_overwrite_counts_with_all_rows() -> None:
         "operationParameters": {"mode": "Overwrite"},
         "operationMetrics": {"numOutputRows": "10"},
     }
-    assert _rows(row, 1000) == 1010
+    assert _rows(row) == (10, True)
 
 
 def test_what_keeps_no_versions_may_have_changed_beside_what_did() -> None:

@@ -18,7 +18,7 @@ from spark_mv.maintenance.staged import Staged
 from spark_mv.maintenance.steps.rewrite_rows import Rewrite, RowCounts, listable, rewrite_of
 from spark_mv.query.syntax.literals import between, in_list, literal
 from spark_mv.query.syntax.table_name import quoted_name
-from spark_mv.spark.formats.history import latest_version
+from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.replace_using import Gone, can_replace_using
 from spark_mv.spark.run import planning
 from spark_mv.spark.run.answers import ai_round
@@ -230,7 +230,8 @@ def _changes_next(run: CurrentRun, micros: int | None) -> None:
 def confirm_sources(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """Which sources were written to while the run read them."""
     for name, version in step.args["versions"].items():
-        latest = latest_version(run.ask, quoted_name(name))
+        table_format = format_of(run.providers.get(name, ""))
+        latest = table_format.newest(run.ask, quoted_name(name)) if table_format else None
         if latest is None or latest.version != version:
             run.moved.add(name)
 

@@ -61,7 +61,8 @@ class KeyTexts:
 @dataclass
 class CurrentRun:
     """`query_sql` is the model's SELECT as Spark evaluates it. `relations` gives the rendered name of each symbolic relation:
-    target, stage, state, state_stage. `ai_round` executes AI calls of one round and returns their outcome."""
+    target, stage, state, state_stage. `ai_round` executes AI calls of one round and returns their outcome. `providers`: of each
+    source that keeps versions, what DESCRIBE names as its provider."""
 
     session: Session
     plan: Plan
@@ -73,6 +74,7 @@ class CurrentRun:
     model_id: str = ""
     invocation_id: str = ""
     started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    providers: Mapping[str, str] = field(default_factory=dict)
     amend: Amendments = field(default_factory=lambda: Amendments(""))
     stamp: str = ""
     leftovers: tuple[str, ...] = ()

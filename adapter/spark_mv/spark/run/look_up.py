@@ -12,16 +12,15 @@ from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts
 from spark_mv.maintenance.state import StateFacts
 from spark_mv.query.syntax.table_name import parts_of, quoted_name
 from spark_mv.spark.formats.commits import Query
-from spark_mv.spark.formats.describe import Description, detailed, read_description
-from spark_mv.spark.formats.history import latest_version, read_history
+from spark_mv.spark.formats.describe import Description, read_description
+from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
-from spark_mv.spark.formats.retention import LONG_RUN, age, is_enforced, retention
 from spark_mv.spark.formats.state_history import read_state
+from spark_mv.spark.formats.table_format import Versioned
 from spark_mv.spark.formats.temp_views import temp_view_text
 
 ASK_AGAIN_PROPERTY = "spark_mv.ask_again"
 """Table property with which recompute_ai asks the next run for new AI answers."""
-FEED_PROPERTY = "delta.enableChangeDataFeed"
 
 OUR_CHECKS = "spark_mv.checks"
 """Table property with the names of the checks that the model's contract brought: others are the user's own."""
@@ -148,18 +147,17 @@ def _source(query: Query, table: str) -> SourceFacts | None:
     if not description.details:
         text = temp_view_text(getattr(query, "spark", None), table)
         return SourceFacts(name=table, columns=description.columns, provider="temporary view", view_text=text)
-    version = latest_version(query, name) if description.provider == "delta" else None
-    kept = retention(description.properties)
-    old = version is not None and age(version.timestamp) > kept - LONG_RUN
+    table_format = format_of(description.provider)
+    known = table_format.source(query, name, description) if table_format else Versioned()
     return SourceFacts(
         name=table,
         columns=description.columns,
         provider="view" if description.is_view else description.provider,
-        version=version,
+        version=known.version,
         view_text=description.view_text,
-        change_feed=description.properties.get(FEED_PROPERTY, "").lower() == "true",
-        retention=kept,
-        pinnable=not (old and is_enforced(query)),
+        change_feed=known.change_feed,
+        retention=known.retention,
+        pinnable=known.pinnable,
     )
 
 
@@ -178,13 +176,14 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
     description = describe(query, table) if exists else None
     if description is None:
         return TargetFacts()
-    if description.unclear and description.provider == "delta":
-        description = detailed(description, query(f"describe detail {table}")[0])
+    table_format = format_of(description.provider)
+    if table_format is not None:
+        description = table_format.described(query, table, description)
     ours = OWNER_PROPERTY in description.properties
     history, version = None, None
-    if description.provider == "delta":
-        history = read_history(query, table, model) if ours else None
-        newest = None if ours else latest_version(query, table)
+    if table_format is not None:
+        history = table_format.history(query, table, model) if ours else None
+        newest = None if ours else table_format.newest(query, table)
         version = history.version if history else newest.version if newest else None
     return TargetFacts(
         exists=True,

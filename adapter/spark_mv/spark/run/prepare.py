@@ -57,6 +57,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         model_id=invocation.unique_id,
         invocation_id=invocation.invocation_id,
         started_at=started,
+        providers={source.name: source.provider for source in prepared.facts.sources},
         amend=_amendments(prepared),
         stamp=stamp,
         leftovers=_leftovers(adapter, invocation) if prepared.plan.steps else (),

@@ -1,10 +1,6 @@
-"""What Delta's history says about the sources since the last run: few, cheap statements that read no data."""
+"""What the histories of the sources say since the last run: few, cheap statements that read no data."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from spark_mv.maintenance.changes import Changes, SourceChange
 from spark_mv.maintenance.facts import RunFacts, SourceFacts
@@ -12,20 +8,9 @@ from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.steps.versions import MOVED
 from spark_mv.query.syntax.table_name import quoted_name
-from spark_mv.spark.formats.commits import Query, Rows, commit_time, commits
-from spark_mv.spark.formats.history import KEEPS_ROWS, entries
-from spark_mv.spark.formats.retention import PROPERTY, age, is_enforced
-from spark_mv.spark.run.look_up import FEED_PROPERTY
-from spark_mv.spark.session.spark_settings import ENFORCED
-
-SCHEMA_CHANGES = frozenset({"RENAME COLUMN", "DROP COLUMNS", "REPLACE COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS"})
-"""Operations after which Delta refuses the feed, or an older version has other columns."""
-NEW_TABLE = ("CREATE", "REPLACE", "RESTORE", "CLONE")
-_COUNTS: Mapping[str, Mapping[str, int]] = {
-    "DELETE": {"numDeletedRows": 1},
-    "UPDATE": {"numUpdatedRows": 2},
-    "MERGE": {"numTargetRowsInserted": 1, "numTargetRowsUpdated": 2, "numTargetRowsDeleted": 1},
-}
+from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.formats.registry import format_of
+from spark_mv.spark.formats.table_format import Since
 
 
 def read_changes(query: Query, facts: RunFacts, target: str) -> Changes:
@@ -47,11 +32,11 @@ def read_changes(query: Query, facts: RunFacts, target: str) -> Changes:
         if before is None or before == source.version:
             rows[source.name] = _count(query, quoted_name(source.name)) if known is None else known
             continue
-        found = _since(query, source, before, source.version, record.source_columns.get(source.name, ""))
+        found = _since(query, source, before, record.source_columns.get(source.name, ""))
         if isinstance(found, Reason):
             problems.append(found)
             continue
-        nets = [_net(row) for row in found.writes]
+        nets = [commit.net for commit in found.commits]
         if known is None or None in nets:
             rows[source.name] = _count(query, quoted_name(source.name))
         else:
@@ -61,116 +46,27 @@ def read_changes(query: Query, facts: RunFacts, target: str) -> Changes:
     return Changes(tuple(moved), tuple(problems), rows, of_target)
 
 
-@dataclass(frozen=True)
-class _Since:
-    """The commits that wrote rows; whether the change feed tells all that they did."""
-
-    writes: Rows
-    feed: bool
-
-
-def _since(
-    query: Query, source: SourceFacts, before: SourceVersion, now: SourceVersion, columns: str
-) -> _Since | Reason:
-    """`columns`: those that the last run read, see SourceFacts.columns_print."""
-    name = source.name
+def _since(query: Query, source: SourceFacts, before: SourceVersion, columns: str) -> Since | Reason:
     if before.version == MOVED:
-        return Reason("SOURCE_MOVED", f"{name} was written to while the last run read it through a view")
-    if now.version <= before.version:
-        return Reason(
-            "SOURCE_RECREATED", f"{name} is at version {now.version} and was at {before.version}: it was made anew"
-        )
-    lost = set(columns.split()) - set(source.columns_print.split())
-    if lost or not columns:
-        what = "have other names or types than" if columns else "are not known to be those that"
-        return Reason("SOURCE_SCHEMA_CHANGED", f"columns of {name} {what} the last run read")
-    history = commits(query, quoted_name(name), now.version - before.version + 5)
-    base = next((row for row in history if int(row["version"]) == before.version), None)
-    if base is None:
-        return Reason("HISTORY_GONE", f"the history of {name} does not reach back to version {before.version}")
-    if commit_time(base) != before.timestamp:
-        return Reason("SOURCE_RECREATED", f"version {before.version} of {name} is another one than the last run read")
-    since = [row for row in history if before.version < int(row["version"]) <= now.version]
-    writes = [row for row in since if row["operation"] not in KEEPS_ROWS]
-    changed = [str(row["operation"]) for row in since if row["operation"] in SCHEMA_CHANGES]
-    if changed:
-        return Reason("SOURCE_SCHEMA_CHANGED", f"the columns of {name} changed ({', '.join(dict.fromkeys(changed))})")
-    made_anew = any(word in str(row["operation"]) for row in writes for word in NEW_TABLE)
-    # other properties come and go: a model that found nothing to write marks its table with one
-    switched = any(
-        row["operation"] in ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES")
-        and FEED_PROPERTY in str(row["operationParameters"])
-        for row in since
-    )
-    feed = source.change_feed and not made_anew and not switched
-    if not feed and set(source.columns_print.split()) - set(columns.split()):
-        return Reason("SOURCE_SCHEMA_CHANGED", f"{name} has columns that the version which the last run read has not")
-    first = next((row for row in since if int(row["version"]) == before.version + 1), base) if feed else base
-    if int(first["version"]) < now.version and age(commit_time(first)) > source.retention and is_enforced(query):
-        return Reason(
-            "HISTORY_GONE",
-            f"version {first['version']} of {name} is older than the {source.retention / 3600:,.0f} hours for which Delta "
-            f"reads old versions of it. A longer {PROPERTY} of {name} keeps more, and the setting {ENFORCED}=false reads "
-            "all that VACUUM has left",
-        )
-    return _Since(writes, feed)
+        return Reason("SOURCE_MOVED", f"{source.name} was written to while the last run read it through a view")
+    table_format = format_of(source.provider)
+    assert table_format is not None, source  # it has a version
+    return table_format.since(query, source, before, columns)
 
 
-def _change(source: SourceFacts, before: SourceVersion, now: SourceVersion, since: _Since, count: int) -> SourceChange:
-    rows = [_rows(row, count) for row in since.writes]
+def _change(source: SourceFacts, before: SourceVersion, now: SourceVersion, since: Since, count: int) -> SourceChange:
+    rows = [None if commit.rows is None else commit.rows + commit.anew * count for commit in since.commits]
     return SourceChange(
         name=source.name,
         low=before.version,
         high=now.version,
-        how="feed" if since.feed else "snapshots",
-        append_only=bool(since.writes) and all(_appends(row) for row in since.writes),
+        how=since.how,
+        append_only=bool(since.commits) and all(commit.appends for commit in since.commits),
         rows=None if None in rows else sum(row for row in rows if row is not None),
         table_rows=count,
     )
 
 
-def _appends(row: Mapping[str, Any]) -> bool:
-    parameters, operation = entries(row["operationParameters"]), row["operation"]
-    if operation == "WRITE":
-        return parameters.get("mode") == "Append"
-    if operation == "STREAMING UPDATE":
-        return parameters.get("outputMode") == "Append"
-    if operation == "MERGE":
-        metrics = entries(row["operationMetrics"])
-        names = ("numTargetRowsUpdated", "numTargetRowsDeleted")
-        return all(metrics.get(name) == "0" for name in names)
-    return bool(operation == "COPY INTO")
-
-
-def _rows(row: Mapping[str, Any], count: int) -> int | None:
-    """Rows that came or went with one commit."""
-    metrics, operation = entries(row["operationMetrics"]), str(row["operation"])
-    try:
-        if operation in _COUNTS:
-            return sum(factor * int(metrics[name]) for name, factor in _COUNTS[operation].items())
-        written = int(metrics["numOutputRows"])
-        if "numDeletedRows" in metrics:  # REPLACE WHERE; rows that stay are counted as written and as copied
-            return written - int(metrics.get("numCopiedRows", 0)) + int(metrics["numDeletedRows"])
-    except (KeyError, ValueError):
-        return None
-    return written if _appends(row) else written + count
-
-
-def _net(row: Mapping[str, Any]) -> int | None:
-    """By how many rows one commit made the table longer; None where its figures do not say."""
-    metrics, operation = entries(row["operationMetrics"]), str(row["operation"])
-    try:
-        if operation == "UPDATE":
-            return 0
-        if operation == "DELETE":
-            return -int(metrics["numDeletedRows"])
-        if operation == "MERGE":
-            return int(metrics["numTargetRowsInserted"]) - int(metrics["numTargetRowsDeleted"])
-        return int(metrics["numOutputRows"]) if _appends(row) else None
-    except (KeyError, ValueError):
-        return None
-
-
 def _count(query: Query, table: str) -> int:
-    """Answered from Delta's statistics, without a job, unless deletion vectors or missing statistics forbid it."""
+    """Answered from the format's statistics, without a job, unless deletion vectors or missing statistics forbid it."""
     return int(query(f"select count(*) as n from {table}")[0]["n"])
