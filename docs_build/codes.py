@@ -17,8 +17,13 @@ ROOT = Path(__file__).resolve().parents[1]
 ENGINE = ROOT / "adapter" / "spark_mv"
 CURES = Path(__file__).with_name("cures.yml")
 CODE = re.compile(r"[A-Z][A-Z0-9]+(_[A-Z0-9]+)*")
-REASONS, ERRORS = ("Reason", "NotIncremental"), ("QueryError", "error")
-"""The last word of what is called with a code and a sentence: why a strategy is not (or is) taken; what is wrong with a query."""
+CALLED = {
+    **dict.fromkeys(("Reason", "NotIncremental"), "reason"),
+    **dict.fromkeys(("QueryError", "error"), "error"),
+    **dict.fromkeys(("RefusedError", "RunFailed", "NotFollowed", "NotOurs", "AiConfigError", "__init__"), "stop"),
+}
+"""The last word of what is called with a code and a sentence → why a strategy is not (or is) taken; what is wrong with a query; why a run
+was refused or stopped."""
 
 GROUPS = {
     "reason": (
@@ -32,12 +37,16 @@ GROUPS = {
         "What is wrong with a query. `spark-mv explain` lists all of them; a run stops before it touches anything. "
         "Every message names the line and column.",
     ),
+    "stop": (
+        "Stops",
+        "Why a run, an operation or a test was refused, or stopped on its way. The message begins with the code in brackets, as Spark's own do.",
+    ),
 }
 
 
 @dataclass(frozen=True)
 class Given:
-    """A code where it is given. `kind` is `reason` or `error`; `sentence` may be empty where it is put together elsewhere."""
+    """A code where it is given. `kind` is one of GROUPS; `sentence` may be empty where it is put together elsewhere."""
 
     kind: str
     code: str
@@ -56,17 +65,32 @@ def _given(tree: ast.Module) -> Iterator[Given]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.args:
             name = ast.unparse(node.func).rpartition(".")[2]
-            kind = "reason" if name in REASONS else "error" if name in ERRORS else ""
+            kind = CALLED.get(name, "")
             arguments: list[ast.expr] = node.args
         elif isinstance(node, ast.Tuple) and len(node.elts) > 1:  # tables of rules: (code, what, why)
             kind, arguments = "error", node.elts
             if " " not in _sentence(arguments[1]):
                 continue
+        elif isinstance(node, ast.ClassDef) and (own := _own_code(node)):
+            yield Given("stop", own, ast.get_docstring(node) or "")
+            continue
         else:
             continue
         for code in _constants(arguments[0]):
             if kind and CODE.fullmatch(code) and (isinstance(node, ast.Call) or "_" in code):
                 yield Given(kind, code, ", because ".join(_sentence(one) for one in arguments[1:3] if _sentence(one)))
+
+
+def _own_code(node: ast.ClassDef) -> str:
+    """The code of an exception that has one for all its texts."""
+    for line in node.body:
+        if (
+            isinstance(line, ast.Assign)
+            and ast.unparse(line.targets[0]) == "code"
+            and isinstance(line.value, ast.Constant)
+        ):
+            return str(line.value.value)
+    return ""
 
 
 def _constants(node: ast.expr) -> list[str]:

@@ -35,7 +35,7 @@ class TestForgetRequests:
         assert "5 rows now" in forget(["split"], "id < 5")
         # a run that fails has honoured nothing
         with monkeypatch.context() as patch, pytest.raises(RunFailed):
-            patch.setattr(MvRun, "execute", lambda *_: (_ for _ in ()).throw(RunFailed("killed")))
+            patch.setattr(MvRun, "execute", lambda *_: (_ for _ in ()).throw(RunFailed("KILLED", "killed")))
             engine.run()
         engine.run()
         once = values(engine)

@@ -111,3 +111,45 @@ class TestWhatIsStillToCome:
         assert run() == ("NO_OP", 0)
         assert "asked for again" not in self.message
         assert mv.rows("count(*)", "answer is null") == {(0,): 1}
+
+
+KEEP = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', on_ai_error=var('on_error', 'keep_old'), audit=true, ai=var('ai', {})) }}
+select id, x, coalesce(upper(ai_gen(body)), 'none') as answer from {{ target.schema }}.kept
+"""
+
+
+class TestKeepOld:
+    """A failing answer leaves the row's old value; a new row has none."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"mv.sql": KEEP}
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "ai": {"provider": "scripted", "max_attempts": 1}}
+
+    def test_the_old_value_stays_until_there_is_an_answer(
+        self, project: Any, mv: Any, sql: Any, operation: Any
+    ) -> None:
+        sql("create table {schema}.kept using delta tblproperties (delta.enableChangeDataFeed = true) "
+            "as select id, cast(0 as int) as x, concat('text ', id) as body from range(4)")  # fmt: skip
+        mv.run()
+        old = mv.by_id("answer")
+        assert len(set(old.values())) == 4
+        failing = {"options": {"fail": {"refused": 1.0}}}
+        sql("update {schema}.kept set body = 'other text', x = 1 where id = 0")
+        sql("update {schema}.kept set body = null where id = 1")  # no question, no answer: that is data
+        sql("insert into {schema}.kept values (9, 0, 'new text')")
+        done = mv.run(ai=failing)
+        rows = mv.by_id("x, answer")
+        assert done["ai_errors"] == 2 and done["audit_differences"] == 0
+        assert rows == {0: (1, *old[0]), 1: (0, "none"), 2: (0, *old[2]), 3: (0, *old[3]), 9: (0, "none")}
+        assert mv.run(ai=failing)["audit_differences"] == 0
+        mv.run("2026-02-01 06:00:00", "--full-refresh", ai=failing)
+        assert mv.by_id("x, answer") == rows
+        operation("recompute_ai", {"model": "mv", "errors_only": True})
+        mv.run()
+        after = mv.by_id("answer")
+        assert after[0] not in (old[0], ("none",)) and after[9] != ("none",) and after[2] == old[2]

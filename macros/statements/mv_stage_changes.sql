@@ -6,7 +6,9 @@
     `affected`, the query gives only rows of these anchors and the target is read for them alone; a row of the target
     that no changed row stood for before counts as one more of its key. `images` are columns whose old values the
     affected rows carry: what the table need not be read for. With `marks`, `__mv_changes` says whether a value that the row
-    had becomes another one: a new column is none, nor is what follows the clock, the user or the session. `identity` says
+    had becomes another one: a new column is none, nor is what follows the clock, the user or the session. `stays`: a condition
+    over the table's columns, whose rows are left as they are (`=`), whatever the query gives. `failing` tells
+    in which rows and columns an AI answer is failing: the row's own value stays. `identity` says
     how rows are found where the unique key is not what it was: a row of the query takes one of those that it finds, preferably
     one that has its former key too. -#}
 {% macro default__mv_stage_changes(args) -%}
@@ -39,6 +41,9 @@ from __mv_query q
   select
     {% if args['affected'] %}q.__mv_n + case when t.__mv_there and not t.__mv_pre then 1 else 0 end{% else %}q.__mv_n{% endif %} as __mv_n,
     t.__mv_there as __mv_there,
+    {%- if args['stays'] %}
+    t.__mv_stays as __mv_stays,
+    {%- endif %}
     {{ args['differs'] }} as __mv_differs,
     {%- if args['marks'] %}
     {{ args['changes'] }} as __mv_changes,
@@ -57,18 +62,26 @@ from __mv_query q
       {%- for column in args['of_table'] %}
       {{ column['value'] }} as {{ column['name'] }},
       {%- endfor %}
-      a.__mv_pre, true as __mv_there
+      a.__mv_pre, true as __mv_there{{ mv_staying(args) }}
     from {{ args['target'] }} r
     join {{ args['affected'] }} a on {{ args['affected_on'] }}
     {%- if args['range'] %}
     where {{ args['range'] }}{% endif %}
-    {%- else %}select *, true as __mv_there{% for flag in args['forget'] %}, coalesce({{ flag['where'] }}, false) as {{ flag['name'] }}{% endfor %} from {% if args['once'] %}{{ mv_once(args) }}{% else %}{{ args['target'] }}{% endif %}
+    {%- else %}select *, true as __mv_there{% for flag in args['forget'] %}, coalesce({{ flag['where'] }}, false) as {{ flag['name'] }}{% endfor %}{{ mv_staying(args) }} from {% if args['once'] %}{{ mv_once(args) }}{% else %}{{ args['target'] }}{% endif %}
     {%- endif %}) t
     on {{ args['found_on'] }}
+  {%- if args['failing'] and args['target'] is not none %}
+  left join (
+{{ args['failing'] }}
+  ) f on {{ args['failing_on'] }}
+  {%- endif %}
 )
 select
   case
     when __mv_there is null then 'I'
+    {%- if args['stays'] %}
+    when __mv_stays then '='
+    {%- endif %}
     when __mv_n is null then {{ args['missing'] }}
     when __mv_differs then 'U'
     else '='
@@ -84,9 +97,16 @@ from __mv_both
 {%- if args['identity'] %}
 where __mv_n is null or __mv_rank = 1
 {%- elif not args['all_rows'] %}
-where __mv_there is null or __mv_n is null or __mv_n > 1 or __mv_differs
+where __mv_there is null or __mv_n > 1 or {% if args['stays'] %}not __mv_stays and ({% endif %}__mv_n is null or __mv_differs{{ ')' if args['stays'] }}
 {%- endif %}
 {%- endif %}
+{%- endmacro %}
+
+{#- Of a row of the table: whether the run leaves it as it is. -#}
+{% macro mv_staying(args) -%}
+{%- if args['stays'] %}, coalesce((
+{{ args['stays'] }}
+), false) as __mv_stays{% endif %}
 {%- endmacro %}
 
 {#- The staged rows as an item of FROM. Rows that only come, and whose keys two evaluations agree on, need not be written

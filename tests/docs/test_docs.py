@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -20,11 +21,14 @@ from spark_mv.ai.settings import AiSettings
 from spark_mv.explain.analysis import explain_data
 from spark_mv.explain.judgement import judge
 from spark_mv.maintenance.config import OWN_WORDS, SAFETY, ModelConfig, read_config
+from spark_mv.maintenance.errors import ConfigError, RefusedError, refused
+from spark_mv.query.syntax.query_error import QueryError
 
 pytestmark = pytest.mark.unit
 
 DOCS = ROOT / "docs"
 REFUSED = "refused "
+STOPS = ("RefusedError", "RunFailed", "NotFollowed", "NotOurs", "AiConfigError")
 ON_THE_PROFILE = ("type", "method", "host", "schema")
 """Words of the profile whose meaning is dbt-spark's, or that have no default to compare."""
 
@@ -208,7 +212,26 @@ def test_the_picture_counts_as_the_demo_did() -> None:
 def test_cures_are_of_codes_that_exist() -> None:
     known = {one.code for one in codes.given()}
     assert {"HISTORY_GONE", "PER_ROW_IN_GROUP_BY", "SOURCE_UNVERSIONED"} <= known
-    assert set(codes.cures()) <= known
+    assert set(codes.cures()) == known, "docs_build/cures.yml says what to do about each code, and about no other"
+
+
+def test_every_refusal_has_a_code_and_says_it() -> None:
+    """No text is raised without a code: what is called with one names it as its first argument, or is called with a variable of the same place."""
+    bare = []
+    for file in sorted(codes.ENGINE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            name = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+            if name in STOPS and isinstance(node, ast.Call):
+                first = node.args[0]
+                if not (isinstance(first, ast.Constant) and codes.CODE.fullmatch(str(first.value))):
+                    bare.append(f"{file.name}:{node.lineno} {ast.unparse(first)}")
+    assert [one for one in bare if not one.endswith(" first.code")] == []
+    said = {one.code for one in codes.given() if one.kind == "stop"}
+    assert {"NOT_OURS", "KEY_REPEATED", "MAX_ROWS_CHANGED", "TURN_TAKEN", "CONFIG", "AS_OF_AHEAD", "AI_CONFIG"} <= said
+    assert str(RefusedError("NOT_OURS", "a table")) == "[NOT_OURS] a table"
+    assert str(ConfigError("m", ["x"])).startswith("[CONFIG] model m: ")
+    both = refused([QueryError("A_B", "one"), QueryError("C_D", "two")], "model m: ")
+    assert str(both) == "[A_B] model m: one\n[C_D] model m: two"
 
 
 def test_the_site_builds_and_fetches_nothing(tmp_path: Path) -> None:

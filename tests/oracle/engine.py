@@ -22,7 +22,7 @@ from histories import SCHEMAS, Op, Row, Tables, feed, instant
 from spark_mv.maintenance import decide as deciding
 from spark_mv.maintenance.changes import Changes, SourceChange
 from spark_mv.maintenance.config import ModelConfig, read_config
-from spark_mv.maintenance.errors import RefusedError, RunFailed
+from spark_mv.maintenance.errors import RunFailed, refused
 from spark_mv.maintenance.facts import Column, RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.incremental_facts import Proposal
 from spark_mv.maintenance.next_record import config_fingerprint
@@ -191,7 +191,7 @@ class Model:
         if hour not in self._rewritten:
             result = rewrite(self.sql, self.analysis, self.pins(hour), SCHEMAS, self._columns, None)
             if result.errors:
-                raise RefusedError("\n".join(error.message for error in result.errors))
+                raise refused(result.errors)
             self._rewritten[hour] = result.rewritten
         return self._rewritten[hour]
 

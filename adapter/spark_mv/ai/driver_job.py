@@ -47,7 +47,7 @@ def run_ai_round_on_driver(
     if not calls:
         return AiOutcome()
     if not settings.configured:
-        raise AiConfigError(no_provider(calls))
+        raise AiConfigError("NO_PROVIDER", no_provider(calls))
     spent = spent or AiOutcome()
     with endpoint_lock(settings):
         begun = time.time()

@@ -67,7 +67,7 @@ def run_ai_round(
     if not calls:
         return AiOutcome()
     if not settings.configured:
-        raise AiConfigError(no_provider(calls))
+        raise AiConfigError("NO_PROVIDER", no_provider(calls))
     from pyspark.sql import functions as f
 
     spent = spent or AiOutcome()

@@ -10,6 +10,7 @@ from typing import Any
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
 from spark_mv.ai.secret import Secret
+from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.keys import AiIdentity
 from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction
 
@@ -18,13 +19,13 @@ PROVIDERS = ("openai", "local", "scripted", "native")
 PROFILE_ONLY = frozenset({"provider", "base_url", "api_key", "result_schema", "functions", "ask_from"})
 # In a model's config under these names: what a run may spend and what it does with failures.
 _CHOICES = {
-    "on_ai_error": ("null", "fail"),
+    "on_ai_error": ("null", "keep_old", "fail"),
     "on_model_change": ("recompute", "keep"),
     "ask_from": ("executors", "driver"),
 }
 
 
-class AiConfigError(ValueError):
+class AiConfigError(RefusedError):
     """The configuration is wrong; the message lists everything found, one line each."""
 
 
@@ -96,7 +97,9 @@ class AiSettings:
                 "price_per_1k_output_tokens in the profile's ai block, or use max_ai_tokens"
             )
         if errors:
-            raise AiConfigError("The AI configuration is not usable:\n" + "\n".join(f"  - {e}" for e in errors))
+            raise AiConfigError(
+                "AI_CONFIG", "The AI configuration is not usable:\n" + "\n".join(f"  - {e}" for e in errors)
+            )
         return cls(**values)
 
     @property

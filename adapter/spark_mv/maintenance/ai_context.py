@@ -19,21 +19,29 @@ class AiContext:
     results_table: str
     identity: Any
     functions: Any
+    failing_keys: tuple[str, ...] = ()  # unique_key, under on_ai_error: keep_old
 
     @property
     def identity_text(self) -> str:
         """What of the settings decides which answers are shown; part of the configuration's fingerprint."""
-        return repr(self.identity)
+        return repr(self.identity) + (" keep_old" if self.failing_keys else "")
 
 
 def with_answers(
-    sql: str, schemas: Mapping[str, Mapping[str, str]], ai: AiContext | None
+    sql: str, schemas: Mapping[str, Mapping[str, str]], ai: AiContext | None, whole: bool = False
 ) -> tuple[str, AiPlan | None, tuple[QueryError, ...]]:
     """The SELECT that reads answers where `sql` calls AI functions, the plan of these calls, and what keeps them from being
-    taken out. Without a context, there are none."""
+    taken out. Without a context, there are none. `whole`: it is the model's own SELECT, of which is asked what it may be asked."""
     if ai is None:
         return sql, None, ()
     from spark_mv.query.ai_calls.ai_plan import plan_ai
 
-    plan = plan_ai(sql, results_table=ai.results_table, identity=ai.identity, schemas=schemas, functions=ai.functions)
+    plan = plan_ai(
+        sql,
+        results_table=ai.results_table,
+        identity=ai.identity,
+        schemas=schemas,
+        functions=ai.functions,
+        failing_keys=ai.failing_keys if whole else (),
+    )
     return plan.sql, plan, plan.errors

@@ -43,7 +43,7 @@ def choose(
     only = config.refresh == "incremental"
     if best is None:
         if only and not any(reason.code in STARTS for reason in no_op.reasons):
-            raise RefusedError(not_incremental(complete.model, candidates))
+            raise RefusedError("NOT_INCREMENTAL", not_incremental(complete.model, candidates))
         return complete
     margin = 1.0 if by_rows else MARGIN
     if not only and weight(best.candidate) >= weight(last) * margin:

@@ -41,6 +41,7 @@ class StagedColumn:
     its JSON text is compared. `forget`: markers of rows whose value was asked
     to be forgotten. `cast` / `retyped`: the query's / the target's value must be cast to `type`. For an audit: `watched`
     columns may differ without a fault, `approximate` ones are equal up to rounding.
+    `may_fail`: under on_ai_error: keep_old, a failing answer leaves the value that the row had.
     `stands_in`: the target's column that holds its values, where that has another name.
     """
 
@@ -57,6 +58,7 @@ class StagedColumn:
     forget: tuple[str, ...] = ()
     watched: bool = False
     approximate: bool = False
+    may_fail: bool = False
     stands_in: str = ""
 
 
@@ -64,7 +66,7 @@ class StagedColumn:
 class ColumnPlan:
     """`replace`: the target's columns or keys change, so that the run replaces the table instead of merging into it.
     `prints` are the fingerprints of the query's columns, by name in lower case; `drawn_anew` says of columns that had a value
-    why they get another one."""
+    why they get another one. `stays`: the condition over the table's columns that tells its rows which the run leaves as they are."""
 
     columns: tuple[StagedColumn, ...]
     identity: RowIdentity = field(default_factory=lambda: RowIdentity(()))
@@ -75,6 +77,7 @@ class ColumnPlan:
     problems: tuple[str, ...] = ()
     prints: Mapping[str, str] = field(default_factory=dict)
     drawn_anew: Mapping[str, str] = field(default_factory=dict)
+    stays: str | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -26,7 +26,9 @@ OWN_WORDS = frozenset(
         "on_row_update",
         "on_source_delete",
         "freeze",
+        "freeze_where",
         "refresh",
+        "as_of",
         "ai",
         *AI_POLICIES,
         *SAFETY,
@@ -45,11 +47,13 @@ MACRO_WORDS = frozenset(
 
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "on_source_delete": ("delete", "keep"),
-    "refresh": ("auto", "incremental", "full"),
+    "refresh": ("auto", "incremental", "incremental_strict", "full"),
     "choose_by": ("rows", "seconds"),
     "on_schema_change": ("sync_all_columns", "append_new_columns", "ignore", "fail"),
-    "on_ai_error": ("null", "fail"),
+    "on_ai_error": ("null", "keep_old", "fail"),
 }
+_ALIASES = {"incremental_strict": "incremental"}
+"""Other words for a choice: Databricks' own for one that never recomputes by itself."""
 ROW_UPDATE = ("keep", "redraw")
 MERGE_FORMATS = ("delta",)
 
@@ -62,6 +66,7 @@ class ModelConfig:
     on_source_delete: str = "delete"
     row_update: Mapping[str, str] = field(default_factory=lambda: {"": "keep"})
     freeze: tuple[str, ...] = ()
+    freeze_where: str = ""  # a condition over the result's columns
     refresh: str = "auto"
     on_schema_change: str = "sync_all_columns"
     on_ai_error: str = "null"
@@ -72,6 +77,11 @@ class ModelConfig:
     audit: int | None = None  # every so many runs
     second_reading: bool = True
     choose_by: str = "rows"
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the table may have rows that no row of the sources stands for."""
+        return self.on_source_delete == "keep" or bool(self.freeze_where)
 
     def redraws(self, column: str) -> bool:
         """Whether an update of the row draws this column anew."""
@@ -115,6 +125,9 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
     if not isinstance(ai, Mapping):
         problems.append(f"ai: expected a mapping of settings, got {ai!r}")
         ai = {}
+    where = config.get("freeze_where") or ""
+    if not isinstance(where, str):
+        problems.append(f"freeze_where: {where!r} is not a condition; write it as SQL, such as 'day < \"2026-01-01\"'")
     reads_twice = str(config.get("second_reading", True)).lower()
     if reads_twice not in ("true", "false"):
         problems.append(f"second_reading: {config['second_reading']!r} is not true or false")
@@ -135,7 +148,8 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
         on_source_delete=str(config.get("on_source_delete") or "delete"),
         row_update=row_update,
         freeze=column_names(config.get("freeze")),
-        refresh=str(config.get("refresh") or "auto"),
+        freeze_where=str(where).strip(),
+        refresh=_ALIASES.get(refresh := str(config.get("refresh") or "auto"), refresh),
         on_schema_change=str(config.get("on_schema_change") or "sync_all_columns"),
         on_ai_error=str(config.get("on_ai_error") or "null"),
         partition_by=column_names(config.get("partition_by")),

@@ -1,21 +1,34 @@
-"""The ways in which a run says no. Each text names the place, the reason and the cure."""
+"""The ways in which a run says no. Each text names the place, the reason and the cure, and begins with its code, as Spark's own do:
+docs/reference/codes.md lists them all, read from the places that give them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spark_mv.query.syntax.query_error import QueryError
 
 
 class ConfigError(ValueError):
     """One or more settings of a model are wrong; the text lists all of them with their cures."""
 
+    code = "CONFIG"
+
     def __init__(self, model: str, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
         lines = "\n".join(f"  - {problem}" for problem in problems)
-        super().__init__(f"model {model}: the configuration of this nondeterministic_mv needs a change:\n{lines}")
+        super().__init__(
+            f"[{self.code}] model {model}: the configuration of this nondeterministic_mv needs a change:\n{lines}"
+        )
 
 
 class RefusedError(ValueError):
     """The run stops before it touches anything."""
+
+    def __init__(self, code: str, text: str) -> None:
+        self.code = code
+        super().__init__(f"[{code}] {text}")
 
 
 class NotOurs(RefusedError):
@@ -24,6 +37,10 @@ class NotOurs(RefusedError):
 
 class RunFailed(RuntimeError):
     """The run stopped on its way; the table was not touched, or another run's state of it stands."""
+
+    def __init__(self, code: str, text: str) -> None:
+        self.code = code
+        super().__init__(f"[{code}] {text}")
 
 
 class NotFollowed(RunFailed):
@@ -34,4 +51,11 @@ class TurnTaken(RunFailed):
     """Another writer published first from the same state of a table; this one has written nothing to it."""
 
     def __init__(self, table: str) -> None:
-        super().__init__(f"{table}: another writer published first; nothing was written")
+        super().__init__("TURN_TAKEN", f"{table}: another writer published first; nothing was written")
+
+
+def refused(errors: Sequence[QueryError], about: str = "") -> RefusedError:
+    """What is wrong with a query, each with its code. `about` comes before every message."""
+    first, *others = errors
+    more = "".join(f"\n[{error.code}] {about}{error.message}" for error in others)
+    return RefusedError(first.code, f"{about}{first.message}{more}")

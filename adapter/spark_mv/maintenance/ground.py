@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from spark_mv.maintenance.columns import ColumnPlan, column_prints, plan_columns
 from spark_mv.maintenance.config import ModelConfig
-from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError
+from spark_mv.maintenance.errors import ConfigError, NotOurs, refused
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
+from spark_mv.maintenance.frozen_rows import frozen_rows, staying, with_frozen_bounds
 from spark_mv.maintenance.notes import forget_notes, kept_notes
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.situation import Situation
@@ -42,7 +43,9 @@ def ground(situation: Situation) -> Ground:
         facts = replace(situation.facts, target=TargetFacts(version=situation.facts.target.version))
         situation = replace(situation, facts=facts)
     target = situation.facts.target
-    columns = _columns(situation)
+    frozen = frozen_rows(situation)
+    columns = staying(_columns(situation, frozen.problems), frozen)
+    situation = replace(situation, rewritten=with_frozen_bounds(situation.rewritten, frozen))
     return Ground(
         situation,
         columns,
@@ -55,25 +58,31 @@ def ground(situation: Situation) -> Ground:
 def refuse(facts: RunFacts, analysis: Analysis) -> None:
     """Raises RefusedError for what must stop a run whatever its strategy."""
     if analysis.errors:
-        raise RefusedError("\n".join(error.message for error in analysis.errors))
+        raise refused(analysis.errors)
     target = facts.target
     if target.exists and not target.ours and not facts.full_refresh:
         kind = "table" if target.is_table else "view"
         adopt = f"`spark-mv adopt {facts.model}` takes it over with the values that it has; " if target.is_table else ""
         raise NotOurs(
+            "NOT_OURS",
             f"model {facts.model}: a {kind} of this name exists that nondeterministic_mv did not make, and it is never "
-            f"overwritten by accident. {adopt}a run with --full-refresh replaces it; or give the model another alias"
+            f"overwritten by accident. {adopt}a run with --full-refresh replaces it; or give the model another alias",
         )
 
 
-def _columns(situation: Situation) -> ColumnPlan:
+def _columns(situation: Situation, refused: tuple[str, ...]) -> ColumnPlan:
     facts, analysis, config = situation.facts, situation.analysis, situation.config
     rewritten, record = situation.rewritten, situation.facts.target.record
     prints = column_prints(analysis, rewritten.columns)
     before = record.of_columns(analysis.fingerprint, prints) if record else None
     policy = replace(config, on_schema_change="sync_all_columns") if facts.full_refresh else config
     columns = plan_columns(analysis, rewritten.columns, facts.target, policy, before)
-    problems = [*columns.problems, *_window_problems(config, rewritten), *_layout_problems(config, facts.target)]
+    problems = [
+        *columns.problems,
+        *refused,
+        *_window_problems(config, rewritten),
+        *_layout_problems(config, facts.target),
+    ]
     if problems:
         raise ConfigError(facts.model, problems)
     return columns
@@ -87,8 +96,9 @@ def _standing(situation: Situation) -> Standing:
     if state.exists and not (state.ours or state.record or stands.trusted):
         model = situation.facts.model
         raise NotOurs(
+            "STATE_NOT_OURS",
             f"model {model}: the table {model}__state exists and nondeterministic_mv did not make it, so it is not "
-            "overwritten. The model needs a table of that name beside its own: drop it, or give the model another alias"
+            "overwritten. The model needs a table of that name beside its own: drop it, or give the model another alias",
         )
     return stands
 

@@ -79,16 +79,21 @@ class IncrementalFacts:
         return self.tree.shape({s.name.lower() for s in self.changes.sources}, self.move is not None)
 
     @property
+    def kept_by(self) -> str:
+        """The setting by which the table has rows that no row of the sources stands for."""
+        return "on_source_delete: keep" if self.config.on_source_delete == "keep" else "freeze_where"
+
+    @property
     def linear_source(self) -> str | None:
         """The one source whose rows came or went, by a change or by the clock, if the result is linear in it."""
-        # on_source_delete: keep leaves rows in the table that no source row stands for, so what a changed row replaces
-        # cannot be told from changed rows alone
+        # on_source_delete: keep and freeze_where leave rows in the table that no source row stands for, so what a changed row
+        # replaces cannot be told from changed rows alone
         names = {s.name.lower(): s.name for s in self.changes.sources}
         if self.move is not None:
             if self.moved_windows is None:
                 return None
             names[self.moved_windows.name.lower()] = self.moved_windows.name
-        if len(names) != 1 or self.config.on_source_delete != "delete":
+        if len(names) != 1 or self.config.keeps_rows:
             return None
         (name,) = names.values()
         return name if self.tree.linear(name) else None
@@ -97,7 +102,7 @@ class IncrementalFacts:
     def only_came(self) -> bool:
         """Whether all that moved is one source, and what the query reads of its rows depends on no other of them."""
         changed = self.changes.sources
-        if len(changed) != 1 or self.move is not None or self.config.on_source_delete != "delete":
+        if len(changed) != 1 or self.move is not None or self.config.keeps_rows:
             return False
         return self.tree.linear_below_groups(changed[0].name)
 

@@ -24,6 +24,8 @@ def config_fingerprint(config: ModelConfig, ai_identity: str = "") -> str:
         "cluster_by": config.cluster_by,
         "ai": ai_identity,
     }
+    if config.freeze_where:  # only then: what runs without it have recorded stays theirs
+        parts["freeze_where"] = config.freeze_where
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 

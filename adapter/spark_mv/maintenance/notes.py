@@ -24,7 +24,10 @@ def order_notes(analysis: Analysis) -> list[str]:
 def forget_notes(columns: ColumnPlan, target: TargetFacts) -> list[str]:
     """Requests to forget what is kept no longer."""
     kept = {name.lower() for name in columns.kept}
-    return [
+    frozen = [
+        "forget_values was asked for, and rows that freeze_where freezes keep their values: change freeze_where to let them go"
+    ]
+    return (frozen if target.forget and columns.stays else []) + [
         f"forget_values was asked for {', '.join(gone)}, which is not kept per key any longer; that part is dropped"
         for request in target.forget
         if (gone := [name for name in request.columns if name not in kept])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timezone
 
 from spark_mv.maintenance.changes import SourceTexts
@@ -33,14 +33,17 @@ def clock_move(facts: RunFacts, tree: QueryTree, pins: Pins) -> Move | None:
     return Move(tree.windows, pins.at(datetime.fromisoformat(record.as_of).replace(tzinfo=timezone.utc)), pins)
 
 
-def row_bounds(situation: Situation) -> tuple[str, str] | None:
+def row_bounds(
+    situation: Situation, usable: Collection[str] | None = None, groups: bool = False
+) -> tuple[str, str] | None:
     """The instants at which a row of the table comes and leaves by the clock, over the table's own columns; None where
-    they do not tell."""
+    they do not tell. `usable`: the columns that may be asked, where they are not those of the table. `groups`: rows may be groups."""
     facts = situation.facts
     try:
         tree = model_tree(situation.analysis, situation.schemas, facts.time_zone)
         columns = SourceTexts({s.name.lower(): s for s in facts.sources}, (), False).columns
-        windows = output_windows(tree.node, tree.windows, columns, _usable(situation)) if tree.windows else None
+        asked = _usable(situation) if usable is None else usable
+        windows = output_windows(tree.node, tree.windows, columns, asked, groups) if tree.windows else None
     except NotIncremental:
         return None
     if windows is None or windows.bounds is None:

@@ -45,7 +45,7 @@ def rewrite(
     pinned = pin(sql, pins)
     if pinned.unnamed and ai is None:
         pinned = pin(sql, pins, [column.name for column in columns_of(sql)])
-    evaluated, ai_plan, errors = with_answers(pinned.sql, schemas, ai)
+    evaluated, ai_plan, errors = with_answers(pinned.sql, schemas, ai, whole=True)
     errors = (*unclear(pinned, analysis), *errors)
     if errors:
         return RewriteResult(Rewritten(sql, (), timestamp_literal(pins.as_of, "UTC")), ai_plan, errors)
@@ -56,6 +56,8 @@ def rewrite(
         as_of_literal=literal,
         pins=dict(pinned.used),
         ai_rounds=ai_plan.rounds if ai_plan else (),
+        failing_sql=ai_plan.failing.sql if ai_plan and ai_plan.failing else None,
+        failing_columns=ai_plan.failing.columns if ai_plan and ai_plan.failing else (),
     )
     if Level.COMMAND in analysis.levels:
         rewritten = _with_window(rewritten, sql, analysis, pins, schemas, ai)

@@ -27,7 +27,8 @@ class Rewritten:
     looks among the rows that do within a day, and gives NULL if there is none.
     `ai_rounds` are the calls whose answers `sql` reads, in the order in which they must be answered. `as_of_literal` is the as-of instant as a TIMESTAMP literal. `draw_sql` gives the key and the draws of every
     candidate row of a random filter (`draw_columns`: keys first); `sql` then reads the draws from the state table;
-    `filter_print` is a fingerprint of the conditions that they stand in."""
+    `filter_print` is a fingerprint of the conditions that they stand in. `failing_sql`, under on_ai_error: keep_old, gives the key of each
+    row, and for each of `failing_columns` whether an answer in it is failing."""
 
     sql: str
     columns: tuple[Column, ...]
@@ -46,3 +47,5 @@ class Rewritten:
     draw_columns: tuple[Column, ...] = ()
     draw_fingerprints: Mapping[str, str] = field(default_factory=dict)
     filter_print: str = ""
+    failing_sql: str | None = None
+    failing_columns: tuple[str, ...] = ()

@@ -26,8 +26,12 @@ def provider_class(name: str) -> Any:
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise AiConfigError(f"provider {name!r} in the profile's ai block cannot be loaded: {error}") from error
+        raise AiConfigError(
+            "AI_PROVIDER", f"provider {name!r} in the profile's ai block cannot be loaded: {error}"
+        ) from error
     for method in ("answer", "batch_size"):
         if not callable(getattr(found, method, None)):
-            raise AiConfigError(f"provider {name!r} has no method {method}; see spark_mv.ai.protocol.Provider")
+            raise AiConfigError(
+                "AI_PROVIDER", f"provider {name!r} has no method {method}; see spark_mv.ai.protocol.Provider"
+            )
     return found

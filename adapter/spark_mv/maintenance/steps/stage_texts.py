@@ -21,18 +21,22 @@ ROUNDING = "1e-9"
 
 def staging(args: Mapping[str, Any]) -> dict[str, Any]:
     """The texts for `mv_changed_rows`, from the arguments of a step that stages rows."""
-    columns: Sequence[StagedColumn] = args["columns"]
+    failing = {name.lower() for name in args.get("failing_columns") or ()} if args["target"] else set()
+    columns: Sequence[StagedColumn] = [
+        replace(c, may_fail=c.in_target and c.name.lower() in failing) for c in args["columns"]
+    ]
     keys = [c for c in columns if c.role is Role.KEY]
     identity: Mapping[str, Any] = args.get("identity") or {}
     updated = differs([c for c in columns if c.role is Role.DATA])
     shared = identity.get("by_former")
+    stays = bool(args.get("stays"))
     return {
         "key": ", ".join(quoted(c.name) for c in keys),
         "key_of_query": ", ".join(f"q.{quoted(c.name)}" for c in keys),
         "known_key": " and ".join(f"{quoted(c.name)} is not null" for c in keys),
         "first_key": quoted(keys[0].name) if keys else "",
         "sharing": ", ".join(quoted(pair["query"]) for pair in identity["pairs"]) if shared else "",
-        "values": [{"name": quoted(c.name), "new": _new(c), "staged": _staged(c, updated)} for c in columns],
+        "values": [{"name": quoted(c.name), "new": _new(c), "staged": _staged(c, updated, stays)} for c in columns],
         "differs": differs(columns),
         "changes": differs([c for c in columns if c.in_target and c.role is not Role.PINNED]),
         "found_on": _found_on(keys, identity),
@@ -45,6 +49,7 @@ def staging(args: Mapping[str, Any]) -> dict[str, Any]:
             f"r.{quoted(anchor['column'])} {anchor['test']} a.{anchor['affected']}"
             for anchor in args.get("anchors", ())
         ),
+        "failing_on": " and ".join(f"q.{quoted(c.name)} = f.{quoted(c.name)}" for c in keys),
         "join": "left" if args["keep_missing"] and not args["all_rows"] else "full outer",
         "missing": "'='" if args["keep_missing"] else "'D'",
     }
@@ -94,7 +99,12 @@ def _new(column: StagedColumn) -> str:
     if not column.in_query:
         return f"cast(null as {column.type})"
     name = f"q.{quoted(column.name)}"
-    return f"cast({name} as {column.type})" if column.cast else name
+    new = f"cast({name} as {column.type})" if column.cast else name
+    return (
+        f"case when t.__mv_there and f.{quoted(column.name)} then {_old(column)} else {new} end"
+        if column.may_fail
+        else new
+    )
 
 
 def _old(column: StagedColumn, cast: str = "cast") -> str:
@@ -107,7 +117,9 @@ def _old_key(column: StagedColumn) -> str:
     return _old(column, "try_cast")
 
 
-def _staged(column: StagedColumn, updated: str) -> str:
+def _staged(column: StagedColumn, updated: str, stays: bool = False) -> str:
+    if stays and column.in_target and column.role is not Role.KEY:
+        return f"case when t.__mv_stays then {_old(column)} else {_staged(column, updated)} end"
     new = _new(column)
     if not column.in_target:
         return new

@@ -15,6 +15,7 @@ from spark_mv.maintenance.steps.ai_round import ai_steps
 from spark_mv.maintenance.steps.last_steps import bounded, check_stage, counted, publish
 from spark_mv.maintenance.steps.next_bound import NextBound, next_bound, row_ends
 from spark_mv.maintenance.steps.rewrite_rows import LARGE
+from spark_mv.maintenance.steps.versions import at_versions
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
 from spark_mv.query.rewrite.pin import pin
 from spark_mv.query.syntax.reserved import relation
@@ -129,6 +130,9 @@ def merge_rows(
     args = {**_stage_args(known, evaluated.sql), "target": "target", "anchors": listed}
     args["affected"] = f"(\n{affected.rows}\n)" if affected else relation("affected")
     args["images"] = dict(images or {})
+    if (failing := known.rewritten.failing_sql) is not None:
+        args["failing"] = at_versions(failing, known.facts.sources) or failing
+        args["failing_columns"] = known.rewritten.failing_columns
     steps = ai_steps(evaluated.ai_rounds)
     ranged = _ranged(known, listed)
     if ranged:
@@ -149,6 +153,7 @@ def _stage_args(known: IncrementalFacts, sql: str) -> dict[str, Any]:
         "target": None,
         "all_rows": False,
         "keep_missing": known.config.on_source_delete == "keep",
+        "stays": known.columns.stays,
         "forget": (),
         "affected": None,
         "images": {},

@@ -56,7 +56,7 @@ def rewritten_at_versions(rewritten: Rewritten, sources: Sequence[SourceFacts]) 
     that looks, before anything is published, whether a source moved meanwhile."""
     texts = {
         name: text
-        for name in ("sql", "draw_sql", "unclocked_sql", "next_change_sql", "near_change_sql")
+        for name in ("sql", "draw_sql", "unclocked_sql", "next_change_sql", "near_change_sql", "failing_sql")
         if (text := getattr(rewritten, name)) is not None
     }
     pinned = {name: at_versions(text, sources) for name, text in texts.items()}

@@ -73,8 +73,8 @@ def _ready(known: IncrementalFacts, values: Values, found: AffectedQuery, states
 
 def _values(known: IncrementalFacts) -> Values:
     columns = known.columns.columns
-    if known.config.on_source_delete != "delete":
-        raise NotIncremental("KEPT_ROWS", "on_source_delete: keep leaves rows that no group stands for")
+    if known.config.keeps_rows:
+        raise NotIncremental("KEPT_ROWS", f"{known.kept_by} leaves rows that no group stands for")
     if known.rewritten.ai_rounds:
         raise NotIncremental("AI_ANSWERS", "answers of AI functions can change without their rows")
     if not all(c.in_query and c.in_target and not c.retyped and not c.cast for c in columns):

@@ -25,10 +25,8 @@ def propose(known: IncrementalFacts) -> Proposal:
         reasons.append(Reason("SEVERAL_SOURCES", f"{len(sources)} sources changed: a new row can meet new rows"))
     elif not sources[0].append_only:
         reasons.append(Reason("NOT_ONLY_INSERTS", f"{sources[0].name} had other changes than inserts"))
-    elif known.config.on_source_delete == "keep":
-        reasons.append(
-            Reason("KEPT_ROWS", "on_source_delete: keep: a new row may stand for one that the table still has")
-        )
+    elif known.config.keeps_rows:
+        reasons.append(Reason("KEPT_ROWS", f"{known.kept_by}: a new row may stand for one that the table still has"))
     elif not known.tree.linear(sources[0].name):
         reasons.append(
             Reason("NOT_ROW_WISE", f"a new row of {sources[0].name} can change rows that the table already has")

@@ -64,6 +64,9 @@ def steps(
         "keep_missing": keep and not remembers,
         "forget": () if remembers else flags(facts.target.forget),
         "identity": columns.found_by,
+        "stays": columns.stays,
+        "failing": rewritten.failing_sql,
+        "failing_columns": rewritten.failing_columns,
     }
     steps.append(Step("stage_changes", stage_args))
     kept = columns.keeps and facts.target.exists

@@ -83,8 +83,12 @@ def for_affected_anchors(known: IncrementalFacts, strategy: str, why: Reason) ->
     texts = known.texts
     found = known.tree.affected(texts, known.columns.keys, known.comparable, known.move)
     keys = {key.lower() for key in known.columns.keys}
-    if known.config.on_source_delete == "keep" and not {a.lower() for a in found.anchors} <= keys:
-        raise NotIncremental("KEPT_ROWS", "on_source_delete: keep needs changes that can be followed to the unique_key")
+    if known.config.keeps_rows and not {a.lower() for a in found.anchors} <= keys:
+        raise NotIncremental("KEPT_ROWS", f"{known.kept_by} needs changes that can be followed to the unique_key")
+    if known.columns.stays and known.move is not None:
+        raise NotIncremental(
+            "FROZEN_ROWS", "freeze_where: the clock takes rows that no row of the sources tells of any more"
+        )
     affected = known.evaluate(f"SELECT *, true AS `__mv_pre` FROM (\n{found.sql}\n)").sql
     query = texts.pinned(known.tree.restricted(relation("affected"), found))
     steps = (

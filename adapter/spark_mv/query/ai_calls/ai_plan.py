@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from spark_mv.query.ai_calls.blocks import TextError, edited
 from spark_mv.query.ai_calls.desugar import desugar
-from spark_mv.query.ai_calls.keys import AiIdentity, identity_hash, identity_text, key_sql, lookup_sql, request_sql
+from spark_mv.query.ai_calls.failing import Failing, failing_rows
+from spark_mv.query.ai_calls.keys import (
+    AiIdentity,
+    failing_sql,
+    identity_hash,
+    identity_text,
+    key_sql,
+    lookup_sql,
+    request_sql,
+)
 from spark_mv.query.ai_calls.places import Places
 from spark_mv.query.ai_calls.requests import Requests
 from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, ParsedCall, SignatureError, parse_call
@@ -49,6 +59,7 @@ class AiPlan:
     sql: str
     rounds: tuple[tuple[AiCall, ...], ...] = ()
     errors: tuple[QueryError, ...] = ()
+    failing: Failing | None = None  # where it was asked for
 
     @property
     def calls(self) -> tuple[AiCall, ...]:
@@ -63,6 +74,7 @@ def plan_ai(
     identity: Mapping[str, Any] | AiIdentity,
     schemas: Mapping[str, Any] | None = None,
     functions: Sequence[AiFunction] | Mapping[str, Any] | None = None,
+    failing_keys: Sequence[str] = (),
 ) -> AiPlan:
     """The plan for a model's SELECT.
 
@@ -72,6 +84,7 @@ def plan_ai(
         identity: model, version and what else the result key covers.
         schemas: table name → columns; only used to tell a column from a lateral column alias.
         functions: the project's own AI functions.
+        failing_keys: the columns of unique_key, where it is asked which rows show failing answers.
 
     Errors never raise; they are in `AiPlan.errors`, and then `sql` is the text as given and `rounds` is empty.
     """
@@ -102,7 +115,7 @@ def plan_ai(
             return AiPlan(sql, errors=refused)
         if plain is not text:
             parsed = [parse_call(plain, c, declared, who.is_embedding) for c in plain.calls({*BUILT_IN, *declared})]
-        plan = Planner(plain, parsed, results_table, who).plan()
+        plan = Planner(plain, parsed, results_table, who, failing_keys).plan()
     except TextError as error:
         return AiPlan(
             sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"the query's AI calls cannot be taken out: {error}."),)
@@ -127,8 +140,15 @@ def declared_functions(functions: Sequence[AiFunction] | Mapping[str, Any] | Non
 class Planner:
     """Holds the edits while the calls are planned from the innermost outwards."""
 
-    def __init__(self, text: TokenText, parsed: list[ParsedCall], results_table: str, identity: AiIdentity) -> None:
-        self.text, self.results_table, self.identity = text, results_table, identity
+    def __init__(
+        self,
+        text: TokenText,
+        parsed: list[ParsedCall],
+        results_table: str,
+        identity: AiIdentity,
+        failing_keys: Sequence[str] = (),
+    ) -> None:
+        self.text, self.results_table, self.identity, self.failing_keys = text, results_table, identity, failing_keys
         self.calls = sorted(parsed, key=lambda p: p.call.span.end - p.call.span.start)  # inner calls first
         self.places = Places(text, self.calls)
 
@@ -137,7 +157,8 @@ class Planner:
         if errors:
             return AiPlan(self.text.sql, errors=tuple(errors))
         edits = self.places.edits(self._lookup)
-        found = self._requests(Requests(self.places, edits, self._request))
+        requests = Requests(self.places, edits, self._request)
+        found = self._requests(requests)
         rounds: dict[int, int] = {}
         for parsed in self._by_need({k: needs for k, (_, needs) in found.items()}):
             rounds[id(parsed)] = 1 + max((rounds[id(n)] for n in found[id(parsed)][1]), default=-1)
@@ -146,7 +167,15 @@ class Planner:
             tuple(self._call(p, found[id(p)][0]) for p in calls if rounds[id(p)] == number)
             for number in range(max(rounds.values()) + 1)
         )
-        return AiPlan(edited(self.text.sql, Span(0, len(self.text.sql)), edits), ordered)
+        plan = AiPlan(edited(self.text.sql, Span(0, len(self.text.sql)), edits), ordered)
+        if not self.failing_keys:
+            return plan
+        failing = failing_rows(self.places, self.failing_keys, partial(self._fails, requests))
+        return (
+            replace(plan, errors=(_keep_old(self.calls[0], failing),))
+            if isinstance(failing, str)
+            else replace(plan, failing=failing)
+        )
 
     def _requests(self, requests: Requests) -> dict[int, tuple[str, list[ParsedCall]]]:
         """Each call's request statement: the one with filters from further out, unless calls then wait for each other."""
@@ -185,6 +214,12 @@ class Planner:
         key = key_sql(request, identity_text(parsed, self.identity))
         return lookup_sql(parsed, key, request, self.results_table, self.identity)
 
+    def _fails(self, requests: Requests, parsed: ParsedCall, render: Any) -> str:
+        request = request_sql(parsed, render)
+        key = key_sql(request, identity_text(parsed, self.identity))
+        failing = failing_sql(parsed, key, request, self.results_table, self.identity)
+        return f"coalesce({requests.guarded(parsed, f'({failing})')}, false)"
+
     def _call(self, parsed: ParsedCall, sql: str) -> AiCall:
         model, version = self.identity.model_of(parsed)
         return AiCall(
@@ -204,6 +239,18 @@ class Planner:
             constant=dict(parsed.constants),
             row_arguments=tuple(name for name, _, _ in parsed.row),
         )
+
+
+def _keep_old(parsed: ParsedCall, why: str) -> QueryError:
+    call = parsed.call
+    return QueryError(
+        "AI_KEEP_OLD",
+        f"on_ai_error is keep_old, and a call of the query {why}, so that the row whose old value stays cannot be told. Call it in "
+        "a column with an alias of the outermost SELECT (what is filtered or grouped by it, in a model behind this one), or say "
+        "on_ai_error: null",
+        call.line,
+        call.column,
+    )
 
 
 def _circular(needs: Mapping[int, Sequence[int]]) -> bool:

@@ -136,6 +136,15 @@ def lookup_sql(parsed: ParsedCall, key: str, request: str, results_table: str, i
     return f"SELECT {answer} AS __mv_a FROM {relation} WHERE {match}"
 
 
+def failing_sql(parsed: ParsedCall, key: str, request: str, results_table: str, identity: AiIdentity) -> str:
+    """A scalar subquery's SELECT: whether the call was made for this row, and nothing but errors came of it."""
+    if parsed.fail_on_error is False:
+        return "SELECT false"  # the error itself is the answer that the query asks for
+    by, match = ("arguments_hash", f"sha2({request}, 256)") if identity.keep_old else ("result_key", key)
+    relation = f"(SELECT {by} AS __mv_k, status AS __mv_s FROM {results_table} WHERE function = {quote(parsed.function)}) AS __mv_r"
+    return f"SELECT coalesce(NOT max(__mv_s = 'ok'), false) AS __mv_f FROM {relation} WHERE __mv_k = {match}"
+
+
 def convert_sql(value: str, result_type: str) -> str:
     """SQL that turns the stored text into the call's type."""
     kind = result_type.strip().upper()

@@ -234,6 +234,10 @@ class Requests:
             request = f"{''.join(pieces)} {request} END"
         return request
 
+    def guarded(self, parsed: ParsedCall, text: str) -> str:
+        """SQL about a call's answer, NULL where the CASE around the call does not take it."""
+        return self._guarded(text, self._guards(parsed))
+
     # ---- how a column flows outwards
 
     def _row_wise(self, block: TokenBlock) -> bool:

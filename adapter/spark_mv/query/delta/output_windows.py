@@ -59,9 +59,10 @@ def _compared(node: exp.Expr) -> tuple[tuple[str, str], ...] | None:
 
 
 def output_windows(
-    node: Node, windows: Mapping[int, Window], tables: Columns, usable: Collection[str]
+    node: Node, windows: Mapping[int, Window], tables: Columns, usable: Collection[str], groups: bool = False
 ) -> OutputWindows | None:
-    """The windows as conditions on output columns.
+    """The windows as conditions on output columns. `groups`: also of a query whose rows are groups, where its windows stand on the
+    groups' keys.
 
     None where that cannot be said: they stand in the WHERE of more than one SELECT, or of one whose rows do not come through
     one by one; a window is no comparison, or stands on a column that no output column in `usable` (lower case) gives as it is.
@@ -71,7 +72,7 @@ def output_windows(
         return None
     (holder,) = holders
     pieces = [piece for piece in holder.where if piece.start in windows]
-    given = _passed(node, holder, tables)
+    given = _passed(node, holder, tables, groups)
     if len(pieces) != len(windows) or given is None:
         return None
     given = {place: name for place, name in given.items() if name.lower() in usable}
@@ -107,16 +108,18 @@ def _bounds(windows: Collection[Window], scope: Scope, given: Mapping[tuple[str,
     return sides[0], sides[1]
 
 
-def _passed(node: Leaf | Node, holder: SelectNode, tables: Columns) -> dict[tuple[str, str], str] | None:
+def _passed(node: Leaf | Node, holder: SelectNode, tables: Columns, groups: bool) -> dict[tuple[str, str], str] | None:
     """(alias, column) of the FROM items of `holder`, lower case → the output column of `node` that gives it as it is.
     None where a row of `holder` is not a row of `node`, or one of its partners in a join."""
-    if not isinstance(node, SelectNode) or node.aggregate or node.windowed or node.laterals:
+    if not isinstance(node, SelectNode) or node.windowed or node.laterals:
+        return None
+    if node.aggregate and (not groups or node.tree.find(exp.GroupingSets, exp.Rollup, exp.Cube)):
         return None
     given = _given(node, Scope.of(node, tables), tables)
     if node is holder:
         return given
     for k, source in enumerate(node.sources):
-        below = _passed(source.item, holder, tables)
+        below = _passed(source.item, holder, tables, groups)
         if below is None:
             continue
         if source.kind not in ("", "INNER", "CROSS") or any(s.kind in ("RIGHT", "FULL") for s in node.sources[k + 1 :]):

@@ -196,7 +196,9 @@ class MvMixin(metaclass=AdapterMeta):
         try:
             if withdraw:
                 if columns or where:
-                    raise RefusedError("withdraw: true takes back every request that waits, without columns and where")
+                    raise RefusedError(
+                        "WITHDRAW", "withdraw: true takes back every request that waits, without columns and where"
+                    )
                 return forgetting.withdraw(self, relation, model)
             declared = {**self._mv_profile()["functions"], **(functions or {})}
             return forgetting.ask_to_forget(self, relation, model, columns, where, declared)

@@ -27,8 +27,9 @@ def after_remains(query: Query, model: str, table: str, error: Exception) -> int
         return 0
     if OWNER_PROPERTY not in str(detail["properties"]):
         raise RunFailed(
+            "REMAINS",
             f"model {model}: {found[1]}, where the table is to be, holds a Delta table that nondeterministic_mv did not make "
-            "and that no catalogue knows. Nothing was changed. Move its files away, or give the model another location"
+            "and that no catalogue knows. Nothing was changed. Move its files away, or give the model another location",
         ) from error
     return int(newest["version"]) + 1
 

@@ -112,19 +112,23 @@ def apply(adapter: Any, found: Adoption, record_statement: str) -> None:
 def _refuse(invocation: Invocation, table: TargetFacts) -> None:
     name = invocation.name
     if not table.exists:
-        raise RefusedError(f"model {name}: there is no table {invocation.target} to adopt; dbt run makes it")
+        raise RefusedError(
+            "NOTHING_TO_ADOPT", f"model {name}: there is no table {invocation.target} to adopt; dbt run makes it"
+        )
     if not table.is_table:
         raise RefusedError(
-            f"model {name}: {invocation.target} is a view and keeps no values. dbt run --full-refresh makes a table"
+            "NOTHING_TO_ADOPT",
+            f"model {name}: {invocation.target} is a view and keeps no values. dbt run --full-refresh makes a table",
         )
     if table.provider != "delta":
         raise RefusedError(
+            "NOT_DELTA",
             f"model {name}: {invocation.target} is stored as {table.provider or 'an unknown format'}, and kept values need a Delta "
-            f"table. `convert to delta {invocation.target}` turns one of Parquet into one"
+            f"table. `convert to delta {invocation.target}` turns one of Parquet into one",
         )
     if table.ours and table.record is not None:
         done = "was adopted already; dbt run is next" if table.record.strategy == ADOPTED else "is one already"
-        raise RefusedError(f"model {name}: {invocation.target} {done}")
+        raise RefusedError("ADOPTED_ALREADY", f"model {name}: {invocation.target} {done}")
 
 
 def _to_freeze(seen: Prepared) -> list[str]:
@@ -141,8 +145,9 @@ def _check_keys(query: Query, seen: Prepared, table: TargetFacts) -> int:
     model, keys = seen.invocation.name, seen.config.unique_key
     if missing := [key for key in keys if not table.has(key)]:
         raise RefusedError(
+            "UNKNOWN_UNIQUE_KEY",
             f"model {model}: {seen.invocation.target} has no column {', '.join(missing)}, which its unique_key needs; its columns are "
-            f"{', '.join(c.name for c in table.columns)}"
+            f"{', '.join(c.name for c in table.columns)}",
         )
     names = ", ".join(quoted(key) for key in keys)
     null = " or ".join(f"{quoted(key)} is null" for key in keys)
@@ -158,8 +163,9 @@ def _check_keys(query: Query, seen: Prepared, table: TargetFacts) -> int:
         problems.append(f"{row['empty']:,} rows have NULL in the key")
     if problems:
         raise RefusedError(
+            "KEY_REPEATED",
             f"model {model}: the rows of {seen.invocation.target} cannot be told apart by {', '.join(keys)}: {'; '.join(problems)}. "
-            "Nothing was changed. Delete the rows that are too many, or take another unique_key"
+            "Nothing was changed. Delete the rows that are too many, or take another unique_key",
         )
     return int(row["rows"])
 

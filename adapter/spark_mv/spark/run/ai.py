@@ -102,6 +102,7 @@ def ai_runner(
     as_of: datetime,
     profile: Mapping[str, Any],
     own: Mapping[str, Any],
+    unique_key: tuple[str, ...] = (),
 ) -> AiRunner:
     """The runner for one model; `own` are the model's AI settings, which win over the profile's.
 
@@ -111,21 +112,33 @@ def ai_runner(
     settings = AiSettings.from_config(profile, own)
     if not settings.configured:
         raise RefusedError(
+            "NO_PROVIDER",
             f"model {model} calls AI functions, and no provider is configured. Add to the profile's target "
             "`ai: {provider: local}` (runs offline; pip install 'dbt-spark-mv[local]') or `ai: {provider: openai, "
-            "model: …, api_key: \"{{ env_var('OPENAI_API_KEY') }}\"}`"
+            "model: …, api_key: \"{{ env_var('OPENAI_API_KEY') }}\"}`",
         )
-    table = table_name(schema.strip("`"), settings.result_schema)
-    _create(adapter, table)
+    table = result_table(adapter, schema, settings)
     return AiRunner(
         adapter=adapter,
         model=model,
         settings=settings,
-        context=AiContext(results_table=table, identity=settings.identity(), functions=settings.functions),
+        context=AiContext(
+            results_table=table,
+            identity=settings.identity(),
+            functions=settings.functions,
+            failing_keys=unique_key if settings.on_ai_error == "keep_old" else (),
+        ),
         invocation_id=invocation_id,
         as_of=as_of,
         project=project,
     )
+
+
+def result_table(adapter: Any, schema: str, settings: AiSettings) -> str:
+    """The result table of models in a schema, which is there from now on."""
+    table = table_name(schema.strip("`"), settings.result_schema)
+    _create(adapter, table)
+    return table
 
 
 def _create(adapter: Any, table: str) -> None:

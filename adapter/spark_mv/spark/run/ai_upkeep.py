@@ -90,9 +90,10 @@ def _as_it_runs(model: Prepared) -> None:
     record = model.facts.target.record
     if record is not None and (differ := setting_changes(model.facts, record)):
         raise RefusedError(
+            "OTHER_SESSION",
             f"model {model.invocation.name}: which answers its rows refer to cannot be told in this session: {differ[0].sentence} "
             "(a pre-hook may have set it: put that into sql_header, which is sent here too; or run the model first). Nothing was "
-            "removed"
+            "removed",
         )
 
 
@@ -151,7 +152,7 @@ class Models:
                     yield model
         if not found:
             names = ", ".join(asked.name for asked in self.invocations) or "no nondeterministic_mv in this project"
-            raise RefusedError(f"there is no AI function in {names}")
+            raise RefusedError("NO_AI_FUNCTION", f"there is no AI function in {names}")
 
 
 def _calls(model: Prepared) -> Sequence[AiCall]:

@@ -24,9 +24,10 @@ def ai_round(run: CurrentRun, step: StepView, sql: str | None) -> None:
     again = ASK_AGAIN.format(run.plan.model)
     if run.on_ai_error == "fail":
         raise RunFailed(
+            "AI_FAILED",
             f"model {run.plan.model}: {failed:,} AI calls failed and on_ai_error is fail, so nothing was changed. Answers "
             "that came are kept and will not be paid again. See the errors in the result table, and run again once their "
-            f"cause is gone; inputs that were refused ({final:,}) or have to wait are asked again at once after `{again}`"
+            f"cause is gone; inputs that were refused ({final:,}) or have to wait are asked again at once after `{again}`",
         )
     later = failed - final
     said = f"{later:,} failed and are asked again by later runs" if later else ""
@@ -35,9 +36,11 @@ def ai_round(run: CurrentRun, step: StepView, sql: str | None) -> None:
         if final
         else ""
     )
+    kept = "rows keep the values that they had, and new ones are NULL"
+    until = kept if run.on_ai_error == "keep_old" else "their values are NULL"
     run.session.warn(
-        f"model {run.plan.model}: of its AI calls, {' and '.join(text for text in (said, ended) if text)}; their values "
-        "are NULL until there is an answer (see status and error in the result table)"
+        f"model {run.plan.model}: of its AI calls, {' and '.join(text for text in (said, ended) if text)}; {until} "
+        "until there is an answer (see status and error in the result table)"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
+from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.solver.zone import zone_of
 
 FURTHEST_AHEAD = timedelta(days=1)
@@ -14,7 +15,7 @@ def as_of_instant(given: object, started_at: datetime, time_zone: str, allow_fut
     """The instant as an aware datetime in the session's time zone.
 
     `given` is the value of `--vars '{as_of: …}'` or None; without a zone of its own it is read in the session's.
-    Raises ValueError with the cure when it is no timestamp, or lies ahead of the clock and `allow_future` is not said.
+    Raises RefusedError with the cure when it is no timestamp, or lies ahead of the clock and `allow_future` is not said.
     """
     zone = zone_of(time_zone)
     start = started_at if started_at.tzinfo else started_at.replace(tzinfo=timezone.utc)
@@ -24,22 +25,35 @@ def as_of_instant(given: object, started_at: datetime, time_zone: str, allow_fut
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(
+        raise RefusedError(
+            "AS_OF",
             f"as_of: {given!r} is not a timestamp; write it as --vars '{{as_of: \"2026-01-31 06:00:00\"}}' "
-            "(in the session's time zone, or with an offset such as +01:00)"
+            "(in the session's time zone, or with an offset such as +01:00)",
         ) from None
     if not 1000 <= instant.year < 9999:
-        raise ValueError(
-            f"as_of: {given} is no instant at which a table can be: write one between the years 1000 and 9998"
+        raise RefusedError(
+            "AS_OF", f"as_of: {given} is no instant at which a table can be: write one between the years 1000 and 9998"
         )
     instant = instant.replace(tzinfo=zone) if instant.tzinfo is None else instant.astimezone(zone)
     if instant - start > FURTHEST_AHEAD and not allow_future:
-        raise ValueError(
+        raise RefusedError(
+            "AS_OF_AHEAD",
             f"as_of: {given} is more than a day ahead of the clock ({utc_text(start)[:19]} UTC). Rows whose windows end "
             "before it would leave, and their kept values with them. The table was not touched. If it is meant, say "
-            f"--vars '{{as_of: \"{given}\", allow_future_as_of: true}}'"
+            f"--vars '{{as_of: \"{given}\", allow_future_as_of: true}}'",
         )
     return instant
+
+
+def ahead_of_clock(given: object, instant: datetime, started_at: datetime) -> str:
+    """What to say of an instant that was `given` and lies ahead of the clock; "" for any other."""
+    start = started_at if started_at.tzinfo else started_at.replace(tzinfo=timezone.utc)
+    if given in (None, "") or instant <= start:
+        return ""
+    return (
+        f"as_of: {given} is ahead of the clock ({utc_text(start)[:19]} UTC). Rows whose windows end before it leave now, and their "
+        "kept values with them; until then, runs without as_of go back in time and recompute"
+    )
 
 
 def utc_text(instant: datetime) -> str:

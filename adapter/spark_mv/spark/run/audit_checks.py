@@ -13,7 +13,7 @@ def audit_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
     run.found["repeated"] = repeated
     if repeated:
         run.found["examples"] = [{"key": row["example"], "what": "repeated, or no key"}]
-        raise NotFollowed(f"{repeated:,} rows of the table repeat a key, or have none")
+        raise NotFollowed("TABLE_REPEATS", f"{repeated:,} rows of the table repeat a key, or have none")
 
 
 def audit_examples(run: CurrentRun, step: StepView, sql: str | None) -> None:

@@ -75,7 +75,7 @@ class Auditor:
                 self.run.broken = "a source was written to while the audit read it"
         except RunFailed as error:
             if step.kind == "check_limit":
-                raise RunFailed(f"the run itself is done; of its audit: {error}") from error
+                raise RunFailed("AUDIT_FAILED", f"the run itself is done; of its audit: {error}") from error
             self._broken(error)
         except Exception as error:
             self._broken(error)

@@ -56,11 +56,12 @@ def check_stage(run: CurrentRun, step: StepView, sql: str | None) -> None:
 def _refuse_rows(run: CurrentRun, step: StepView, row: Mapping[str, Any]) -> None:
     """Raises NotFollowed or RunFailed for staged rows that cannot be published."""
     if row.get("unsure"):
-        raise NotFollowed(f"model {run.plan.model}: {row['unsure']:,} groups have to be recomputed")
+        raise NotFollowed("GROUPS_UNSURE", f"model {run.plan.model}: {row['unsure']:,} groups have to be recomputed")
     if not row.get("typed", True):
         raise NotFollowed(
+            "WINDOW_TYPE",
             f"model {run.plan.model}: a window compares a column with a value of another type. The table was not "
-            "touched. Cast the value to the type of the column, or run once with refresh: auto"
+            "touched. Cast the value to the type of the column, or run once with refresh: auto",
         )
     if row["duplicate_keys"] or row["null_keys"]:
         found = []
@@ -73,8 +74,9 @@ def _refuse_rows(run: CurrentRun, step: StepView, row: Mapping[str, Any]) -> Non
     if violated:
         broken = "; ".join(f"{n:,} rows violate {name}" for name, n in violated.items())
         raise RunFailed(
+            "CONTRACT",
             f"model {run.plan.model}: the contract does not hold: {broken}. The table was not touched. Correct the "
-            "query or its sources, or change the constraint"
+            "query or its sources, or change the constraint",
         )
 
 
@@ -111,10 +113,11 @@ def check_limit(run: CurrentRun, step: StepView, sql: str | None) -> None:
     of = f" of {before:,}" if before else ""
     evicted = f", {run.staged.evicted:,} of them by the clock" if run.staged.evicted else ""
     raise RunFailed(
+        "MAX_ROWS_CHANGED",
         f"model {run.plan.model}: this run would change {changes:,} and delete {deleted:,} rows{evicted}: "
         f"{changed:,}{of}, and max_rows_changed is {limit.written} ({limit.most(before):,} rows). Nothing was published. Look whether "
         "the sources arrived complete; if this is right, let it pass once with "
-        """--vars '{"max_rows_changed": "100%"}'"""
+        """--vars '{"max_rows_changed": "100%"}'""",
     )
 
 
@@ -167,8 +170,9 @@ def check_new(run: CurrentRun, step: StepView, sql: str | None) -> None:
         )
     if row["returned_keys"]:
         raise NotFollowed(
+            "KEY_RETURNS",
             f"model {run.plan.model}: {row['returned_keys']:,} new rows have the key of a row that leaves its window "
-            "in this run, whose kept values they take over. The table was not touched. Run once with refresh: auto"
+            "in this run, whose kept values they take over. The table was not touched. Run once with refresh: auto",
         )
 
 
@@ -183,9 +187,10 @@ def staged_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 def _wrong_keys(run: CurrentRun, step: StepView, found: str) -> RunFailed:
     return RunFailed(
+        "KEY_REPEATED",
         f"model {run.plan.model}: unique_key ({', '.join(step.args['keys'])}) does not identify the rows of the "
         f"query: {found}. The table was not touched. Remove the repeats in the query (for example with "
-        "row_number() = 1 per key), or name the columns that do identify a row"
+        "row_number() = 1 per key), or name the columns that do identify a row",
     )
 
 

@@ -73,7 +73,7 @@ def kept_draws(
     try:
         kept = split_rows(sql, read, unique_key, declared, state_table)
     except UnkeptDraws as error:
-        raise RefusedError(f"model {model}: {error}") from error
+        raise RefusedError("NOT_KEPT", f"model {model}: {error}") from error
     split = kept.split
     draw_sql = pin(kept.draw_sql, pins).sql
     columns = query_columns(query, draw_sql)

@@ -38,7 +38,9 @@ def examine(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
     query = Ask(adapter.query, adapter.mv_spark())
     table = target_facts(query, invocation.target, invocation.target_exists, invocation.unique_id)
     if not table.exists or not table.ours:
-        raise RefusedError(f"model {invocation.name}: {invocation.target} is no table of a nondeterministic_mv")
+        raise RefusedError(
+            "NOT_OURS_TO_EJECT", f"model {invocation.name}: {invocation.target} is no table of a nondeterministic_mv"
+        )
     seen = look(adapter, invocation, profile)
     asked = [c.name for c in seen.analysis.columns if Level.AI in c.levels]
     excluded = [c.name for c in seen.analysis.columns if c.kept or c.name in asked]

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.config import ModelConfig
-from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.errors import refused
 from spark_mv.maintenance.rewrite import RewriteResult, rewrite
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.state import StateFacts
@@ -95,6 +95,7 @@ def _runner(
         as_of,
         profile.get("ai") or {},
         config.ai,
+        config.unique_key,
     )
 
 
@@ -122,7 +123,7 @@ def _rewrite(
         runner.context if runner else None,
     )
     if result.errors:
-        raise RefusedError("\n".join(f"model {model.model}: {error.message}" for error in result.errors))
+        raise refused(result.errors, f"model {model.model}: ")
     return result
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Protocol
 
@@ -193,6 +193,8 @@ class MvRun(CurrentRun):
                     self.session.warn(f"could not drop {self.relations[name]}: {error}")
 
     def _view(self, step: Step) -> StepView:
+        if step.args.get("failing") and not (self.plan.audit or self.ai.errors or self.ai.blocked):
+            step = replace(step, args={**step.args, "failing": None, "failing_columns": ()})  # no answer is failing
         args = step_args(step, self.relations)
         if KINDS[step.kind].makes:
             names = [column.name for column in step.args["columns"]]

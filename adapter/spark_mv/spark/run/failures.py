@@ -19,21 +19,24 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
     first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if not step.of.publishes and run.plan.strategy != "COMPLETE_RECOMPUTE" and _FILES_GONE.search(str(error)):
         return RunFailed(
+            "FILES_GONE",
             f"model {run.plan.model}: {run.plan.strategy} stopped at {step.kind}: files of an older version that it "
             f"compares with are gone (VACUUM?): {first}. Nothing was changed. refresh: "
-            "incremental does not recompute by itself: run once with --full-refresh"
+            "incremental does not recompute by itself: run once with --full-refresh",
         )
     if step.of.publishes and "DELTA_CANNOT_MODIFY_APPEND_ONLY" in str(error):
         return RunFailed(
+            "APPEND_ONLY_TABLE",
             f"model {run.plan.model}: the table has the property delta.appendOnly, and this run changes or removes rows. "
             "Nothing was published. Take the property out of tblproperties, and off the table: "
-            f"alter table {run.relations['target']} unset tblproperties ('delta.appendOnly')"
+            f"alter table {run.relations['target']} unset tblproperties ('delta.appendOnly')",
         )
     gone = _TABLE_GONE.search(str(error))
     if gone and f".{_plain(gone[1])}".endswith(f".{_plain(run.relations['target'])}"):
         return RunFailed(
+            "TABLE_GONE",
             f"model {run.plan.model}: {run.relations['target']} was dropped or renamed while this run worked ({step.kind}). "
-            "Nothing was published. Bring it back (its kept values are in it), or run again: it is then made anew"
+            "Nothing was published. Bring it back (its kept values are in it), or run again: it is then made anew",
         )
     return error
 

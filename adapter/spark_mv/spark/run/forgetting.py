@@ -8,15 +8,10 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
-from sqlglot import exp
-
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import TargetFacts
 from spark_mv.maintenance.forget import ForgetRequest, request_text, withdrawal_text
-from spark_mv.query.analysis.analyze import analyze
-from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.pin import pin
-from spark_mv.query.syntax.condition import read_condition
+from spark_mv.query.rewrite.row_condition import row_condition
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.turn import USER_METADATA, tagged
 from spark_mv.spark.run.look_up import session_facts, target_facts
@@ -24,7 +19,6 @@ from spark_mv.spark.run.pins import run_pins
 
 PROPERTY = "spark_mv.forget"
 """Table property whose change makes the commit that carries a request. Its value says nothing."""
-ONCE_PER_RUN = frozenset({Level.COMMAND, Level.USER, Level.SESSION})
 
 
 def ask_to_forget(
@@ -46,8 +40,9 @@ def ask_to_forget(
     strange = [column for column in names if column.lower() not in kept]
     if not target.ours or strange or not names:
         raise RefusedError(
+            "NOT_KEPT_HERE",
             f"model {model}: {', '.join(strange) or table} is not kept per key here; kept columns are "
-            f"{', '.join(sorted(kept)) or 'none'}. (Answers of AI functions: dbt run-operation recompute_ai)"
+            f"{', '.join(sorted(kept)) or 'none'}. (Answers of AI functions: dbt run-operation recompute_ai)",
         )
     condition = checked_condition(query, table, model, where, target, functions) if where else None
     request = ForgetRequest(uuid.uuid4().hex[:12], tuple(name.lower() for name in names), condition)
@@ -80,27 +75,18 @@ def checked_condition(
 
     def refused(why: str) -> RefusedError:
         return RefusedError(
+            "FORGET_WHERE",
             f"model {model}: where: {where!r} {why}. It has to be a condition on the columns of {table}: "
-            f"{', '.join(c.name for c in target.columns)}. Nothing was changed"
+            f"{', '.join(c.name for c in target.columns)}. Nothing was changed",
         )
 
-    tree = read_condition(f"(\n{where}\n)")
-    if not isinstance(tree, exp.Paren):
-        raise refused("is not understood")
-    if tree.find(exp.Query):
-        raise refused("has a subquery, whose answer may be another one when the next run asks; list the values instead")
-    head, tail = f"SELECT 1 AS one FROM {table} WHERE (\n", "\n)"
-    verdict = analyze(head + where + tail, unique_key="one", functions=functions, model=model)
-    if verdict.errors:
-        raise refused(f"is not understood: {verdict.errors[0].message}")
-    for name, level, _, _ in verdict.functions:
-        if level not in ONCE_PER_RUN:
-            raise refused(f"depends on {name}, which is {level.value}, so that it would tell other rows at each look")
-    schemas = {table: {c.name: c.type for c in target.columns}}
-    pinned = pin(head + where + tail, run_pins(datetime.now(timezone.utc), session_facts(query), schemas))
-    if pinned.ambiguous or pinned.count < len(verdict.functions):
+    types = {c.name: c.type for c in target.columns}
+    found = row_condition(where, table, types, functions=functions, model=model)
+    if isinstance(found, str):
+        raise refused(found)
+    condition = found.pinned(run_pins(datetime.now(timezone.utc), session_facts(query), {table: types}))
+    if condition is None:
         raise refused("reads the clock or the user in words that cannot be given one value; write the value itself")
-    condition = pinned.sql[len(head) : -len(tail)]
     try:
         rows_of(query, table, ForgetRequest("", (), condition))
     except Exception as error:

@@ -100,8 +100,9 @@ def _put_in(query: Query, sql: str) -> dict[str, str]:
     except Exception as error:
         listed = ", ".join(f"${{{name}}}" for name in names)
         raise RefusedError(
+            "VALUE_IN_QUERY",
             f"what Spark puts into the query for {listed} is no plain text: {str(error).strip().splitlines()[0]}. Nothing was run. "
-            "Write it with dbt's var() or env_var(), so that the query is known as it runs"
+            "Write it with dbt's var() or env_var(), so that the query is known as it runs",
         ) from error
     # without ${…}: Spark would put the value into the record, too
     return {f"{name} in the query": str(row[f"put_in_{k}"]) for k, name in enumerate(names)}

@@ -45,9 +45,10 @@ def own_functions(
         worst = max(verdict.functions, key=lambda call: call[1], default=None)
         if worst is not None:
             raise RefusedError(
+                "WRONG_LEVEL",
                 f"model {model}: the function {name} is declared deterministic, and its body calls {worst[0]}, which is "
                 f"{worst[1]}. Declare it as what it is (functions: {{{name}: {{determinism: …}}}}), or write the call into "
-                "the model"
+                "the model",
             )
         waiting += verdict.own_functions
         unread = [error for error in verdict.errors if error.code != "UNRESOLVED_COLUMN"]  # such are its parameters

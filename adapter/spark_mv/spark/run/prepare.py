@@ -22,12 +22,13 @@ from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.run import stamps
 from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments, by_delta_names, has_unusual, layout_clause
-from spark_mv.spark.run.as_of import as_of_instant, utc_text
+from spark_mv.spark.run.as_of import ahead_of_clock, as_of_instant, utc_text
 from spark_mv.spark.run.auditing import Auditor
 from spark_mv.spark.run.config_words import declared_words
 from spark_mv.spark.run.evaluated import Evaluated, evaluate
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forgetting import still_possible
+from spark_mv.spark.run.frozen_condition import check_condition
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import SessionFacts, session_facts, target_facts, uncastable
 from spark_mv.spark.run.planning import look_ahead
@@ -45,6 +46,8 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
     if prepared.plan.steps:
         for note in order_notes(prepared.analysis):
             adapter.say(f"model {invocation.name}: {note}")
+    if ahead := ahead_of_clock(invocation.as_of, prepared.as_of, invocation.started_at):
+        adapter.warn(f"model {invocation.name}: {ahead}")
     stamp = stamps.new_stamp()
     return MvRun(
         session=adapter,
@@ -122,6 +125,7 @@ def _situation(
     """All that the decision needs: also the requests to forget that can still be honoured, and what the table tells of a
     state that is lost."""
     rewritten, state, draws = evaluated.rewritten, evaluated.state, evaluated.draws
+    check_condition(query, invocation.name, config.freeze_where, rewritten.columns)
     remembers = config.on_source_delete == "keep" and rewritten.clock
     tables = (invocation.target, invocation.state_table) if remembers and state.exists else (invocation.target,)
     target, dropped = still_possible(query, facts.target, tables)

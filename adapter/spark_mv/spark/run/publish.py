@@ -54,8 +54,9 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
                 publish_as(statement.replace("create table", "create or replace table", 1), number)
     except TurnTaken as taken:
         raise RunFailed(
+            "TURN_TAKEN",
             f"model {run.plan.model}: another run published a new version of the table while this one was working, "
-            "so this one changed nothing. Run it again: it continues from the new state and pays no AI answer twice"
+            "so this one changed nothing. Run it again: it continues from the new state and pays no AI answer twice",
         ) from taken
     # which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is not the reader's concern
     run.verb = step.of.makes or "MERGE"

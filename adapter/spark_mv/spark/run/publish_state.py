@@ -29,8 +29,9 @@ def publish_state(run: CurrentRun, step: StepView, sql: str) -> None:
         take(turn, run.session, run.ask, lambda: run.statement(sql))
     except TurnTaken as taken:
         raise RunFailed(
+            "TURN_TAKEN",
             f"model {run.plan.model}: another run wrote to {turn.table} while this one was working, so this one changed "
-            "nothing. Run it again: it continues from the new state and pays no AI answer twice"
+            "nothing. Run it again: it continues from the new state and pays no AI answer twice",
         ) from taken
     latest = latest_version(run.ask, turn.table)
     run.state_version = latest.version if latest else None

@@ -83,7 +83,9 @@ def _share(model: str, sample: Any) -> int | None:
     except ValueError:
         limit = None
     if sample is not None and (limit is None or limit.share is None):
-        raise RefusedError(f"model {model}: matches_recompute: sample: {sample!r} is no share such as 0.1 or '10%'")
+        raise RefusedError(
+            "WRONG_SAMPLE", f"model {model}: matches_recompute: sample: {sample!r} is no share such as 0.1 or '10%'"
+        )
     return limit.most(_FINE) if limit is not None else None
 
 
@@ -120,4 +122,4 @@ def _as_read(model: str, source: SourceFacts, record: RunRecord) -> SourceFacts:
 
 
 def _cannot(model: str, why: str) -> RefusedError:
-    return RefusedError(f"model {model} cannot be compared with a recompute: {why}")
+    return RefusedError("NOT_COMPARABLE", f"model {model} cannot be compared with a recompute: {why}")

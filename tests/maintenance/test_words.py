@@ -1,0 +1,92 @@
+"""Words of a model's config that say the same as another, or over which another wins; the condition of frozen rows."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from spark_mv.maintenance.config import read_config
+from spark_mv.maintenance.errors import ConfigError
+from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.pin import Pins
+from spark_mv.query.rewrite.row_condition import RowCondition, row_condition
+from spark_mv.spark.run.as_of import ahead_of_clock
+from spark_mv.spark.run.invocation import Invocation
+
+pytestmark = pytest.mark.unit
+
+CLOCK = datetime(2026, 2, 1, 12, tzinfo=timezone.utc)
+TYPES = {"day": "date", "ts": "timestamp", "status": "string", "place": "struct<city:string>"}
+
+
+def test_words_that_say_the_same() -> None:
+    assert read_config("m", {"unique_key": "id", "refresh": "incremental_strict"}).refresh == "incremental"
+    assert read_config("m", {"unique_key": "id", "on_ai_error": "keep_old"}).on_ai_error == "keep_old"
+    with pytest.raises(ConfigError, match=r"\[CONFIG\].*\n.*freeze_where: \['day'\] is not a condition"):
+        read_config("m", {"unique_key": "id", "freeze_where": ["day"]})
+    with pytest.raises(ConfigError, match="did you mean 'freeze_where'"):
+        read_config("m", {"unique_key": "id", "freeze_wher": "true"})
+
+
+def invocation(config: dict[str, Any], as_of: Any) -> Invocation:
+    model = {"unique_id": "model.p.m", "name": "m", "config": config}
+    values = {"sql": "", "target": "s.m", "schema": "s", "identifier": "m", "target_exists": True, "relation_names": []}
+    return Invocation.from_macro({**values, "model": model, "started_at": CLOCK, "as_of": as_of})
+
+
+def test_the_instant_of_the_invocation_wins_over_the_model() -> None:
+    own = {"as_of": "2026-01-31"}
+    assert invocation(own, None).as_of == invocation(own, "").as_of == "2026-01-31"
+    assert invocation(own, "2026-01-15").as_of == "2026-01-15"
+    assert invocation({}, None).as_of is None
+
+
+def test_an_instant_ahead_of_the_clock_is_said() -> None:
+    hour = CLOCK + timedelta(hours=1)
+    assert "ahead of the clock (2026-02-01 12:00:00 UTC)" in ahead_of_clock("2026-02-01 13:00:00", hour, CLOCK)
+    assert ahead_of_clock("2026-02-01 12:00:00", CLOCK, CLOCK) == ""
+    assert ahead_of_clock(None, hour, CLOCK) == ""  # the machine's own clock
+
+
+@pytest.mark.parametrize(
+    ("condition", "stays"),
+    [
+        ("day < date'2026-01-01'", True),
+        ("status = 'closed' or day < current_date() - interval 30 days", True),
+        ("not (ts > now() - interval 1 hour)", True),
+        ("datediff(current_date(), day) > 30 and status is not null", True),
+        ("day > current_date()", False),
+        ("day = current_date()", False),
+        ("day between current_date() - 7 and current_date()", False),
+        ("month(day) = month(current_date())", False),
+        ("coalesce(day < current_date(), status = upper('x'))", False),
+    ],
+)
+def test_what_is_frozen_stays_frozen(condition: str, stays: bool) -> None:
+    found = row_condition(condition, "result", TYPES, allowed=(Level.COMMAND,))
+    assert isinstance(found, RowCondition)
+    assert found.stays_true("UTC") is stays
+    pinned = found.pinned(Pins(CLOCK))
+    assert pinned is not None and "current_date" not in pinned and "now()" not in pinned
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ("rand() < 0.5", "depends on rand, which is nondeterministic"),
+        ("day < (select max(d) from t)", "has a subquery"),
+        ("status = current_user()", "depends on current_user"),
+        ("my_udf(day)", "depends on my_udf"),
+        ("day <", "is not understood"),
+        ("true) or (true", "is not understood"),
+    ],
+)
+def test_conditions_that_would_tell_other_rows_are_refused(condition: str, why: str) -> None:
+    assert why in str(row_condition(condition, "result", TYPES, allowed=(Level.COMMAND,)))
+
+
+def test_the_columns_of_a_condition() -> None:
+    found = row_condition("Place.City = 'x' and `day` < now()", "result", TYPES)
+    assert isinstance(found, RowCondition) and found.columns == {"place", "day"}
