@@ -30,7 +30,7 @@ def dies_before_publishing(engine: Any, monkeypatch: pytest.MonkeyPatch, **argum
 
     def killed(run: MvRun, step: Any, sql: str | None) -> None:
         if step.kind == "stage_changes" and step.args["into"] == run.relations["stage"]:
-            raise Died("killed")
+            raise Died("KILLED", "killed")
         execute(run, step, sql)
 
     monkeypatch.setattr(MvRun, "execute", killed)

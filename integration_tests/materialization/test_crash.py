@@ -35,7 +35,7 @@ class Death:
         def statement(run: MvRun, sql: str, *send: Any) -> Any:
             self.seen += 1
             if self.at and self.seen >= self.at:
-                raise Died("killed")
+                raise Died("KILLED", "killed")
             return original(run, sql, *send)
 
         def drop_stages(run: MvRun) -> None:
