@@ -57,7 +57,7 @@ def hold(project: Any, mv: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[...
                 return resumed.verb
 
             late.go_on = go_on
-            raise Held("held")
+            raise Held("HELD", "held")
 
         with monkeypatch.context() as patch:
             patch.setattr("spark_mv.spark.run.execute.publish", held)
