@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _CONFIG = re.compile(r"\{\{-?\s*config\s*\(")
@@ -29,15 +29,15 @@ def without_config(raw_code: str) -> str:
     found = _CONFIG.search(raw_code)
     if found is None:
         return raw_code
-    close = next((at for at in _closing(raw_code, found.end())), None)
+    close = _closing(raw_code, found.end())
     end = _END.match(raw_code, close) if close is not None else None
     if end is None:
         return raw_code
     return without_config(raw_code[: found.start()] + raw_code[end.end() :])
 
 
-def _closing(text: str, start: int) -> Iterator[int]:
-    """Where the parenthesis that is open at `start` closes. Strings are skipped."""
+def _closing(text: str, start: int) -> int | None:
+    """Where the parenthesis that is open at `start` closes; None where it does not. Strings are skipped."""
     depth, quote, at = 1, "", start
     while at < len(text):
         char = text[at]
@@ -51,9 +51,9 @@ def _closing(text: str, start: int) -> Iterator[int]:
         elif char in ")]}":
             depth -= 1
             if depth == 0:
-                yield at
-                return
+                return at
         at += 1
+    return None
 
 
 def _literal(value: Any) -> str:
