@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.query.syntax.source_text import SourceTextError, one_line
 from spark_mv.query.syntax.table_name import quoted, unquoted
+from spark_mv.spark.formats.delta_source import FEED_PROPERTY
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.run.look_up import OUR_CHECKS
 
-FEED = "delta.enableChangeDataFeed"
 MAPPING = "delta.columnMapping.mode"
 VECTORS = "delta.enableDeletionVectors"
 CHECK = "delta.constraints."
@@ -55,7 +55,7 @@ class Amendments:
         for a few rows. Column mapping, which unusual column names need, goes with a feed, but Delta does not let one statement
         fill a table and give it both: the feed follows. Checks that are made with the table are there from its first row on.
         """
-        found = {VECTORS: "true", FEED: "true"}
+        found = {VECTORS: "true", FEED_PROPERTY: "true"}
         if has_unusual(columns):
             found[MAPPING] = "name"
         if of_model:
@@ -64,7 +64,7 @@ class Amendments:
             if self.checks:
                 found[OUR_CHECKS] = "|".join(self.checks)
         if found.get(MAPPING, "none").lower() != "none":
-            found[FEED] = "false"
+            found[FEED_PROPERTY] = "false"
         return {**found, OWNER_PROPERTY: self.model}
 
     @property
@@ -91,12 +91,12 @@ class Amendments:
             value = "|".join(self.checks).replace("'", "\\'")
             statements.append(f"alter table {self.table} set tblproperties ('{OUR_CHECKS}' = '{value}')")
         mapped = re.search(rf"{re.escape(MAPPING)}=(name|id)\b", self.written, re.IGNORECASE)
-        if mapped and self.feed and f"{FEED}=true" not in self.written:
+        if mapped and self.feed and f"{FEED_PROPERTY}=true" not in self.written:
             statements.append(self._feed())
         return statements
 
     def _feed(self) -> str:
-        return f"alter table {self.table} set tblproperties ('{FEED}' = 'true')"
+        return f"alter table {self.table} set tblproperties ('{FEED_PROPERTY}' = 'true')"
 
     def _outdated(self) -> list[str]:
         """Checks of the table that the contract brought and has no longer, or words otherwise."""
@@ -128,7 +128,7 @@ def by_delta_names(properties: Mapping[str, object]) -> dict[str, str]:
     >>> by_delta_names({"DELTA.columnmapping.MODE": "NAME", "My.Url": 1})
     {'delta.columnMapping.mode': 'NAME', 'My.Url': '1'}
     """
-    own = {name.lower(): name for name in (FEED, MAPPING, VECTORS)}
+    own = {name.lower(): name for name in (FEED_PROPERTY, MAPPING, VECTORS)}
     return {own.get(name.lower(), name): str(value) for name, value in properties.items()}
 
 

@@ -20,8 +20,9 @@ from spark_mv.maintenance.steps.our_rows import our_rows
 from spark_mv.maintenance.strategies.no_op import moved
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
+from spark_mv.spark.formats.delta_source import FEED_PROPERTY
 from spark_mv.spark.run import stamps
-from spark_mv.spark.run.amendments import FEED, MAPPING, Amendments, by_delta_names, has_unusual, layout_clause
+from spark_mv.spark.run.amendments import MAPPING, Amendments, by_delta_names, has_unusual, layout_clause
 from spark_mv.spark.run.as_of import ahead_of_clock, as_of_instant, utc_text
 from spark_mv.spark.run.auditing import Auditor
 from spark_mv.spark.run.config_words import declared_words
@@ -180,7 +181,7 @@ def _amendments(prepared: Prepared) -> Amendments:
         written=target.written if ours else "",
         our_checks=target.our_checks if ours else "",
         comments=target.comments if ours else {},
-        feed=properties.get(FEED, "true").lower() == "true",
+        feed=properties.get(FEED_PROPERTY, "true").lower() == "true",
         mapped=properties.get(MAPPING, "name" if unusual else "none").lower() != "none",
         wanted=properties,
         layout=layout_clause(prepared.config),
