@@ -71,7 +71,8 @@
 {%- endmacro %}
 
 
-{% macro mv_python_write_table(compiled_code, target_relation) %}
+{#- `plain`: a table for the work of a run, without the layout of the model's own. -#}
+{% macro mv_python_write_table(compiled_code, target_relation, plain=false) %}
 {{ compiled_code }}
 # --- the table of the model's result, written by dbt
 dbt = dbtObj(spark.table)
@@ -87,10 +88,10 @@ if not (hasattr(df, "write") and hasattr(df, "schema")):
 
 writer = df.write.mode("overwrite").format("{{ config.get('file_format') or 'delta' }}").option("overwriteSchema", "true")
 {%- set keys = config.get('partition_by') %}
-{%- if keys %}
+{%- if keys and not plain %}
 writer = writer.partitionBy(*{{ [keys] if keys is string else keys }})
 {%- endif %}
-{%- if config.get('location_root') %}
+{%- if config.get('location_root') and not plain %}
 writer = writer.option("path", "{{ config.get('location_root') }}/{{ model['alias'] }}")
 {%- endif %}
 writer.saveAsTable("{{ target_relation }}")

@@ -1,13 +1,17 @@
 {#- The seam between the materialization and the engine. -#}
 {% macro mv_plan(target_relation, existing_relation, sql) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_need_adapter() -%}
+  {{ return(adapter.mv_begin(mv.mv_invocation(model, target_relation, existing_relation, sql))) }}
+{%- endmacro %}
+
+{% macro mv_need_adapter() -%}
   {%- if adapter.type() != 'spark_mv' -%}
     {%- do exceptions.raise_compiler_error(
         "nondeterministic_mv needs the adapter of dbt-spark-mv: pip install dbt-spark-mv and set `type: spark_mv` in the "
         ~ "profile (all methods of dbt-spark work there); this target is `type: " ~ adapter.type() ~ "`"
     ) -%}
   {%- endif -%}
-  {{ return(adapter.mv_begin(mv.mv_invocation(model, target_relation, existing_relation, sql))) }}
 {%- endmacro %}
 
 {#- What the engine cannot know by itself. -#}

@@ -1,5 +1,5 @@
 {#- A table of contents: the plan decides, the macros in ../statements write the SQL, the adapter executes it. -#}
-{% materialization nondeterministic_mv, adapter='spark', supported_languages=['sql'] %}
+{% materialization nondeterministic_mv, adapter='spark', supported_languages=['sql', 'python'] %}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set existing_relation = load_cached_relation(this) -%}
@@ -13,7 +13,14 @@
     {%- if config.get('sql_header') -%}
       {%- call statement('mv_header') -%}{{ config.get('sql_header') }}{%- endcall -%}
     {%- endif -%}
-    {%- set run = mv.mv_plan(target_relation, existing_relation, compiled_code) -%}
+    {%- if model.get('language') == 'python' -%}
+      {%- do mv.mv_before_frame(target_relation, existing_relation) -%}
+      {#- dbt runs Python for a materialization alone, not for a macro that it calls -#}
+      {%- call statement('mv_frame', language='python') -%}
+        {{ mv.mv_python_write_table(compiled_code, mv.mv_frame(target_relation), true) }}
+      {%- endcall -%}
+    {%- endif -%}
+    {%- set run = mv.mv_plan(target_relation, existing_relation, mv.mv_query(target_relation, compiled_code)) -%}
     {%- do mv.mv_check_contract(run.query_sql) -%}
     {%- do run.want(mv.mv_checks(), mv.mv_described()) -%}
     {%- for step in run.steps() -%}

@@ -11,5 +11,8 @@
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias, type='table') -%}
   {%- set existing = adapter.get_relation(node.database, node.schema, node.alias) -%}
+  {%- if node.get('language') == 'python' -%}
+    {{ return(mv.mv_invocation(node, relation, existing, mv.mv_frame_query(relation))) }}
+  {%- endif -%}
   {{ return(mv.mv_invocation(node, relation, existing, adapter.mv_compile(node.unique_id, 'nondeterministic_mv'))) }}
 {%- endmacro %}

@@ -66,6 +66,19 @@ class MvMixin(metaclass=AdapterMeta):
             raise CompilationError(str(error)) from error
 
     @available
+    def mv_before_python(self, invocation: Mapping[str, Any]) -> None:
+        """What can be said of a Python model before its code runs: that code may ask and pay for models."""
+        from spark_mv.spark.run.invocation import Invocation
+        from spark_mv.spark.run.prepare import look_at_target
+
+        try:
+            look_at_target(self, Invocation.from_macro(invocation), self._mv_profile())
+        except NotOurs as error:
+            raise DbtRuntimeError(str(error)) from error
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
+
+    @available
     def mv_execute(self, run: MvRun, step: Any, sql: str | None) -> str:
         """Execute one step of the run with the statement that its macro rendered."""
         from spark_mv.spark.session.progress import Watch, spark_tasks

@@ -11,7 +11,7 @@ from spark_mv.maintenance.audit import audit_due
 from spark_mv.maintenance.config import ModelConfig, layered, read_config
 from spark_mv.maintenance.decide import begin, decide
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
-from spark_mv.maintenance.ground import refuse, same_filter, state_lost
+from spark_mv.maintenance.ground import refuse, refuse_foreign, same_filter, state_lost
 from spark_mv.maintenance.notes import order_notes
 from spark_mv.maintenance.read_query import row_bounds
 from spark_mv.maintenance.situation import Situation
@@ -97,6 +97,15 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     changes = read_changes(query, situation.facts, invocation.target) if opening.asks_for_changes else None
     plan = decide(opening, changes)
     return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking)
+
+
+def look_at_target(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> None:
+    """Raises what a run of the model would raise of its settings and of what is in the place of its table."""
+    said = layered(profile.get("safety", {}), invocation.config, invocation.variables)
+    read_config(invocation.name, said, declared_words())
+    if invocation.target_exists and not invocation.full_refresh:
+        target = target_facts(Ask(adapter.query, adapter.mv_spark()), invocation.target, True, invocation.unique_id)
+        refuse_foreign(invocation.name, target, False)
 
 
 def _facts(query: Query, invocation: Invocation, model: ReadModel, session: SessionFacts, as_of: datetime) -> RunFacts:
