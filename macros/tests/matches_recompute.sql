@@ -9,8 +9,7 @@
 {% test matches_recompute(model, sample=none) %}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- if execute -%}
-    {%- set test = context['model'] -%}
-    {%- set node = graph.nodes.get(test.get('attached_node') or test['depends_on']['nodes'][0], {}) -%}
+    {%- set node = mv.mv_tested(context['model']) -%}
     {%- if adapter.type() != 'spark_mv' or node.get('config', {}).get('materialized') != 'nondeterministic_mv' -%}
       {%- do exceptions.raise_compiler_error("matches_recompute: " ~ node.get('name', 'this') ~ " is no nondeterministic_mv on the adapter spark_mv") -%}
     {%- endif -%}

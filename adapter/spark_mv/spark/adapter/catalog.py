@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
 #: keys of the section "# Detailed Table Information" that dbt shows
+_NONE: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 _OWNER, _COMMENT, _STATISTICS, _TYPE = "Owner", "Comment", "Statistics", "Type"
 
 
@@ -69,8 +71,11 @@ def parse_describe(rows: Sequence[Mapping[str, Any]]) -> Described:
     return Described(tuple(columns), details)
 
 
-def catalog_rows(schema: str, name: str, described: Described) -> list[dict[str, Any]]:
-    """One dictionary per column, with the keys of dbt's catalogue; positions count from 1."""
+def catalog_rows(
+    schema: str, name: str, described: Described, more: Mapping[str, Mapping[str, Any]] = _NONE
+) -> list[dict[str, Any]]:
+    """One dictionary per column, with the keys of dbt's catalogue; positions count from 1. `more`: statistics beside Spark's, by id, each with
+    label, value, description and include."""
     table: dict[str, Any] = {
         "table_database": None,
         "table_schema": schema,
@@ -86,13 +91,17 @@ def catalog_rows(schema: str, name: str, described: Described) -> list[dict[str,
             f"stats:{label}:description": "",
             f"stats:{label}:include": True,
         }
+    for id, stat in more.items():
+        table |= {f"stats:{id}:{key}": value for key, value in stat.items()}
     return [
         {**table, "column_name": column, "column_index": index, "column_type": data_type, "column_comment": comment}
         for index, (column, data_type, comment) in enumerate(described.columns, 1)
     ]
 
 
-def catalog_table(schema: str, name: str, described: Described) -> CatalogTable:
+def catalog_table(
+    schema: str, name: str, described: Described, more: Mapping[str, Mapping[str, Any]] = _NONE
+) -> CatalogTable:
     """The same for one relation, as dbt's own type."""
     return CatalogTable(
         metadata=TableMetadata(
@@ -105,5 +114,6 @@ def catalog_table(schema: str, name: str, described: Described) -> CatalogTable:
         stats={
             label: StatsItem(id=label, label=label, value=value, include=True, description="")
             for label, value in described.statistics.items()
-        },
+        }
+        | {id: StatsItem(id=id, **stat) for id, stat in more.items()},
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base import available
 from dbt.adapters.base.impl import AdapterTrackingRelationInfo, ConstraintSupport
+from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
@@ -37,6 +39,7 @@ from spark_mv.spark.adapter.target_branches import (
 
 if TYPE_CHECKING:
     import agate
+    from dbt.adapters.base.impl import FreshnessResponse
     from dbt_common.contracts.metadata import CatalogTable
 
     from spark_mv.spark.adapter.seeds import SeedColumn
@@ -72,6 +75,10 @@ class SparkMvAdapter(MvMixin, SparkAdapter):
         ConstraintType.primary_key: ConstraintSupport.NOT_ENFORCED,
         ConstraintType.foreign_key: ConstraintSupport.NOT_ENFORCED,
     }
+
+    _capabilities = CapabilityDict(
+        {**SparkAdapter._capabilities, Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Full)}
+    )
 
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
@@ -178,15 +185,49 @@ class SparkMvAdapter(MvMixin, SparkAdapter):
             if any(text in str(error) for text in TABLE_OR_VIEW_NOT_FOUND_MESSAGES):
                 return None
             raise
-        return catalog_table(relation.schema, relation.identifier, described)
+        return catalog_table(relation.schema, relation.identifier, described, self._level_stats(relation))
+
+    def _level_stats(self, relation: Any) -> Mapping[str, Mapping[str, Any]]:
+        """What the catalogue says of the columns of a nondeterministic_mv beside their types."""
+        from spark_mv.spark.adapter.catalog_levels import column_levels, level_stats
+
+        try:
+            return level_stats(column_levels(self.get_macro_resolver(), self.config, relation))
+        except Exception as error:  # the catalogue is complete without it
+            logger.debug(f"levels of the columns of {relation}: {error}")
+            return {}
 
     def _get_columns_for_catalog(self, relation: Any) -> list[dict[str, Any]]:
         """The rows of one relation in dbt's catalogue; a relation that has gone meanwhile gives none."""
         try:
-            return catalog_rows(relation.schema, relation.identifier, self._describe(relation))
+            described = self._describe(relation)
+            return catalog_rows(relation.schema, relation.identifier, described, self._level_stats(relation))
         except DbtRuntimeError as error:
             logger.debug(f"Error retrieving columns for catalog entry {relation}: {error}")
             return []
+
+    def calculate_freshness_from_metadata(
+        self, source: Any, macro_resolver: Any = None
+    ) -> tuple[AdapterResponse | None, FreshnessResponse]:
+        """`dbt source freshness` of a source without loaded_at_field: when a commit last changed its rows, by Delta's log."""
+        from spark_mv.spark.formats.commits import Ask
+        from spark_mv.spark.formats.history import last_change
+
+        try:
+            changed = last_change(Ask(self.query, self.mv_spark()), source.render())
+        except Exception as error:
+            raise DbtRuntimeError(
+                f"{source.render()} is no Delta table, so that nothing says when it last changed: give the source a loaded_at_field or a "
+                f"loaded_at_query ({str(error).strip().splitlines()[0]})"
+            ) from error
+        return None, self._create_freshness_response(changed, datetime.now(timezone.utc))
+
+    def calculate_freshness_from_metadata_batch(
+        self, sources: list[Any], macro_resolver: Any = None
+    ) -> tuple[list[AdapterResponse | None], dict[Any, FreshnessResponse]]:
+        """The same of several sources."""
+        found = {source: self.calculate_freshness_from_metadata(source)[1] for source in sources}
+        return [None for _ in sources], found
 
     # -- seeds
 

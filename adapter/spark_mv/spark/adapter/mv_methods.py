@@ -180,6 +180,21 @@ class MvMixin(metaclass=AdapterMeta):
             raise CompilationError(str(error)) from error
 
     @available
+    def mv_ai_answers(self, invocation: Mapping[str, Any]) -> str:
+        """For the test ai_error_rate_below: a SELECT of the model's inputs of AI functions, with the state of each answer."""
+        from spark_mv.spark.run import ai_upkeep
+        from spark_mv.spark.run.header import send_header
+        from spark_mv.spark.run.invocation import Invocation
+
+        asked = replace(Invocation.from_macro(invocation), allow_future_as_of=True)
+        try:
+            text = ai_upkeep.answers(ai_upkeep.Models(self, [asked], self._mv_profile()))
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
+        send_header(self, asked)  # into the session in which the test's own statement comes next
+        return text
+
+    @available
     def mv_recompute_args(self, invocation: Mapping[str, Any], sample: Any = None) -> dict[str, Any]:
         """For the test matches_recompute: arguments of the macro that stages where a table differs from its recompute."""
         from spark_mv.spark.run.header import send_header
@@ -244,6 +259,50 @@ class MvMixin(metaclass=AdapterMeta):
             return tell()
         except (ConfigError, RefusedError, RunFailed, ValueError) as error:
             raise DbtRuntimeError(str(error)) from error
+
+    @available
+    def mv_unit_sql(
+        self, sql: str, as_of: Any, answers: Mapping[str, Any], draws: Mapping[str, Any], started_at: datetime
+    ) -> str:
+        """For dbt's unit tests: a model's SELECT with the clock, the answers and the draws that the test gives."""
+        from spark_mv.ai.settings import AiSettings
+        from spark_mv.query.ai_calls.given import with_given
+        from spark_mv.query.rewrite.pin import pin
+        from spark_mv.spark.run.as_of import as_of_instant
+        from spark_mv.spark.run.look_up import session_facts
+        from spark_mv.spark.run.pins import run_pins
+
+        try:
+            functions = AiSettings.from_config(self._mv_profile()["ai"]).functions
+            text = with_given(sql, answers or {}, draws or {}, functions)
+            if as_of is None:
+                return text
+            session = session_facts(self.query)
+            instant = as_of_instant(as_of, started_at, session.time_zone, allow_future=True)
+            return pin(text, run_pins(instant, session, {})).sql
+        except ValueError as error:
+            raise CompilationError(str(error)) from error
+
+    @available
+    def mv_shown(self, sql: str) -> str:
+        """For `dbt show`: the SELECT with the AI answers that there are; nothing is asked. With the profile's settings: dbt does not say of
+        which model it is."""
+        from spark_mv.ai.settings import AiSettings
+        from spark_mv.query.ai_calls.ai_plan import plan_ai
+        from spark_mv.spark.run.ai import result_table
+
+        schema = self.config.credentials.schema  # type: ignore[attr-defined]
+        try:
+            settings = AiSettings.from_config(self._mv_profile()["ai"])
+            plan = plan_ai(sql, results_table="t", identity=settings.identity(), functions=settings.functions)
+            if plan.errors:
+                raise CompilationError(plan.errors[0].message)
+            if not plan.rounds:
+                return sql
+            table = result_table(self, schema, settings)
+            return plan_ai(sql, results_table=table, identity=settings.identity(), functions=settings.functions).sql
+        except ValueError as error:
+            raise CompilationError(str(error)) from error
 
     @available
     def mv_compile(self, unique_id: str, materialized: str | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from spark_mv.maintenance.forget import ForgetRequest, waiting
@@ -60,6 +61,21 @@ def latest_version(query: Query, table: str) -> SourceVersion | None:
     """The newest version of a Delta table, or None when its history is empty."""
     rows = commits(query, table, 1)
     return SourceVersion(int(rows[0]["version"]), commit_time(rows[0])) if rows else None
+
+
+def last_change(query: Query, table: str) -> datetime | None:
+    """When rows of a Delta table last changed, by the newest commit that can have changed any (UTC); None where no commit that is left
+    has. Raises what Spark raises for a table that is none of Delta's."""
+    for few in FEW:
+        rows = commits(query, table, few)
+        found = next((row for row in rows if row["operation"] not in KEEPS_ROWS), None)
+        if found is not None or len(rows) < few:
+            break
+    else:
+        found = next((row for row in query(f"describe history {table}") if row["operation"] not in KEEPS_ROWS), None)
+    if found is None:
+        return None
+    return datetime.fromisoformat(commit_time(found)).replace(tzinfo=timezone.utc)
 
 
 def read_history(query: Query, table: str, model: str = "") -> History | None:

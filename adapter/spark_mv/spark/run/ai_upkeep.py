@@ -129,6 +129,12 @@ def views(models: Models) -> str:
     return "\n".join(made)
 
 
+def answers(models: Models) -> str:
+    """A SELECT of the inputs of one model's calls, with the state of each answer, see provenance_sql."""
+    (model,) = models.asking()
+    return provenance_sql(_calls(model), _results(model))
+
+
 @dataclass(frozen=True)
 class Models:
     """The models of an operation, each looked at in the session of its own that a header makes."""

@@ -1,0 +1,230 @@
+"""dbt's own commands around a model with draws, a clock and AI answers: one project, one Spark, several commands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+MV = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', freeze=['first_seen_at'], ai=var('ai', {})) }}
+select id, d, body, ai_gen(body) as answer, rand() as draw, current_timestamp() as first_seen_at
+from {{ ref('stg') }}
+where d > current_date() - interval 30 days
+"""
+OWN_AS_OF = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', as_of='2026-01-31 00:00:00') }}
+select id, current_date() as today from {{ ref('stg') }}
+"""
+AHEAD = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', refresh='incremental_strict') }}
+select id, d from {{ ref('stg') }} where d < current_date()
+"""
+BROKEN = "select id, {{ 'nowhere' if var('broken', false) else 'd' }} as d from {{ ref('mv') }}"
+PROPERTIES = """
+sources:
+  - name: desk
+    schema: "{{ var('desk', target.schema) }}"
+    tables:
+      - name: tickets
+        config: {freshness: {warn_after: {count: 1, period: hour}}}
+      - name: old_view
+        config: {freshness: {warn_after: {count: 1, period: hour}}}
+models:
+  - name: mv
+    columns:
+      - name: d
+        data_tests:
+          - window_respected: {arguments: {interval: 30 days}}
+          - window_respected: {name: too_old, arguments: {interval: 2 days, grace: 1 hour}}
+      - name: answer
+        data_tests:
+          - ai_agrees_with: {arguments: {labels: ref('labels'), label: label, at_least: 0.5}}
+          - ai_agrees_with: {name: agrees_always, arguments: {labels: ref('labels'), label: label, at_least: 0.9}}
+          - ai_agrees_with: {name: nobody_labelled, arguments: {labels: ref('labels'), label: label, at_least: 0.1, rows: 5}}
+    data_tests:
+      - values_unchanged: {arguments: {columns: [draw, first_seen_at, answer]}}
+      - values_unchanged: {name: bodies_unchanged, arguments: {columns: body}}
+      - ai_error_rate_below: {arguments: {rate: 0.5}}
+      - ai_error_rate_below: {name: no_errors, arguments: {rate: 0.01}}
+      - matches_recompute
+unit_tests:
+  - name: of_given_values
+    model: mv
+    given:
+      - input: ref('stg')
+        rows:
+          - {id: 1, d: 2026-02-01, body: fine}
+          - {id: 2, d: 2025-12-01, body: fine}
+          - {id: 3, d: 2026-01-31, body: null}
+    overrides:
+      vars: {as_of: "2026-02-02 06:00:00", draws: {rand: 0.25}, ai_answers: {ai_gen: {fine: good}}}
+    expect:
+      rows:
+        - {id: 1, answer: good, draw: 0.25, first_seen_at: "2026-02-02 06:00:00"}
+        - {id: 3, answer: null, draw: 0.25, first_seen_at: "2026-02-02 06:00:00"}
+"""
+NO_ANSWER = """
+unit_tests:
+  - name: without_an_answer
+    model: mv
+    given: [{input: ref('stg'), rows: [{id: 1, body: fine}]}]
+    expect: {rows: [{id: 1}]}
+"""
+NOW = "2026-02-05 06:00:00"
+
+
+class TestCommands:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "stg.sql": "{{ config(materialized='view') }} select * from {{ source('desk', 'tickets') }}",
+            "mv.sql": MV,
+            "own_as_of.sql": OWN_AS_OF,
+            "ahead.sql": AHEAD,
+            "down.sql": BROKEN,
+            "labels.sql": "select 0 as id, 'nothing' as label union all select 1, answer from {{ ref('mv') }} where id = 1",
+            "models.yml": PROPERTIES,
+        }
+
+    @pytest.fixture(scope="class")
+    def profiles_config_update(self, dbt_profile_target: dict[str, Any], unique_schema: str) -> dict[str, Any]:
+        own = {**dbt_profile_target, "ai": {"provider": "scripted", "max_attempts": 1}}
+        outputs = {
+            "default": {**own, "schema": unique_schema},
+            "other": {**own, "schema": f"{unique_schema}_other"},
+        }
+        return {"test": {"outputs": outputs, "target": "default"}}
+
+    desk = ""
+
+    def dbt(self, *args: str, ok: bool | None = True, **variables: Any) -> dict[str, Any]:
+        said = json.dumps({"as_of": NOW, "allow_future_as_of": True, "desk": self.desk, **variables})
+        results = run_dbt([*args, "--vars", said], expect_pass=ok)
+        return {r.node.name: r for r in results}
+
+    def test_commands(self, project: Any, mv: Any, sql: Any) -> None:
+        sql("create table {schema}.tickets using delta tblproperties (delta.enableChangeDataFeed = true) as select id, "
+            "date_add(date'2026-02-01', cast(id as int)) as d, concat('text ', id) as body from range(4)")  # fmt: skip
+        sql("create view {schema}.old_view as select 1 as id")
+        self.desk = project.test_schema
+        self.first_runs(mv, sql)
+        self.shipped_tests(sql)
+        self.unit_tests(project)
+        self.looking(project, mv)
+        self.retry_and_partial(mv, sql)
+        self.other_target(project, mv, sql)
+        self.catalogue(project)
+        self.freshness(sql)
+
+    def first_runs(self, mv: Any, sql: Any) -> None:
+        assert {name: str(r.status) for name, r in self.dbt("run").items()} == dict.fromkeys(
+            ("stg", "mv", "own_as_of", "ahead", "down", "labels"), "success"
+        )
+        # the instant that the invocation says wins over the model's own
+        assert sql("select distinct cast(today as string) from {schema}.own_as_of") == [("2026-02-05",)]
+        _, said = run_dbt_and_capture(["run", "--select", "own_as_of"])
+        assert sql("select distinct cast(today as string) from {schema}.own_as_of") == [("2026-01-31",)]
+        assert "is ahead of the clock" not in said
+        ahead = json.dumps({"as_of": "2999-01-01", "allow_future_as_of": True})
+        _, said = run_dbt_and_capture(["run", "--select", "own_as_of", "--vars", ahead])
+        assert "as_of: 2999-01-01 is ahead of the clock" in said
+
+    def shipped_tests(self, sql: Any) -> None:
+        sql("update {schema}.tickets set body = 'another text' where id = 3")
+        assert self.dbt("run", "--select", "mv")["mv"].adapter_response["rows_updated"] == 1
+        found = {name: str(r.status) for name, r in self.dbt("test", "--select", "mv,test_type:data", ok=False).items()}
+        failed = {name for name, status in found.items() if status == "fail"}
+        assert set(found.values()) == {"pass", "fail"}, found
+        assert {"too_old", "agrees_always", "nobody_labelled", "bodies_unchanged"} <= failed
+        (kept,) = failed - {"too_old", "agrees_always", "nobody_labelled", "bodies_unchanged"}
+        assert kept.startswith("values_unchanged_mv")  # the answer to another text is another one
+        sql("insert into {schema}.tickets values (9, date'2026-02-05', 'hopeless')")
+        self.dbt("run", "--select", "mv", ai={"options": {"fail": {"refused": 1.0}}})
+        names = ["ai_error_rate_below_mv_0_5", "no_errors"]
+        found = {n: str(r.status) for n, r in self.dbt("test", "--select", *names, ok=False).items()}
+        assert found == dict(zip(names, ("pass", "fail"), strict=True))
+
+    def unit_tests(self, project: Any) -> None:
+        found = self.dbt("test", "--select", "mv,test_type:unit")
+        assert {name: str(r.status) for name, r in found.items()} == {"of_given_values": "pass"}
+        file = Path(project.project_root) / "models" / "without.yml"
+        file.write_text(NO_ANSWER)
+        try:
+            found = self.dbt("test", "--select", "without_an_answer", ok=False)
+            assert "ai_gen at line" in found["without_an_answer"].message
+            assert "ai_answers" in found["without_an_answer"].message
+        finally:
+            file.unlink()
+
+    def looking(self, project: Any, mv: Any) -> None:
+        version = mv.version()
+        shown = self.dbt("show", "--select", "mv", "--limit", "50")["mv"]
+        answers = {int(row["id"]): row["answer"] for row in shown.agate_table.rows}
+        assert answers == {k: v[0] for k, v in mv.by_id("answer").items()}
+        compiled = self.dbt("compile", "--select", "mv")["mv"]
+        assert "ai_gen(body)" in compiled.node.compiled_code
+        assert mv.version() == version
+
+    def retry_and_partial(self, mv: Any, sql: Any) -> None:
+        done = self.dbt("run", "--select", "mv", "down", ok=False, broken=True)
+        assert (str(done["mv"].status), str(done["down"].status)) == ("success", "error")
+        again = {
+            r.node.name: str(r.status)
+            for r in run_dbt(["retry", "--vars", json.dumps({"as_of": NOW, "desk": self.desk})])
+        }
+        assert again == {"down": "success"}
+        rows, version = mv.rows(), mv.version()
+        for flag in (("--empty",), ("--sample", "3 days")):
+            assert str(self.dbt("run", "--select", "mv", *flag)["mv"].status) == "success"
+            assert (mv.rows(), mv.version()) == (rows, version)
+
+    def other_target(self, project: Any, mv: Any, sql: Any) -> None:
+        root = Path(project.project_root)
+        shutil.copytree(root / "target", root / "state", dirs_exist_ok=True)
+        other = f"{project.test_schema}_other"
+        project.run_sql(f"create schema if not exists {other}")
+        state = ("--state", "state", "--target", "other")
+        # deferred: reads the model of the state, which is not built here
+        assert set(self.dbt("run", "--select", "down", "--defer", *state)) == {"down"}
+        assert sql(f"select count(*) from {other}.down") == sql("select count(*) from {schema}.down")
+        # state:modified follows the config of the materialization, and its SQL
+        assert run_dbt(["ls", "--select", "state:modified", *state, "--resource-type", "model"]) == []
+        file = root / "models" / "mv.sql"
+        file.write_text(MV.replace("unique_key='id'", "unique_key='id', freeze_where='id = 1'"))
+        changed = run_dbt(["ls", "--select", "state:modified", *state, "--resource-type", "model"])
+        file.write_text(MV)
+        assert changed == ["test.mv"]
+        # a clone is a model's table with all that was kept, and goes on from there
+        assert "mv" in self.dbt("clone", "--select", "mv", *state)
+        draws = f"select id, draw, first_seen_at, answer from {other}.mv"
+        assert sorted(sql(draws)) == sorted(sql("select id, draw, first_seen_at, answer from {schema}.mv"))
+        before = sorted(sql(draws))
+        done = self.dbt("run", "--select", "stg", "mv", "--target", "other")
+        assert done["mv"].adapter_response["rows_affected"] == 0
+        assert sorted(sql(draws)) == before
+
+    def catalogue(self, project: Any) -> None:
+        self.dbt("docs", "generate")
+        catalog = json.loads((Path(project.project_root) / "target" / "catalog.json").read_text())
+        stats = {k: v["value"] for k, v in catalog["nodes"]["model.test.mv"]["stats"].items()}
+        assert stats["column_draw"].startswith("nondeterministic; drawn once per key and kept; ")
+        assert "rand" in stats["column_draw"]
+        assert stats["column_first_seen_at"].startswith("command; the first value of a key is kept (freeze)")
+        assert "kept in ai_results (on_ai_error: null)" in stats["column_answer"]
+        assert "column_id" not in stats and "column_d" not in stats
+
+    def freshness(self, sql: Any) -> None:
+        results = run_dbt(["source", "freshness", "--select", "source:desk.tickets"])
+        assert [str(r.status) for r in results] == ["pass"]
+        assert 0 <= results[0].age < 3600
+        changed = results[0].max_loaded_at
+        sql("alter table {schema}.tickets set tblproperties ('note' = 'no row changes by this')")
+        (again,) = run_dbt(["source", "freshness", "--select", "source:desk.tickets"])
+        assert again.max_loaded_at == changed
+        (refused,) = run_dbt(["source", "freshness", "--select", "source:desk.old_view"], expect_pass=False)
+        assert "loaded_at_field" in str(refused.message)

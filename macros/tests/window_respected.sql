@@ -1,0 +1,25 @@
+{#- Fails with rows that should have left: whose `column` lies more than `interval` (and `grace`, a day, for the time between runs) before the
+    invocation's instant, or ahead of it where `future` is false. In YAML:
+
+    models:
+      - name: tickets
+        columns:
+          - name: created_at
+            data_tests:
+              - window_respected: {arguments: {interval: 30 days}}
+              - window_respected: {arguments: {interval: 12 hours, grace: 15 minutes}} -#}
+{% test window_respected(model, interval, column=none, column_name=none, grace='1 day', future=true) %}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- if execute -%}
+  {%- set stands_on = column or column_name -%}
+  {%- if not stands_on -%}
+    {%- do exceptions.raise_compiler_error("window_respected: name the `column` that the window stands on") -%}
+  {%- endif -%}
+select *
+from {{ model }}
+where {{ adapter.quote(stands_on) }} < {{ mv.mv_test_instant() }} - interval {{ interval }} - interval {{ grace }}
+  {%- if not future %}
+  or {{ adapter.quote(stands_on) }} > {{ mv.mv_test_instant() }}
+  {%- endif %}
+  {%- endif -%}
+{% endtest %}
