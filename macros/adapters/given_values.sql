@@ -6,13 +6,16 @@
         draws: {rand: 0.25, uuid: u-1}          # what a function draws
         ai_answers: {ai_gen: {"the first argument": "the answer"}} -#}
 {% materialization unit, adapter='spark_mv' %}
-  {%- do context.update({'sql': adapter.mv_unit_sql(sql, var('as_of', none), var('ai_answers', {}), var('draws', {}), run_started_at)}) -%}
+  {#- dbt lets the test's variables into the model's SELECT alone -#}
+  {%- set given = (model.get('overrides') or {}).get('vars') or {} -%}
+  {%- do context.update({'sql': adapter.mv_unit_sql(
+      sql, given.get('as_of', var('as_of', none)), given.get('ai_answers', {}), given.get('draws', {}), run_started_at)}) -%}
   {{ return(materialization_unit_default()) }}
 {% endmaterialization %}
 
-{#- `dbt show` of a model with AI functions: the answers that are there, NULL where there is none; nothing is asked. -#}
+{#- `dbt show`: the clock says `as_of` where it is given; of AI functions the answers that are there, NULL where there is none; nothing is asked. -#}
 {% macro spark_mv__get_limit_sql(sql, limit) %}
-  {{ adapter.mv_shown(sql) }}
+  {{ adapter.mv_shown(sql, var('as_of', none), run_started_at) }}
   {% if limit is not none %}
   limit {{ limit }}
   {%- endif -%}

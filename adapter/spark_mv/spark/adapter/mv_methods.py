@@ -267,26 +267,30 @@ class MvMixin(metaclass=AdapterMeta):
         """For dbt's unit tests: a model's SELECT with the clock, the answers and the draws that the test gives."""
         from spark_mv.ai.settings import AiSettings
         from spark_mv.query.ai_calls.given import with_given
+
+        try:
+            functions = AiSettings.from_config(self._mv_profile()["ai"]).functions
+            return self._at(as_of, with_given(sql, answers or {}, draws or {}, functions), started_at)
+        except ValueError as error:
+            raise CompilationError(str(error)) from error
+
+    def _at(self, as_of: Any, sql: str, started_at: datetime) -> str:
+        """The SELECT at an instant that is said; as it stands where none is."""
         from spark_mv.query.rewrite.pin import pin
         from spark_mv.spark.run.as_of import as_of_instant
         from spark_mv.spark.run.look_up import session_facts
         from spark_mv.spark.run.pins import run_pins
 
-        try:
-            functions = AiSettings.from_config(self._mv_profile()["ai"]).functions
-            text = with_given(sql, answers or {}, draws or {}, functions)
-            if as_of is None:
-                return text
-            session = session_facts(self.query)
-            instant = as_of_instant(as_of, started_at, session.time_zone, allow_future=True)
-            return pin(text, run_pins(instant, session, {})).sql
-        except ValueError as error:
-            raise CompilationError(str(error)) from error
+        if as_of is None:
+            return sql
+        session = session_facts(self.query)
+        instant = as_of_instant(as_of, started_at, session.time_zone, allow_future=True)
+        return pin(sql, run_pins(instant, session, {})).sql
 
     @available
-    def mv_shown(self, sql: str) -> str:
-        """For `dbt show`: the SELECT with the AI answers that there are; nothing is asked. With the profile's settings: dbt does not say of
-        which model it is."""
+    def mv_shown(self, sql: str, as_of: Any, started_at: datetime) -> str:
+        """For `dbt show`: the SELECT at the instant that is said, with the AI answers that there are; nothing is asked. With the profile's
+        settings: dbt does not say of which model it is."""
         from spark_mv.ai.settings import AiSettings
         from spark_mv.query.ai_calls.ai_plan import plan_ai
         from spark_mv.spark.run.ai import result_table
@@ -297,10 +301,10 @@ class MvMixin(metaclass=AdapterMeta):
             plan = plan_ai(sql, results_table="t", identity=settings.identity(), functions=settings.functions)
             if plan.errors:
                 raise CompilationError(plan.errors[0].message)
-            if not plan.rounds:
-                return sql
-            table = result_table(self, schema, settings)
-            return plan_ai(sql, results_table=table, identity=settings.identity(), functions=settings.functions).sql
+            if plan.rounds:
+                table = result_table(self, schema, settings)
+                plan = plan_ai(sql, results_table=table, identity=settings.identity(), functions=settings.functions)
+            return self._at(as_of, plan.sql if plan.rounds else sql, started_at)
         except ValueError as error:
             raise CompilationError(str(error)) from error
 
