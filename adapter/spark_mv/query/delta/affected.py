@@ -28,7 +28,7 @@ from spark_mv.query.delta.expressions import called
 from spark_mv.query.delta.idle_joins import Asked, asked
 from spark_mv.query.delta.instants import Instants, verbatim
 from spark_mv.query.delta.joined import Joined, JoinedItem, kept_on
-from spark_mv.query.delta.names import Place, Scope, aliases, is_whole_row, ordered, output
+from spark_mv.query.delta.names import FromColumns, Place, aliases, is_whole_row, ordered, output
 from spark_mv.query.delta.outer import outer_columns, with_outer
 from spark_mv.query.delta.strict import needed
 from spark_mv.query.delta.tables import Move, Tables, Window
@@ -202,7 +202,7 @@ class Affected:
         assert self.move is not None
         return Instants(self.tables, self.clock, self.move, self.unstable)
 
-    def _at_place(self, node: SelectNode, place: ClockPlace, scope: Scope) -> Rendered:
+    def _at_place(self, node: SelectNode, place: ClockPlace, scope: FromColumns) -> Rendered:
         """What a move of the clock changes at one place, of the rows that are there now."""
         instants = self._instants
         self.read.update(reads(node))
@@ -224,7 +224,7 @@ class Affected:
 
     # --- FROM
 
-    def _from(self, node: SelectNode, focus: Focus | None, scope: Scope, needs: Asked | None) -> Joined:
+    def _from(self, node: SelectNode, focus: Focus | None, scope: FromColumns, needs: Asked | None) -> Joined:
         joined, earlier = Joined(), False
         for number, (alias, source) in enumerate(zip(aliases(node), node.sources, strict=True)):
             if needs is not None and number in needs.idle:
@@ -268,7 +268,7 @@ class Affected:
         inside = node.walk(prune=lambda n: isinstance(n, exp.Query) and n is not node)
         return sum(name in self.unstable for part in inside for name in called(part))
 
-    def _check_laterals(self, node: SelectNode, scope: Scope, joined: Joined) -> None:
+    def _check_laterals(self, node: SelectNode, scope: FromColumns, joined: Joined) -> None:
         """LATERAL VIEW stays as it is, and makes rows of what it reads."""
         for lateral in node.tree.args.get("laterals") or []:
             used, _ = scope.references(lateral.this)
@@ -277,7 +277,9 @@ class Affected:
 
     # --- WHERE
 
-    def _where(self, node: SelectNode, piece: Piece, focus: Focus | None, scope: Scope, joined: Joined) -> str | None:
+    def _where(
+        self, node: SelectNode, piece: Piece, focus: Focus | None, scope: FromColumns, joined: Joined
+    ) -> str | None:
         """The conjunct as far as it decides which anchors a change touches; None where it is left out."""
         texts = subquery_texts(piece.text)
         focused = next((t for t in texts if focus is not None and self._contains(node.subqueries[t])), None)
@@ -301,10 +303,12 @@ class Affected:
                 return None  # it reads a CTE; leaving it out finds more rows, never fewer
         return f"({piece.text})" if complete or node.laterals else None
 
-    def _outer(self, node: SelectNode, texts: Iterable[str], scope: Scope) -> set[Place]:
+    def _outer(self, node: SelectNode, texts: Iterable[str], scope: FromColumns) -> set[Place]:
         return {c for t in texts for c in outer_columns(node.subqueries[t], scope, self.tables.columns)}
 
-    def _subquery(self, node: SelectNode, piece: Piece, text: str, focus: Focus, scope: Scope, joined: Joined) -> str:
+    def _subquery(
+        self, node: SelectNode, piece: Piece, text: str, focus: Focus, scope: FromColumns, joined: Joined
+    ) -> str:
         """EXISTS and IN: only rows for which a changed row is among those found can change."""
         query = node.subqueries[text]
         if not isinstance(query, SelectNode):
@@ -336,7 +340,7 @@ class Affected:
             "SUBQUERY", f"`{_short(piece.text)}`: of subqueries, only EXISTS, NOT EXISTS and IN can follow a change"
         )
 
-    def _crossing(self, node: SelectNode, scope: Scope, joined: Joined) -> str:
+    def _crossing(self, node: SelectNode, scope: FromColumns, joined: Joined) -> str:
         """Rows that pass at one of the two instants only, where not all that the SELECT reads can be evaluated once more."""
         pieces = [*node.where, *(p for s in node.sources for p in s.on)]
         moving = [piece for piece in pieces if self.clock.depends(piece.node, node)]
@@ -353,7 +357,7 @@ class Affected:
     def _project(
         self,
         node: SelectNode,
-        scope: Scope,
+        scope: FromColumns,
         joined: Joined,
         conditions: list[str],
         focus: Focus | None,

@@ -10,7 +10,7 @@ from sqlglot import exp
 from spark_mv.query.delta.clock_places import ClockPlaces
 from spark_mv.query.delta.expressions import has_query, sees_other_rows
 from spark_mv.query.delta.joined import Joined
-from spark_mv.query.delta.names import Place, Scope, is_whole_row, star_texts
+from spark_mv.query.delta.names import FromColumns, Place, is_whole_row, star_texts
 from spark_mv.query.delta.partitions import shared_partition
 from spark_mv.query.syntax.aggregates import aggregates
 from spark_mv.query.syntax.select_tree import NotIncremental, OutItem, SelectNode, calls
@@ -30,7 +30,7 @@ class Anchors:
     _alone: dict[int, bool] = field(default_factory=dict)
 
     def listed(
-        self, node: SelectNode, scope: Scope, joined: Joined, focused: bool, wanted: Collection[str] | None = None
+        self, node: SelectNode, scope: FromColumns, joined: Joined, focused: bool, wanted: Collection[str] | None = None
     ) -> tuple[list[tuple[str, str]], list[str | None]]:
         """The columns that can serve as anchors (text, name), and those of `Rendered`. `focused`: a change below is followed.
         `wanted`: the names (lower case) that matter; all of them if None."""
@@ -49,7 +49,7 @@ class Anchors:
         return list(entries.values()), columns
 
     def _entries(
-        self, node: SelectNode, item: OutItem, scope: Scope, joined: Joined, shared: Shared | None
+        self, node: SelectNode, item: OutItem, scope: FromColumns, joined: Joined, shared: Shared | None
     ) -> Iterator[tuple[str, str, bool]]:
         if item.name is None:
             for alias, column, text in star_texts(node, item, self.clock.tables):

@@ -14,7 +14,7 @@ from enum import Enum
 
 from sqlglot import exp
 
-from spark_mv.query.delta.names import Columns, Place, Scope, aliases, expand, output
+from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, expand, output
 from spark_mv.query.syntax.aggregates import aggregates, is_aggregate
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, Piece, SelectNode, selects
@@ -54,12 +54,14 @@ class ClockPlaces:
     uses: tuple[Span, ...]
     tables: Columns
     _carried: dict[int, frozenset[str]] = field(default_factory=dict)
-    _scopes: dict[int, tuple[SelectNode, Scope]] = field(default_factory=dict)  # by id, which is its own while it lives
+    _scopes: dict[int, tuple[SelectNode, FromColumns]] = field(
+        default_factory=dict
+    )  # by id, which is its own while it lives
 
-    def scope(self, node: SelectNode) -> Scope:
+    def scope(self, node: SelectNode) -> FromColumns:
         """The FROM items of a SELECT."""
         if id(node) not in self._scopes:
-            self._scopes[id(node)] = node, Scope.of(node, self.tables)
+            self._scopes[id(node)] = node, FromColumns.of(node, self.tables)
         return self._scopes[id(node)][1]
 
     def reads(self, node: exp.Expr) -> bool:

@@ -14,7 +14,7 @@ from enum import Enum
 
 from sqlglot import exp
 
-from spark_mv.query.delta.names import Columns, Scope
+from spark_mv.query.delta.names import Columns, FromColumns
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.syntax.aggregates import aggregates
 from spark_mv.query.syntax.parser import Call
@@ -106,7 +106,7 @@ def _shows_groups(node: SelectNode, tables: Columns) -> bool:
     group = node.tree.args.get("group")
     if group is None or group.args.get("all"):
         return True
-    scope = Scope.of(node, tables)
+    scope = FromColumns.of(node, tables)
     plain = [item.node for item in node.items if not aggregates(item.node)]
     columns = {scope.resolve(shown) for shown in plain if isinstance(shown, exp.Column)}
     names = {item.name.lower() for item in node.items if item.name is not None}

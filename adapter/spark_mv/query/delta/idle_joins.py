@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from spark_mv.query.delta.names import Columns, Place, Scope, aliases, expand, is_whole_row
+from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, expand, is_whole_row
 from spark_mv.query.delta.outer import outer_columns
 from spark_mv.query.syntax.select_tree import Leaf, Node, SelectNode
 
@@ -25,7 +25,7 @@ class Asked:
 
 def asked(
     node: SelectNode,
-    scope: Scope,
+    scope: FromColumns,
     tables: Columns,
     wanted: Collection[str] | None,
     followed: Callable[[Leaf | Node], bool],

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from spark_mv.query.delta.expressions import has_query
-from spark_mv.query.delta.names import Place, Scope
+from spark_mv.query.delta.names import FromColumns, Place
 from spark_mv.query.delta.strict import needed
 from spark_mv.query.syntax.select_tree import NotIncremental, Source, quoted
 
@@ -136,7 +136,7 @@ class Joined:
 def kept_on(
     source: Source,
     before: Mapping[str, frozenset[str]],
-    scope: Scope,
+    scope: FromColumns,
     joined: Joined,
     left_out: Callable[[exp.Expr], bool],
 ) -> Kept:
@@ -158,7 +158,7 @@ def kept_on(
     return Kept(tuple(texts), frozenset(proven), whole, bool(source.on))
 
 
-def _kept_using(source: Source, before: Mapping[str, frozenset[str]], scope: Scope, joined: Joined) -> Kept:
+def _kept_using(source: Source, before: Mapping[str, frozenset[str]], scope: FromColumns, joined: Joined) -> Kept:
     """All columns of USING or none: they are compared as they are, so neither side's may be NULL."""
     alias = list(joined.columns)[-1]
     names = [name.lower() for name in source.using]

@@ -88,7 +88,7 @@ def is_whole_row(node: exp.Expr) -> bool:
 
 
 @dataclass
-class Scope:
+class FromColumns:
     """The FROM items of one SELECT. `sources`: alias → columns, lower case. `merged`: columns of USING, whose unqualified
     name means that of one side. `compared`: a column of USING, as that of the item joined by it → the alias before it
     with whose column it is compared: that of the right side after a RIGHT JOIN."""
@@ -99,7 +99,7 @@ class Scope:
     _found: dict[int, tuple[frozenset[Place], bool]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, node: SelectNode, tables: Columns) -> Scope:
+    def of(cls, node: SelectNode, tables: Columns) -> FromColumns:
         scope = cls()
         for name, source in zip(aliases(node), node.sources, strict=True):
             alias = name.lower()
@@ -164,7 +164,7 @@ def _is_parameter(column: exp.Column) -> bool:
 
 def star_texts(node: SelectNode, item: OutItem, tables: Columns) -> list[tuple[str, str, str]]:
     """A star as (alias, column, text): the column named so that it is found in the FROM of `aliases`."""
-    merged = {} if isinstance(item.node, exp.Column) else Scope.of(node, tables).merged
+    merged = {} if isinstance(item.node, exp.Column) else FromColumns.of(node, tables).merged
     return [
         (alias, c, quoted(c) if merged.get(c.lower()) == alias.lower() else f"{quoted(alias)}.{quoted(c)}")
         for alias, c in expand(node, item, tables)

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from spark_mv.query.delta.names import Columns, Place, Scope
+from spark_mv.query.delta.names import Columns, FromColumns, Place
 from spark_mv.query.syntax.select_tree import Node, SelectNode, SetNode
 
 
-def outer_columns(query: Node, scope: Scope, tables: Columns) -> set[Place]:
+def outer_columns(query: Node, scope: FromColumns, tables: Columns) -> set[Place]:
     """The columns of the scope around that a subquery uses."""
     found: set[Place] = set()
     if isinstance(query, SetNode):
         return set().union(*(outer_columns(arm, scope, tables) for arm in query.arms))
-    own = Scope.of(query, tables)
+    own = FromColumns.of(query, tables)
     for column in query.tree.find_all(exp.Column):
         if not isinstance(column.this, exp.Star) and own.resolve(column) is None:
             place = scope.resolve(column)

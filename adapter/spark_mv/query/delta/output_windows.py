@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_mv.query.delta.names import Columns, Scope, expand
+from spark_mv.query.delta.names import Columns, FromColumns, expand
 from spark_mv.query.delta.tables import Window
 from spark_mv.query.rewrite.clock_move import is_comparison
 from spark_mv.query.syntax.condition import HEAD, read_condition
@@ -76,7 +76,7 @@ def output_windows(
     if len(pieces) != len(windows) or given is None:
         return None
     given = {place: name for place, name in given.items() if name.lower() in usable}
-    scope, conditions, columns = Scope.of(holder, tables), [], set()
+    scope, conditions, columns = FromColumns.of(holder, tables), [], set()
     for piece in pieces:
         found = _on_output(piece.text, scope, given)
         if found is None or not is_comparison(piece.node):
@@ -87,7 +87,7 @@ def output_windows(
     return OutputWindows(tuple(conditions), frozenset(columns), _ends(windows.values(), scope, given), bounds)
 
 
-def _ends(windows: Collection[Window], scope: Scope, given: Mapping[tuple[str, str], str]) -> str | None:
+def _ends(windows: Collection[Window], scope: FromColumns, given: Mapping[tuple[str, str], str]) -> str | None:
     said = [_on_output(w.valid_to, scope, given) if w.valid_to and not w.valid_from else None for w in windows]
     texts = [found[0] for found in said if found is not None]
     if len(texts) != len(windows):
@@ -95,7 +95,9 @@ def _ends(windows: Collection[Window], scope: Scope, given: Mapping[tuple[str, s
     return texts[0] if len(texts) == 1 else f"least({', '.join(texts)})"
 
 
-def _bounds(windows: Collection[Window], scope: Scope, given: Mapping[tuple[str, str], str]) -> tuple[str, str] | None:
+def _bounds(
+    windows: Collection[Window], scope: FromColumns, given: Mapping[tuple[str, str], str]
+) -> tuple[str, str] | None:
     sides = []
     for function, texts in (("greatest", [w.valid_from for w in windows]), ("least", [w.valid_to for w in windows])):
         said = [_on_output(text, scope, given) for text in texts if text]
@@ -115,7 +117,7 @@ def _passed(node: Leaf | Node, holder: SelectNode, tables: Columns, groups: bool
         return None
     if node.aggregate and (not groups or node.tree.find(exp.GroupingSets, exp.Rollup, exp.Cube)):
         return None
-    given = _given(node, Scope.of(node, tables), tables)
+    given = _given(node, FromColumns.of(node, tables), tables)
     if node is holder:
         return given
     for k, source in enumerate(node.sources):
@@ -129,7 +131,7 @@ def _passed(node: Leaf | Node, holder: SelectNode, tables: Columns, groups: bool
     return None
 
 
-def _given(node: SelectNode, scope: Scope, tables: Columns) -> dict[tuple[str, str], str]:
+def _given(node: SelectNode, scope: FromColumns, tables: Columns) -> dict[tuple[str, str], str]:
     """(alias, column), lower case → the output column that gives it as it is."""
     given: dict[tuple[str, str], str] = {}
     for item in node.items:
@@ -144,7 +146,7 @@ def _given(node: SelectNode, scope: Scope, tables: Columns) -> dict[tuple[str, s
     return given
 
 
-def _whole(column: exp.Column, scope: Scope) -> tuple[str, str] | None:
+def _whole(column: exp.Column, scope: FromColumns) -> tuple[str, str] | None:
     """Where a column comes from; None for a field of a struct and for what is not here."""
     place, parts = scope.resolve(column), [part.name.lower() for part in column.parts]
     if place is None or parts[-1] != place[1] or (len(parts) > 1 and parts[-2] != place[0]):
@@ -152,7 +154,7 @@ def _whole(column: exp.Column, scope: Scope) -> tuple[str, str] | None:
     return place
 
 
-def _on_output(text: str, scope: Scope, given: Mapping[tuple[str, str], str]) -> tuple[str, set[str]] | None:
+def _on_output(text: str, scope: FromColumns, given: Mapping[tuple[str, str], str]) -> tuple[str, set[str]] | None:
     """The condition on output columns, and these columns."""
     tree = read_condition(text)
     if tree is None:

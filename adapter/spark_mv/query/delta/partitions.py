@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from spark_mv.query.delta.names import Place, Scope
+from spark_mv.query.delta.names import FromColumns, Place
 from spark_mv.query.syntax.select_tree import NotIncremental, SelectNode
 
 
-def shared_partition(node: SelectNode, scope: Scope) -> tuple[set[Place], list[exp.Expr]]:
+def shared_partition(node: SelectNode, scope: FromColumns) -> tuple[set[Place], list[exp.Expr]]:
     """The columns, and the expressions, by which every window of the SELECT is partitioned."""
     named = {w.name.lower(): w for w in node.tree.args.get("windows") or []}
     columns: set[Place] | None = None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from spark_mv.query.delta.names import Scope
+from spark_mv.query.delta.names import FromColumns
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.ILike, exp.RegexpLike)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 
 
-def needed(node: exp.Expr, scope: Scope) -> frozenset[str]:
+def needed(node: exp.Expr, scope: FromColumns) -> frozenset[str]:
     """Aliases (lower case) without which the condition is not true."""
     if isinstance(node, exp.Paren):
         return needed(node.this, scope)
@@ -36,7 +36,7 @@ def needed(node: exp.Expr, scope: Scope) -> frozenset[str]:
     return _empties(node, scope) if isinstance(node, exp.Column) else frozenset()
 
 
-def _empties(node: exp.Expr, scope: Scope) -> frozenset[str]:
+def _empties(node: exp.Expr, scope: FromColumns) -> frozenset[str]:
     """Aliases whose columns, when they are NULL, make the expression NULL."""
     if isinstance(node, exp.Column):
         place = scope.resolve(node)
