@@ -6,7 +6,7 @@ create or replace table {{ args['relation'] }}
 
 {#- What follows the name of a table that is made of the staged rows. `layout`: the model's own table has one, perhaps empty. -#}
 {% macro mv_table_of_stage(args) -%}
-using delta
+using {{ args['using'] }}
 {{ mv_tblproperties(args['properties']) }}
 {%- if 'layout' in args %}
 {{ args['layout'] }}

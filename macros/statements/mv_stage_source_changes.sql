@@ -6,6 +6,9 @@ create table {{ args['into'] }} using parquet as
 {%- if args['how'] == 'feed' and args['append_only'] %}
 select {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}, {% endfor %}cast(1 as bigint) as __mv_count
 from table_changes('{{ args['source'] }}', {{ args['low'] + 1 }}, {{ args['high'] }})
+{%- elif args['how'] == 'appended' %}
+select {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}, {% endfor %}cast(1 as bigint) as __mv_count
+from {{ args['source'] }} {{ args['between'] }}
 {%- else %}
 select
   {%- for column in args['columns'] %}
@@ -16,6 +19,9 @@ from (
   {%- if args['how'] == 'feed' %}
   select *, case when _change_type in ('insert', 'update_postimage') then 1 else -1 end as __mv_sign
   from table_changes('{{ args['source'] }}', {{ args['low'] + 1 }}, {{ args['high'] }})
+  {%- elif args['how'] == 'changelog' %}
+  select *, case when _change_type = 'INSERT' then 1 else -1 end as __mv_sign
+  from {{ args['source'] }}.changes {{ args['between'] }}
   {%- else %}
   {%- for version, sign in [(args['high'], 1), (args['low'], -1)] %}
   select {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}, {% endfor %}{{ sign }} as __mv_sign

@@ -27,6 +27,8 @@ UNSAID = {
     "UNKNOWN_COLUMNS": "as above, for columns",
     "AI_CALLS": "a call that was taken out of the query, and cannot be of the query over changed rows",
     "SET_OPERATION": "UNION ALL is followed, and other set operations are refused where they stand",
+    "SOURCE_ROLLED_BACK": "of an Iceberg source's history: tests/spark/test_iceberg.py",
+    "SOURCE_UNREADABLE_AT_VERSION": "of an Iceberg source without a snapshot, or with other columns: integration_tests/iceberg",
     "WINDOW_COLUMN": "a column of a window that other rules have not refused before",
 }
 """Codes that no plan says today, and why."""

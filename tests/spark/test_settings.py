@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from dbt_common.exceptions import DbtRuntimeError
 
-from spark_mv.spark.session.spark_settings import brings_delta, embedded_settings
+from spark_mv.spark.adapter.credentials import SparkMvCredentials
+from spark_mv.spark.session.iceberg import FORMATS
+from spark_mv.spark.session.spark_settings import brings_delta, brings_iceberg, embedded_settings
 
 pytestmark = pytest.mark.unit
 HOME = Path("/tmp/warehouse")
@@ -47,6 +50,22 @@ def test_lists_are_added_to() -> None:
     ]
     assert settings["spark.jars"] == "/mine.jar"
     assert JAR.name in settings["spark.driver.extraClassPath"]
+
+
+def test_iceberg_where_the_profile_asks_for_it() -> None:
+    assert not any("iceberg" in key for key in embedded_settings({}, HOME, [JAR]))
+    settings = embedded_settings({FORMATS: "delta,iceberg"}, HOME, [JAR])
+    assert settings["spark.sql.extensions"].split(",")[0] == "io.delta.sql.DeltaSparkSessionExtension"
+    assert settings["spark.sql.extensions"].endswith("IcebergSparkSessionExtensions")
+    assert settings["spark.sql.catalog.spark_catalog"] == "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+    assert settings["spark.sql.catalog.iceberg_catalog.cache-enabled"] == "false"
+    assert brings_iceberg({"spark.jars.packages": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"})
+
+
+def test_formats_that_are_not_there() -> None:
+    with pytest.raises(DbtRuntimeError, match=r"formats: hudi is not there; .* delta and iceberg"):
+        SparkMvCredentials(schema="s", formats=["delta", "hudi"])
+    assert SparkMvCredentials(schema="s", formats=["Iceberg"]).server_side_parameters[FORMATS] == "delta,iceberg"
 
 
 def test_delta_of_the_users_own() -> None:

@@ -31,7 +31,8 @@ _ATOMIC = re.compile(
 class SourceChange:
     """One source that moved from version `low` to `high`.
 
-    `how`: "feed" reads Delta's change data feed, "snapshots" compares the two versions. `append_only`: its history shows
+    `how`: "feed" reads Delta's change data feed, "appended" the files that Iceberg's appends added, "changelog" also those that other commits added and
+    removed, "snapshots" compares the two versions. `append_only`: its history shows
     inserts only. `rows`: estimated rows that came or went (None: unknown), `table_rows`: rows it has now.
     """
 
@@ -228,8 +229,17 @@ class SourceTexts:
 
 
 def feed(change: SourceChange) -> str:
-    """The change data feed since the last run."""
+    """The rows that came since the last run, where the history shows inserts only: of the change data feed, or of the files
+    that were added."""
+    if change.how == "appended":
+        return f"{quoted_name(change.name)} {between(change)}"
     return f"table_changes('{quoted_name(change.name)}', {change.low + 1}, {change.high})"
+
+
+def between(change: SourceChange) -> str:
+    """The clause with which Iceberg reads what happened between two snapshots: of a table what appends added, of its table
+    `changes` all rows that came and went."""
+    return f"WITH ('start-snapshot-id' = '{change.low}', 'end-snapshot-id' = '{change.high}')"
 
 
 def stage_args(number: int, change: SourceChange, source: SourceFacts) -> dict[str, object]:
@@ -241,6 +251,7 @@ def stage_args(number: int, change: SourceChange, source: SourceFacts) -> dict[s
         "high": change.high,
         "how": change.how,
         "append_only": change.append_only,
+        **({"between": between(change)} if change.how in ("appended", "changelog") else {}),
         "columns": [
             {"name": c.name, "atomic": atomic, "compared": quoted(c.name) if atomic else json_text(quoted(c.name))}
             for c in source.columns

@@ -57,7 +57,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 _ALIASES = {"incremental_strict": "incremental"}
 """Other words for a choice: Databricks' own for one that never recomputes by itself."""
 ROW_UPDATE = ("keep", "redraw")
-MERGE_FORMATS = ("delta",)
+MERGE_FORMATS = ("delta", "iceberg")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ class ModelConfig:
     audit: int | None = None  # every so many runs
     second_reading: bool = True
     choose_by: str = "rows"
+    file_format: str = "delta"
 
     @property
     def keeps_rows(self) -> bool:
@@ -118,8 +119,8 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
     file_format = str(config.get("file_format") or "delta").lower()
     if file_format not in MERGE_FORMATS:
         problems.append(
-            f"file_format: {file_format!r} has no MERGE that this materialization can use; use "
-            f"{' or '.join(MERGE_FORMATS)} (the default)"
+            f"file_format: {file_format!r} is no format that this materialization can keep a table in; use "
+            f"{MERGE_FORMATS[0]} (the default) or {' or '.join(MERGE_FORMATS[1:])}"
         )
     row_update, row_problems = _row_update(config.get("on_row_update"))
     problems += row_problems
@@ -161,6 +162,7 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
         audit=every,
         second_reading=reads_twice == "true",
         choose_by=str(config.get("choose_by") or "rows"),
+        file_format=file_format,
     )
 
 

@@ -22,7 +22,8 @@ class Column:
 class SourceFacts:
     """One table that the query reads. `version` is None where the format keeps no versions (files, table functions, views of
     other systems): such a source may have changed at any time. `retention`: seconds for which Delta reads older versions
-    than the newest one. `pinnable`: whether the version can be read for as long as a run takes, whatever is written."""
+    than the newest one. `pinnable`: whether the version can be read for as long as a run takes, whatever is written. `obstacle`:
+    why a query cannot name the version at all (empty: it can)."""
 
     name: str
     columns: tuple[Column, ...]
@@ -32,6 +33,7 @@ class SourceFacts:
     change_feed: bool = False
     retention: float = 7 * 86400.0
     pinnable: bool = True
+    obstacle: str = ""
 
     @property
     def columns_print(self) -> str:

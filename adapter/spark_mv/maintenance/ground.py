@@ -3,6 +3,7 @@ What must stop a run whatever its strategy stops it here."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from spark_mv.maintenance.columns import ColumnPlan, column_prints, plan_columns
@@ -153,10 +154,23 @@ def _layout_problems(config: ModelConfig, target: TargetFacts) -> list[str]:
 
 def _layout_changed(config: ModelConfig, target: TargetFacts) -> bool:
     def lower(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(name.strip("`").lower() for name in names)
+        return tuple(_transform(name.strip("`").lower()) for name in names)
 
     clusters = tuple(joined([name]) for name in lower(config.cluster_by))
     return target.exists and (
         lower(config.partition_by) != lower(target.partition_by)
         or clusters != tuple(name.lower() for name in target.cluster_by)
     )
+
+
+def _transform(name: str) -> str:
+    """A column, or a transform of one (Iceberg's hidden partitions) in one of the ways in which it is written.
+
+    >>> _transform("days( at )"), _transform("day(at)"), _transform("bucket(4, id)"), _transform("my day")
+    ('day(at)', 'day(at)', 'bucket(4,id)', 'my day')
+    """
+    found = re.fullmatch(r"(\w+)\((.*)\)", name)
+    if found is None:
+        return name
+    word = found[1].removesuffix("s") if found[1] in ("years", "months", "days", "hours") else found[1]
+    return f"{word}({''.join(found[2].split())})"

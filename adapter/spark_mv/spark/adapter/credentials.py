@@ -15,11 +15,15 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.exceptions import DbtRuntimeError
 
 from spark_mv.spark.adapter.target_branches import show_target_type
+from spark_mv.spark.session.iceberg import FORMATS
 
 #: what `target.type` may say
 TARGET_TYPES = ("spark_mv", "spark", "databricks")
 #: shown as the host of a session that runs in dbt's own process
 EMBEDDED_HOST = "embedded"
+
+#: table formats that a profile may name
+FORMAT_WORDS = ("delta", "iceberg")
 
 
 @dataclass
@@ -32,6 +36,7 @@ class SparkMvCredentials(SparkCredentials):
     both win over what this adapter would choose.
     `ai`: provider of the AI functions. `functions`: levels of the project's own functions. Both are kept as they are
     and never shown. `run_history`: whether runs of nondeterministic_mv are written to the table mv_runs beside them.
+    `formats`: table formats that the embedded session brings, `[delta, iceberg]`; Delta always.
     `max_rows_changed`, `audit`, `second_reading`, `choose_by`: defaults of the model settings of these names.
     `target_type`: what `target.type` says in models and macros, for packages that know `spark` only.
     """
@@ -44,6 +49,7 @@ class SparkMvCredentials(SparkCredentials):
     ai: dict[str, Any] = field(default_factory=dict)
     functions: dict[str, Any] = field(default_factory=dict)
     run_history: bool = True
+    formats: list[str] = field(default_factory=list)
     max_rows_changed: Any = None
     audit: Any = None
     second_reading: Any = None
@@ -61,6 +67,8 @@ class SparkMvCredentials(SparkCredentials):
         super().__post_init__()
         self.spark_config = {str(key): _conf_text(value) for key, value in self.spark_config.items()}
         self.server_side_parameters = {**self.spark_config, **self.server_side_parameters}
+        if self.formats:
+            self.server_side_parameters[FORMATS] = ",".join(_formats(self.formats))
         if self.method == SparkConnectionMethod.SESSION and str(self.host).startswith("sc://"):
             self.server_side_parameters["spark.remote"] = str(self.host)
         # dbt-spark switches ANSI mode off whatever the profile says; here the profile wins
@@ -95,6 +103,17 @@ class SparkMvCredentials(SparkCredentials):
     def warehouse_path(self, project_root: str | os.PathLike[str]) -> Path:
         """The absolute folder of the embedded session's tables and catalogue."""
         return (Path(project_root) / Path(self.warehouse or "spark-warehouse").expanduser()).resolve()
+
+
+def _formats(named: Any) -> list[str]:
+    """The formats that the profile names. Raises DbtRuntimeError for one that is not there."""
+    given = [named] if isinstance(named, str) else list(named)
+    words = [str(word).strip().lower() for word in given]
+    if unknown := [word for word in words if word not in FORMAT_WORDS]:
+        raise DbtRuntimeError(
+            f"formats: {', '.join(unknown)} is not there; the table formats that are, are {' and '.join(FORMAT_WORDS)}"
+        )
+    return list(dict.fromkeys(["delta", *words]))
 
 
 def _conf_text(value: Any) -> str:

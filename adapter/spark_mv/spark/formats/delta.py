@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from spark_mv.maintenance.facts import SourceFacts
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.spark.formats import delta_source
@@ -10,13 +13,19 @@ from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description, detailed
 from spark_mv.spark.formats.history import History, latest_version, read_history
 from spark_mv.spark.formats.retention import LONG_RUN, age, is_enforced, retention
-from spark_mv.spark.formats.table_format import Since, Versioned
+from spark_mv.spark.formats.table_format import Publishing, Since, Versioned
+from spark_mv.spark.formats.turn import USER_METADATA, TurnSession, tagged, take
+
+FORGET_PROPERTY = "spark_mv.forget"
+"""Table property whose change makes the commit that carries a request. Its value says nothing."""
 
 
 class Delta:
     """Versions are numbers, each commit one; the bookkeeping stands in the commit's metadata."""
 
     name = "delta"
+    stays = ""
+    replaces_by_key = True
 
     def newest(self, query: Query, table: str) -> SourceVersion | None:
         return latest_version(query, table)
@@ -40,3 +49,28 @@ class Delta:
 
     def history(self, query: Query, table: str, model: str = "") -> History | None:
         return read_history(query, table, model)
+
+    def unusable(self, spark: Any) -> str:
+        return ""
+
+    def refused(self, columns: Mapping[str, Any]) -> list[str]:
+        return []
+
+    def stored(self, column: Column) -> Column:
+        return column
+
+    def properties(self) -> Mapping[str, str] | None:
+        return None
+
+    def made_as(self, spark: Any, table: str) -> str:
+        return table
+
+    def written_as(self, table: str, branch: str) -> str:
+        return table
+
+    def publish(self, asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:
+        take(asked.turn, session, query, write, asked.settings)
+
+    def say(self, session: TurnSession, query: Query, table: str, id: str, text: str) -> None:
+        with tagged(session, {USER_METADATA: text}):
+            query(f"alter table {table} set tblproperties ('{FORGET_PROPERTY}' = '{id}')")

@@ -89,7 +89,8 @@ def read_description(rows: Iterable[Mapping[str, Any]]) -> Description:
             columns.append(Column(name, value))
             comments[name.lower()] = str(row.get("comment") or "")
         elif section.startswith("Partition"):
-            partitions.append(parts_of(value if name.startswith("Part ") else name)[-1])
+            part = value if name.startswith("Part ") else name
+            partitions.append(part if part.endswith(")") else parts_of(part)[-1])  # Iceberg's transforms: days(a)
         else:
             details[name.rstrip(":")] = value
     return Description(

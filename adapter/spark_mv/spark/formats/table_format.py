@@ -3,27 +3,30 @@ DESCRIBE names; nothing above this room asks which format a table has."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from spark_mv.maintenance.facts import SourceFacts
+from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description
 from spark_mv.spark.formats.history import History
+from spark_mv.spark.formats.turn import Turn, TurnSession
 
 
 @dataclass(frozen=True)
 class Versioned:
     """A source as its format knows it. `version` None: it keeps none. `pinnable`: whether the version can be read for as long as
     a run takes, whatever is written. `retention`: seconds for which older versions can be read. `change_feed`: whether the
-    table keeps a feed of its changes."""
+    table keeps a feed of its changes. `obstacle`: why a query cannot name the version, so that what changed since cannot be asked."""
 
     version: SourceVersion | None = None
     pinnable: bool = True
     change_feed: bool = False
     retention: float = 7 * 86400.0
+    obstacle: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,29 @@ class Since:
     commits: tuple[Commit, ...]
 
 
+@dataclass(frozen=True)
+class Publishing:
+    """The commit that a run is about to make. `base`: the version that it started from (None: no table of ours was there), `branch`
+    a name that no other run has, `anew`: the statement makes the table, `part`: more statements of the same commit follow.
+    `settings` are the session's for the statement. `dead`: whether the run of such a name has surely ended."""
+
+    turn: Turn
+    base: int | None
+    branch: str
+    anew: bool = False
+    part: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+    dead: Callable[[str], bool] = lambda name: False
+
+
 class TableFormat(Protocol):
     """One table format. Tables are quoted names."""
 
     name: str
+    stays: str
+    """Why no table of another format can take the place of one of this (empty: one can)."""
+    replaces_by_key: bool
+    """Whether rows can be replaced by their keys in one statement (REPLACE WHERE, REPLACE USING); else they are merged."""
 
     def newest(self, query: Query, table: str) -> SourceVersion | None:
         """The newest version, and when it was made; None where there is none."""
@@ -65,3 +87,30 @@ class TableFormat(Protocol):
 
     def history(self, query: Query, table: str, model: str = "") -> History | None:
         """The table's history as far as it matters to the runs of `model` (dbt's unique id; empty: of any)."""
+
+    # --- tables that runs write
+
+    def unusable(self, spark: Any) -> str:
+        """Why runs cannot write tables of this format in this session (None: a session out of reach); empty where they can."""
+
+    def refused(self, columns: Mapping[str, Any]) -> list[str]:
+        """What a model's settings ask for that tables of this format do not have, each with the cure."""
+
+    def stored(self, column: Column) -> Column:
+        """The column as a table of this format has it."""
+
+    def properties(self) -> Mapping[str, str] | None:
+        """Properties of a table that is made; None where they follow from its columns and its contract (amendments.py)."""
+
+    def made_as(self, spark: Any, table: str) -> str:
+        """The name by which a statement makes the table."""
+
+    def written_as(self, table: str, branch: str) -> str:
+        """The name by which the statements of a run write to the table."""
+
+    def publish(self, asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:
+        """Make the commit with the one statement that `write` sends, and prove that it was made. Raises TurnTaken where another
+        writer came first; then nothing was written."""
+
+    def say(self, session: TurnSession, query: Query, table: str, id: str, text: str) -> None:
+        """A commit that changes no row and carries `text`, whose id is `id`."""

@@ -28,7 +28,8 @@ class Amendments:
     """`written` are the table's properties as DESCRIBE prints them, none of them hidden (empty: there is no table), `comments`
     its columns'. `checks` are the contract's conditions by name, `described` the columns' descriptions in the model, `feed`
     whether the user wants a feed of changes. `wanted` are the user's table properties, `layout` is
-    the clause by which files are clustered or partitioned, `model` dbt's unique id."""
+    the clause by which files are clustered or partitioned, `model` dbt's unique id. `of_format`: the properties of a table whose
+    format has neither checks nor a feed of its own (the contract is then kept by what a run looks at before it writes)."""
 
     table: str
     written: str = ""
@@ -42,6 +43,7 @@ class Amendments:
     wanted: Mapping[str, str] = field(default_factory=dict)
     layout: str = ""
     model: str = ""
+    of_format: Mapping[str, str] | None = None
 
     def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str]) -> None:
         """Take in what the model says."""
@@ -55,6 +57,8 @@ class Amendments:
         for a few rows. Column mapping, which unusual column names need, goes with a feed, but Delta does not let one statement
         fill a table and give it both: the feed follows. Checks that are made with the table are there from its first row on.
         """
+        if of_model and self.of_format is not None:
+            return {**self.of_format, **self.wanted, OWNER_PROPERTY: self.model}
         found = {VECTORS: "true", FEED_PROPERTY: "true"}
         if has_unusual(columns):
             found[MAPPING] = "name"
@@ -74,12 +78,16 @@ class Amendments:
 
     def before(self) -> list[str]:
         """Statements before rows are written: checks that the contract has no longer would refuse them."""
+        if self.of_format is not None:
+            return []
         gone = [name for name in self._outdated() if name not in self.dropped]
         self.dropped.update(gone)
         return [f"alter table {self.table} drop constraint if exists {quoted(name)}" for name in gone]
 
     def after(self, made_anew: bool) -> list[str]:
         """Statements after rows are written, or instead."""
+        if self.of_format is not None:
+            return []
         if made_anew:
             return [self._feed()] if self.mapped and self.feed else []
         statements = self.before()
@@ -136,7 +144,12 @@ def layout_clause(config: ModelConfig) -> str:
     """CLUSTER BY or PARTITIONED BY of a model's table, or neither. Names of partitions may be written in back quotes."""
     clusters, partitions = config.cluster_by, [unquoted(name) for name in config.partition_by]
     clause = "cluster by" if clusters else "partitioned by"
-    return f"{clause} ({', '.join(map(quoted, clusters or partitions))})" if clusters or partitions else ""
+    return f"{clause} ({', '.join(map(_layout_name, clusters or partitions))})" if clusters or partitions else ""
+
+
+def _layout_name(name: str) -> str:
+    """A column, or Iceberg's transform of one (`days(created_at)`), which no column of Delta's is named after."""
+    return name if re.fullmatch(r"\w+\([^()]*\)", name) else quoted(name)
 
 
 def _condition(text: str) -> str:

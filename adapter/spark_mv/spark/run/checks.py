@@ -145,8 +145,11 @@ def key_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
 def _choose_rewrite(run: CurrentRun, gone: int, names: Sequence[str]) -> None:
     found = run.staged
     rows = RowCounts(found.inserted, found.updated, gone, found.target_rows or 0)
-    can = can_replace_using(run.session.mv_spark(), names)
-    run.staged = replace(found, rewrite=rewrite_of(rows, found.keys, tuple(names), can))
+    can = run.format.replaces_by_key and can_replace_using(run.session.mv_spark(), names)
+    rewrite = rewrite_of(rows, found.keys, tuple(names), can)
+    if rewrite is Rewrite.LIST and not run.format.replaces_by_key:
+        rewrite = Rewrite.MERGE
+    run.staged = replace(found, rewrite=rewrite)
 
 
 def gone_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:

@@ -17,7 +17,9 @@ from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.staged import Staged
 from spark_mv.maintenance.steps.kinds import KINDS, StepKind
 from spark_mv.spark.formats.commits import Ask
+from spark_mv.spark.formats.delta import Delta
 from spark_mv.spark.formats.replace_using import Gone
+from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run.amendments import Amendments
 
 Send = Callable[[str], list[dict[str, Any]]]
@@ -33,10 +35,12 @@ class Session(Protocol):
 
 @dataclass(frozen=True)
 class StepView:
-    """A step as the macros see it: its kind, and its arguments with relation names filled in."""
+    """A step as the macros see it: its kind, and its arguments with relation names filled in. `of_model`: it writes to the
+    model's own table."""
 
     kind: str
     args: Mapping[str, Any]
+    of_model: bool = False
 
     @property
     def of(self) -> StepKind:
@@ -61,8 +65,8 @@ class KeyTexts:
 @dataclass
 class CurrentRun:
     """`query_sql` is the model's SELECT as Spark evaluates it. `relations` gives the rendered name of each symbolic relation:
-    target, stage, state, state_stage. `ai_round` executes AI calls of one round and returns their outcome. `providers`: of each
-    source that keeps versions, what DESCRIBE names as its provider."""
+    target, stage, state, state_stage. `ai_round` executes AI calls of one round and returns their outcome. `format`: that of the
+    model's table. `providers`: of each source that keeps versions, what DESCRIBE names as its provider."""
 
     session: Session
     plan: Plan
@@ -74,6 +78,7 @@ class CurrentRun:
     model_id: str = ""
     invocation_id: str = ""
     started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    format: TableFormat = field(default_factory=Delta)
     providers: Mapping[str, str] = field(default_factory=dict)
     amend: Amendments = field(default_factory=lambda: Amendments(""))
     stamp: str = ""

@@ -10,8 +10,8 @@ from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.spark.formats.commits import Ask
+from spark_mv.spark.formats.delta import FORGET_PROPERTY
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
-from spark_mv.spark.run.forgetting import PROPERTY as FORGET_PROPERTY
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY, OUR_CHECKS, target_facts
 from spark_mv.spark.run.prepare import look

@@ -100,7 +100,18 @@ class MvRun(CurrentRun):
             if self.broken:
                 return
             if self.staged.holds(step.when):
-                yield self._view(step)
+                for part in self._parts(step):
+                    yield self._view(part)
+
+    def _parts(self, step: Step) -> tuple[Step, ...]:
+        """A step as the statements that the table's format has for it."""
+        if step.kind != "replace_where" or self.format.replaces_by_key:
+            return (step,)
+        gone = {name: step.args[name] for name in ("relation", "predicate")}
+        return (
+            Step("delete_where", {**gone, "part": True}),
+            Step("append", {k: v for k, v in step.args.items() if k != "predicate"}),
+        )
 
     def execute(self, step: StepView, sql: str | None) -> None:
         """Execute one rendered step and take in what it says."""
@@ -131,12 +142,11 @@ class MvRun(CurrentRun):
             raise
 
     def _execute(self, step: StepView, sql: str | None) -> None:
-        relation = step.args.get("relation")
         if step.kind in HANDLERS:
             HANDLERS[step.kind](self, step, sql)
-        elif step.of.publishes and relation == self.relations["target"]:
+        elif step.of.publishes and step.of_model:
             publish(self, step, sql or "")
-        elif step.of.on_state and relation == self.relations["state"]:
+        elif step.of.on_state and step.args.get("relation") == self.relations["state"]:
             publish_state(self, step, sql or "")
         else:
             self.statement(sql or "")
@@ -196,12 +206,16 @@ class MvRun(CurrentRun):
         if step.args.get("failing") and not (self.plan.audit or self.ai.errors or self.ai.blocked):
             step = replace(step, args={**step.args, "failing": None, "failing_columns": ()})  # no answer is failing
         args = step_args(step, self.relations)
-        if KINDS[step.kind].makes:
+        kind, of_model = KINDS[step.kind], step.args.get("relation") == "target"
+        if kind.makes:
             names = [column.name for column in step.args["columns"]]
-            of_model = step.args["relation"] == "target"
             args["properties"] = self.amend.properties(names, of_model)
+            args["using"] = self.format.name if of_model else "delta"
             if of_model:
                 args["layout"] = self.amend.layout
+                args["relation"] = self.format.made_as(self.session.mv_spark(), args["relation"])
+        elif kind.publishes and of_model:
+            args["relation"] = self.format.written_as(args["relation"], self.stamp)
         if step.kind == "check_stage":
             args["checks"] = [] if step.args.get("into") else list(self.amend.checks.values())
         if step.kind == "replace_where":
@@ -213,4 +227,4 @@ class MvRun(CurrentRun):
             args.pop("next_change", None)
         if step.kind == "stage_changes" and step.args.get("affected"):
             args["range"] = self.key_texts.affected
-        return StepView(step.kind, args)
+        return StepView(step.kind, args, of_model)

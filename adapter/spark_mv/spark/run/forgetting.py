@@ -13,12 +13,9 @@ from spark_mv.maintenance.facts import TargetFacts
 from spark_mv.maintenance.forget import ForgetRequest, request_text, withdrawal_text
 from spark_mv.query.rewrite.row_condition import row_condition
 from spark_mv.spark.formats.commits import Ask, Query
-from spark_mv.spark.formats.turn import USER_METADATA, tagged
+from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.run.look_up import session_facts, target_facts
 from spark_mv.spark.run.pins import run_pins
-
-PROPERTY = "spark_mv.forget"
-"""Table property whose change makes the commit that carries a request. Its value says nothing."""
 
 
 def ask_to_forget(
@@ -47,16 +44,17 @@ def ask_to_forget(
     condition = checked_condition(query, table, model, where, target, functions) if where else None
     request = ForgetRequest(uuid.uuid4().hex[:12], tuple(name.lower() for name in names), condition)
     rows = rows_of(query, table, request)
-    _commit(adapter, table, request.id, request_text(request))
+    _commit(adapter, table, target.provider, request.id, request_text(request))
     which = f" where {where}" if where else " for all rows"
     return f"{model}: the next run draws {', '.join(names)} anew{which} ({rows:,} rows now)"
 
 
 def withdraw(adapter: Any, table: str, model: str) -> str:
     """Take back the requests that no run has honoured yet; what to tell the user."""
-    waiting = target_facts(Ask(adapter.query, adapter.mv_spark()), table, True).forget
+    target = target_facts(Ask(adapter.query, adapter.mv_spark()), table, True)
+    waiting = target.forget
     if waiting:
-        _commit(adapter, table, uuid.uuid4().hex[:12], withdrawal_text())
+        _commit(adapter, table, target.provider, uuid.uuid4().hex[:12], withdrawal_text())
     return f"{model}: {len(waiting)} request{'' if len(waiting) == 1 else 's'} to forget values withdrawn"
 
 
@@ -125,6 +123,7 @@ def _problem(query: Query, table: str, request: ForgetRequest) -> str:
     return ""
 
 
-def _commit(adapter: Any, table: str, id: str, text: str) -> None:
-    with tagged(adapter, {USER_METADATA: text}):
-        adapter.query(f"alter table {table} set tblproperties ('{PROPERTY}' = '{id}')")
+def _commit(adapter: Any, table: str, provider: str, id: str, text: str) -> None:
+    table_format = format_of(provider)
+    assert table_format is not None, provider  # it has a history
+    table_format.say(adapter, Ask(adapter.query, adapter.mv_spark()), table, id, text)

@@ -159,6 +159,7 @@ def _source(query: Query, table: str) -> SourceFacts | None:
         change_feed=known.change_feed,
         retention=known.retention,
         pinnable=known.pinnable,
+        obstacle=known.obstacle,
     )
 
 

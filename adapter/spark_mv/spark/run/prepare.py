@@ -10,6 +10,7 @@ from typing import Any
 from spark_mv.maintenance.audit import audit_due
 from spark_mv.maintenance.config import ModelConfig, layered, read_config
 from spark_mv.maintenance.decide import begin, decide
+from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.ground import refuse, refuse_foreign, same_filter, state_lost
 from spark_mv.maintenance.notes import order_notes
@@ -21,6 +22,8 @@ from spark_mv.maintenance.strategies.no_op import moved
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
+from spark_mv.spark.formats.registry import format_of
+from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run import stamps
 from spark_mv.spark.run.amendments import MAPPING, Amendments, by_delta_names, has_unusual, layout_clause
 from spark_mv.spark.run.as_of import ahead_of_clock, as_of_instant, utc_text
@@ -61,11 +64,12 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         model_id=invocation.unique_id,
         invocation_id=invocation.invocation_id,
         started_at=started,
+        format=target_format(prepared.config),
         providers={source.name: source.provider for source in prepared.facts.sources},
         amend=_amendments(prepared),
         stamp=stamp,
         leftovers=_leftovers(adapter, invocation) if prepared.plan.steps else (),
-        in_the_way=_in_the_way(prepared.facts.target),
+        in_the_way=_in_the_way(prepared.facts.target, prepared.config.file_format),
         ai_round=prepared.runner.run if prepared.runner else None,
         on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
         next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
@@ -85,11 +89,13 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     query = Ask(adapter.query, adapter.mv_spark())
     said = layered(profile.get("safety", {}), invocation.config, invocation.variables)
     config = read_config(invocation.name, said, declared_words())
+    _can_write(adapter, invocation, config)
     session = session_facts(query, invocation.sql)
     as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone, invocation.allow_future_as_of)
     model = read_model(query, invocation, config, profile)
     facts = replace(_facts(query, invocation, model, session, as_of), fixed_seconds=session_fixed(adapter))
     refuse(facts, model.analysis)
+    _same_format(facts, config)
     looking = look_ahead(adapter.mv_spark(), invocation.target) if ahead and moved(facts) else None
     evaluated = evaluate(adapter, query, invocation, profile, config, model, session, as_of)
     situation, runner = _situation(query, invocation, config, model, facts, evaluated), evaluated.runner
@@ -102,10 +108,39 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
 def look_at_target(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> None:
     """Raises what a run of the model would raise of its settings and of what is in the place of its table."""
     said = layered(profile.get("safety", {}), invocation.config, invocation.variables)
-    read_config(invocation.name, said, declared_words())
+    _can_write(adapter, invocation, read_config(invocation.name, said, declared_words()))
     if invocation.target_exists and not invocation.full_refresh:
         target = target_facts(Ask(adapter.query, adapter.mv_spark()), invocation.target, True, invocation.unique_id)
         refuse_foreign(invocation.name, target, False)
+
+
+def target_format(config: ModelConfig) -> TableFormat:
+    """The format of the model's table."""
+    found = format_of(config.file_format)
+    assert found is not None, config.file_format  # read_config knows the formats
+    return found
+
+
+def _can_write(adapter: Any, invocation: Invocation, config: ModelConfig) -> None:
+    table_format = target_format(config)
+    if problem := table_format.unusable(adapter.mv_spark()):
+        raise RefusedError("FORMAT_UNUSABLE", f"model {invocation.name}: file_format: {config.file_format}: {problem}")
+    if problems := table_format.refused(invocation.config):
+        raise ConfigError(invocation.name, problems)
+
+
+def _same_format(facts: RunFacts, config: ModelConfig) -> None:
+    """The table's format is changed where the user asks for a rebuild, with all values that it keeps."""
+    target = facts.target
+    there = format_of(target.provider)
+    if target.exists and target.provider != config.file_format and there is not None and there.stays:
+        raise RefusedError("FORMAT_STAYS", f"model {facts.model}: {there.stays}")
+    if target.ours and target.provider != config.file_format and not facts.full_refresh:
+        raise RefusedError(
+            "OTHER_FORMAT",
+            f"model {facts.model}: its table is in format {target.provider}, and file_format says {config.file_format}. Run once with "
+            "--full-refresh, which makes it anew with its kept values, or set file_format back",
+        )
 
 
 def _facts(query: Query, invocation: Invocation, model: ReadModel, session: SessionFacts, as_of: datetime) -> RunFacts:
@@ -141,6 +176,8 @@ def _situation(
     target, dropped = still_possible(query, facts.target, tables)
     there = (*target.columns, *(state.columns if remembers else ())) if target.ours else ()
     target = replace(target, uncastable=uncastable(query, there, rewritten.columns))
+    stored = tuple(target_format(config).stored(column) for column in rewritten.columns)
+    rewritten = replace(rewritten, columns=stored)
     situation = Situation(
         facts=replace(facts, target=target, pins=dict(rewritten.pins)),
         analysis=replace(model.analysis, sql=model.whole_sql),
@@ -184,7 +221,7 @@ def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[s
 def _amendments(prepared: Prepared) -> Amendments:
     target, properties = prepared.facts.target, by_delta_names(prepared.invocation.config.get("tblproperties") or {})
     unusual = has_unusual(column.name for column in prepared.plan.columns)
-    ours = target.ours and target.provider == "delta"
+    ours = target.ours and target.provider == prepared.config.file_format
     return Amendments(
         table=prepared.invocation.target,
         written=target.written if ours else "",
@@ -195,12 +232,13 @@ def _amendments(prepared: Prepared) -> Amendments:
         wanted=properties,
         layout=layout_clause(prepared.config),
         model=prepared.invocation.unique_id,
+        of_format=target_format(prepared.config).properties(),
     )
 
 
-def _in_the_way(target: TargetFacts) -> str | None:
-    """What exists of this name that CREATE OR REPLACE TABLE … USING delta cannot replace: a view, a table, or nothing."""
-    if not target.exists or (target.is_table and target.provider == "delta"):
+def _in_the_way(target: TargetFacts, file_format: str) -> str | None:
+    """What exists of this name that CREATE OR REPLACE TABLE … USING `file_format` cannot replace: a view, a table, or nothing."""
+    if not target.exists or (target.is_table and target.provider == file_format):
         return None
     return "table" if target.is_table else "view"
 

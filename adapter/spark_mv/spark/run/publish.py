@@ -15,10 +15,13 @@ from spark_mv.maintenance.steps.versions import MOVED
 from spark_mv.query.syntax.reserved import filled, relation
 from spark_mv.spark.formats.remains import after_remains
 from spark_mv.spark.formats.replace_using import replace_using
-from spark_mv.spark.formats.turn import Turn, take
+from spark_mv.spark.formats.table_format import Publishing
+from spark_mv.spark.formats.turn import Turn
 from spark_mv.spark.run.answers import pending
 from spark_mv.spark.run.current import CurrentRun, StepView
 from spark_mv.spark.run.publish_state import state_version
+from spark_mv.spark.run.stamps import is_dead
+from spark_mv.spark.session.own_catalogue import own_catalogue
 
 PREDICATE = relation("predicate")
 """Stands for the predicate in the rendered statement, so that thousands of keys do not pass through Jinja."""
@@ -31,14 +34,25 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
     """Make the commit that publishes the run. Raises RunFailed where another run's came first."""
     assert run.plan.record is not None
     record = _completed(run, run.plan.record, step)
+    if run.in_the_way is not None:  # the table that is made has no history
+        record = replace(record, turn=0, base_version=None)
     more = {CHECK_WRITTEN: "false"} if step.kind == "replace_where" else {}
     statement = filled(sql, {"predicate": run.key_texts.listed}) if step.kind == "replace_where" else sql
     send = _replace_using(run, step) if step.kind == "replace_using" else None
 
     def publish_as(statement: str, number: int) -> None:
         text = replace(record, turn=number).to_json()
-        turn = Turn(step.args["relation"], run.app_id, number, text, record.run_id)
-        take(turn, run.session, run.ask, lambda: run.statement(statement, send), more)
+        turn = Turn(run.relations["target"], run.app_id, number, text, record.run_id)
+        asked = Publishing(
+            turn,
+            base=record.base_version,
+            branch=run.stamp,
+            anew=bool(step.of.makes),
+            part=bool(step.args.get("part")),
+            settings=more,
+            dead=lambda stamp: is_dead(stamp, own_catalogue(run.session.mv_spark())),
+        )
+        run.format.publish(asked, run.session, run.ask, lambda: run.statement(statement, send))
 
     if not step.of.makes:
         for amendment in run.amend.before():
@@ -48,7 +62,7 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
             try:
                 publish_as(statement, record.turn)
             except Exception as error:
-                number = after_remains(run.ask, run.plan.model, step.args["relation"], error)
+                number = after_remains(run.ask, run.plan.model, run.relations["target"], error)
                 if step.kind != "create_table" or number is None:
                     raise
                 publish_as(statement.replace("create table", "create or replace table", 1), number)
@@ -120,7 +134,7 @@ def _completed(run: CurrentRun, record: RunRecord, step: StepView) -> RunRecord:
 
 def _replace_using(run: CurrentRun, step: StepView) -> Callable[[str], list[dict[str, Any]]]:
     def send(rows: str) -> list[dict[str, Any]]:
-        replace_using(run.session.mv_spark(), rows, step.args["relation"], step.args["keys"], run.key_texts.gone)
+        replace_using(run.session.mv_spark(), rows, run.relations["target"], step.args["keys"], run.key_texts.gone)
         return []
 
     return send

@@ -27,6 +27,9 @@ def read_changes(query: Query, facts: RunFacts, target: str) -> Changes:
         if source.version is None:
             problems.append(Reason("SOURCE_UNVERSIONED", f"{source.name} keeps no versions"))
             continue
+        if source.obstacle:
+            problems.append(Reason("SOURCE_UNREADABLE_AT_VERSION", source.obstacle))
+            continue
         before = record.sources.get(source.name)
         known = record.source_rows.get(source.name)
         if before is None or before == source.version:

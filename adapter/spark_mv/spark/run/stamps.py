@@ -42,11 +42,16 @@ def leftovers(names: Iterable[str], identifier: str, alone: bool) -> tuple[str, 
     for name in names:
         if not name.lower().startswith(prefix):
             continue
-        parts = name.lower()[len(prefix) :].removeprefix("s_").split("_")
-        try:
-            age = time.time() - int(parts[0], 16)
-        except ValueError:
-            continue
-        if "_".join(parts[:2]) not in _live and (alone or age > LEFTOVER_AGE):
+        if is_dead(name.lower()[len(prefix) :].removeprefix("s_"), alone):
             dead.append(name)
     return tuple(dead)
+
+
+def is_dead(stamp: str, alone: bool) -> bool:
+    """Whether the run of a stamp has surely ended; what is none is nobody's. `alone` as in `leftovers`."""
+    parts = stamp.split("_")
+    try:
+        age = time.time() - int(parts[0], 16)
+    except ValueError:
+        return False
+    return "_".join(parts[:2]) not in _live and (alone or age > LEFTOVER_AGE)

@@ -1,4 +1,4 @@
-"""The jars of Delta for the installed Spark: fetched once by their coordinates, then used from the local copy.
+"""The jars of Delta and Iceberg for the installed Spark: fetched once by their coordinates, then used from the local copy.
 
 Spark's own `spark.jars.packages` asks its repositories at each start (seconds, and a network). Here Ivy, which Spark
 ships, is run once; its result is kept under the user's cache folder, one folder per set of coordinates.
@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -19,6 +20,12 @@ DELTA_COORDINATES = {
     "3.5": "io.delta:delta-spark_2.12:3.3.2",
     "4.0": "io.delta:delta-spark_4.0_2.13:4.4.0",
     "4.1": "io.delta:delta-spark_4.1_2.13:4.4.0",
+}
+
+#: Iceberg's release and artifact. Before 1.10.2 it gave rows wrong ids when manifests were merged
+ICEBERG_COORDINATES = {
+    "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.12.0",
+    "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
 }
 
 #: what Spark brings itself; not fetched, let alone put in front of Spark's own
@@ -34,13 +41,22 @@ class JarsError(Exception):
 
 def delta_coordinates(spark_version: str) -> str:
     """Maven coordinates of the Delta release for this Spark, e.g. `4.1.4`. Raises JarsError for an unknown one."""
+    return _coordinates("Delta", DELTA_COORDINATES, spark_version)
+
+
+def iceberg_coordinates(spark_version: str) -> str:
+    """Maven coordinates of the Iceberg release for this Spark. Raises JarsError for an unknown one."""
+    return _coordinates("Iceberg", ICEBERG_COORDINATES, spark_version)
+
+
+def _coordinates(name: str, known: Mapping[str, str], spark_version: str) -> str:
     minor = ".".join(spark_version.split(".")[:2])
     try:
-        return DELTA_COORDINATES[minor]
+        return known[minor]
     except KeyError:
         raise JarsError(
-            f"No Delta release is known for Spark {spark_version}; install pyspark "
-            f"{' or '.join(sorted(DELTA_COORDINATES))}, or name Delta's jar in the profile, under spark_config, "
+            f"No {name} release is known for Spark {spark_version}; install pyspark "
+            f"{' or '.join(sorted(known))}, or name {name}'s jar in the profile, under spark_config, "
             "as spark.jars.packages or spark.jars."
         ) from None
 
@@ -100,7 +116,7 @@ def _fetch(coordinates: str, java: str, spark_jars: Path, work: Path, ivy_settin
     if answer.returncode != 0 or not list((work / "jars").glob(f"{artifact}-*.jar")):
         tail = "\n".join((answer.stdout + answer.stderr).strip().splitlines()[-8:])
         raise JarsError(
-            f"Delta's jars ({coordinates}) could not be fetched. They are needed once; without a network, put them "
+            f"The jars of {coordinates} could not be fetched. They are needed once; without a network, put them "
             f"into {jar_folder(coordinates)} or name them in the profile, "
             f"under spark_config, as spark.jars.\n{tail}"
         )

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.spark.session.derby_lock import ONE_AT_A_TIME
-from spark_mv.spark.session.jars import delta_coordinates, local_jars
+from spark_mv.spark.session.iceberg import FORMATS, asked_for, make_lock_tables, stand_behind_delta
+from spark_mv.spark.session.jars import delta_coordinates, iceberg_coordinates, local_jars
 from spark_mv.spark.session.java import JavaError, find_java
 from spark_mv.spark.session.launch import java_command, start_gateway
 from spark_mv.spark.session.secret_settings import without_secrets
-from spark_mv.spark.session.spark_settings import brings_delta, embedded_settings
+from spark_mv.spark.session.spark_settings import brings_delta, brings_iceberg, embedded_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,6 +50,12 @@ def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path, remot
         root = _running() or _start(user, warehouse, log_file)
     session = root.newSession()
     _apply(session, user)
+    if asked_for(user):
+        if not asked_for({FORMATS: root.conf.get(FORMATS, "")}):
+            raise SessionError(
+                "Spark runs already in this process, and was started without Iceberg (formats in the profile)."
+            )
+        stand_behind_delta(session)
     return session
 
 
@@ -139,10 +146,11 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
     from pyspark.sql import SparkSession
 
     java = find_java(pyspark.__version__)
-    jars: list[Path] = []
-    if not brings_delta(user):
-        spark_jars = Path(_find_spark_home()) / "jars"
-        jars = local_jars(delta_coordinates(pyspark.__version__), java, spark_jars, user.get("spark.jars.ivySettings"))
+    wanted = [] if brings_delta(user) else [delta_coordinates(pyspark.__version__)]
+    if asked_for(user) and not brings_iceberg(user):
+        wanted.append(iceberg_coordinates(pyspark.__version__))
+    spark_jars = Path(_find_spark_home()) / "jars"
+    jars = [jar for c in wanted for jar in local_jars(c, java, spark_jars, user.get("spark.jars.ivySettings"))]
     warehouse.mkdir(parents=True, exist_ok=True)
     settings = embedded_settings(user, warehouse, jars)
     # the workers would otherwise run the first `python3` on the PATH, which has none of dbt's packages
@@ -171,6 +179,8 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
         session = builder.getOrCreate()
         # Hive's metastore is opened by the first statement: a busy or broken one is to be known now
         session.sql("show databases").collect()
+        if asked_for(user):
+            make_lock_tables(session)
     except Exception as error:
         raise SessionError(_why(error, warehouse, log_file)) from error
     return session

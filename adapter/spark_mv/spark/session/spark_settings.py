@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from spark_mv.spark.session.iceberg import asked_for, iceberg_settings, with_extensions
+
 ENFORCED = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 """Setting of Delta 4.4; `false` lets older versions be read for as long as their files are there."""
 
@@ -17,6 +19,11 @@ _BRINGS_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPat
 def brings_delta(user: Mapping[str, str]) -> bool:
     """True when the user's own settings already put Delta on the class path."""
     return any("delta-spark" in user.get(key, "") or "delta-core" in user.get(key, "") for key in _BRINGS_JARS)
+
+
+def brings_iceberg(user: Mapping[str, str]) -> bool:
+    """True when the user's own settings already put Iceberg on the class path."""
+    return any("iceberg-spark-runtime" in user.get(key, "") for key in _BRINGS_JARS)
 
 
 def embedded_settings(
@@ -65,6 +72,9 @@ def embedded_settings(
         "spark.sql.warehouse.dir": (warehouse / "tables").as_uri(),
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={warehouse / 'metastore'};create=true",
     }
+    if asked_for(user):
+        settings |= iceberg_settings()
+        settings["spark.sql.extensions"] = with_extensions(settings["spark.sql.extensions"])
     local = user.get("spark.master", settings["spark.master"]).startswith("local")
     if jars and local:
         # on the class path from the start: Spark copies what spark.jars names for each of its executors

@@ -1,0 +1,101 @@
+"""Iceberg as a table format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from spark_mv.maintenance.facts import Column, SourceFacts
+from spark_mv.maintenance.plan import Reason
+from spark_mv.maintenance.record import SourceVersion
+from spark_mv.spark.formats import iceberg_source, iceberg_target
+from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.formats.describe import Description
+from spark_mv.spark.formats.history import History
+from spark_mv.spark.formats.iceberg_log import read_log
+from spark_mv.spark.formats.table_format import Publishing, Since, Versioned
+from spark_mv.spark.formats.turn import TurnSession
+from spark_mv.spark.session.iceberg import CATALOG, stands_behind_delta
+
+WRITES = False
+"""Whether models may be Iceberg tables. Not before crashes, races and rebuilds of them are tested."""
+_SMALL = re.compile(r"\b(tiny|small)int\b", re.IGNORECASE)
+
+
+class Iceberg:
+    """Versions are ids of snapshots, which tell nothing of their order; the bookkeeping stands in the snapshot's summary."""
+
+    name = "iceberg"
+    # renamed, it leaves its files where they are, and a Delta table needs the folder for itself
+    stays = (
+        "its table is an Iceberg table, which is not made one of another format in its place. Set file_format back to iceberg, give the "
+        "model another alias, or drop the table with PURGE (its kept values go with it)"
+    )
+    replaces_by_key = False
+
+    def newest(self, query: Query, table: str) -> SourceVersion | None:
+        return read_log(query, table, 1).version
+
+    def source(self, query: Query, table: str, description: Description) -> Versioned:
+        log = read_log(query, table, 1)
+        obstacle = iceberg_source.obstacle(table, log)
+        return Versioned(version=log.version, pinnable=not obstacle, obstacle=obstacle)
+
+    def since(self, query: Query, source: SourceFacts, before: SourceVersion, columns: str) -> Since | Reason:
+        return iceberg_source.since(query, source, before, columns)
+
+    def described(self, query: Query, table: str, description: Description) -> Description:
+        if not description.unclear:
+            return description
+        rows = query(f"show tblproperties {table}")
+        return replace(description, known_properties={str(row["key"]): str(row["value"]) for row in rows})
+
+    def history(self, query: Query, table: str, model: str = "") -> History | None:
+        return iceberg_target.read_history(query, table, model)
+
+    def unusable(self, spark: Any) -> str:
+        if not WRITES:
+            return "Iceberg tables are sources, and not yet the tables of models. Use file_format: delta"
+        if spark is None or getattr(spark, "_jvm", None) is None:
+            return (
+                "Iceberg tables can only be written from a Spark in dbt's own process so far (method: session without a host). Use "
+                "file_format: delta here"
+            )
+        try:
+            loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+            loader.loadClass("org.apache.iceberg.spark.SparkSessionCatalog")
+        except Exception:  # no such class
+            return (
+                "this Spark has no Iceberg: add `formats: [delta, iceberg]` to the profile, or use file_format: delta"
+            )
+        return ""
+
+    def refused(self, columns: Mapping[str, Any]) -> list[str]:
+        clustered = columns.get("liquid_clustered_by") or columns.get("cluster_by")
+        problem = (
+            "liquid_clustered_by: Iceberg tables have no liquid clustering; use partition_by, or file_format: delta"
+        )
+        return [problem] if clustered else []
+
+    def stored(self, column: Column) -> Column:
+        return replace(column, type=_SMALL.sub("int", column.type))
+
+    def properties(self) -> Mapping[str, str] | None:
+        """Rows that change or go are marked in files of their own instead of rewriting those that they stand in; old metadata
+        files are removed, of which each publish leaves some."""
+        modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("merge", "update", "delete")}
+        return {"format-version": "2", **modes, "write.metadata.delete-after-commit.enabled": "true"}
+
+    def made_as(self, spark: Any, table: str) -> str:
+        return f"{CATALOG}.{table}" if stands_behind_delta(spark) else table
+
+    def written_as(self, table: str, branch: str) -> str:
+        return iceberg_target.branch_of(table, branch)
+
+    def publish(self, asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:
+        iceberg_target.publish(asked, session, query, write)
+
+    def say(self, session: TurnSession, query: Query, table: str, id: str, text: str) -> None:
+        iceberg_target.say_with_a_commit(session, query, table, text)

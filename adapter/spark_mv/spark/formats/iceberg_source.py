@@ -1,0 +1,84 @@
+"""What an Iceberg table's snapshots say of a source since the last run: a look at metadata, no data is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spark_mv.maintenance.facts import SourceFacts
+from spark_mv.maintenance.plan import Reason
+from spark_mv.maintenance.record import SourceVersion
+from spark_mv.query.syntax.table_name import quoted_name
+from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.formats.iceberg_log import Log, Snapshot, read_log
+from spark_mv.spark.formats.table_format import Commit, Since
+
+KEEPS_ROWS = frozenset({"replace"})
+"""Operations of snapshots that leave the rows as they are: compaction, rewritten manifests."""
+FAR = 10_000
+"""Snapshots to look back for the one that the last run read."""
+
+
+def obstacle(name: str, log: Log) -> str:
+    """Why a query cannot name the source's newest version; empty where it can."""
+    if log.newest is None:
+        return f"{name} has no snapshot yet"
+    return "" if log.as_read else f"the columns of {name} changed since its newest snapshot"
+
+
+def since(query: Query, source: SourceFacts, before: SourceVersion, columns: str) -> Since | Reason:
+    """See TableFormat.since. The two versions are compared by their rows, or read off the files that were added where nothing else
+    happened."""
+    name, now = source.name, source.version
+    assert now is not None
+    if set(columns.split()) ^ set(source.columns_print.split()) or not columns:
+        what = "are others than" if columns else "are not known to be"
+        return Reason("SOURCE_SCHEMA_CHANGED", f"the columns of {name} {what} those that the last run read")
+    log = read_log(query, quoted_name(name), FAR)
+    ids = [snapshot.id for snapshot in log.snapshots]
+    if now.version not in ids:
+        return Reason("SOURCE_MOVED", f"{name} was rolled back or replaced while this run looked at it")
+    if before.version not in ids:
+        return _lost(name, before, log)
+    low = ids.index(before.version)
+    base = log.snapshots[low]
+    if base.schema is None or base.schema != log.schema:
+        return Reason("SOURCE_SCHEMA_CHANGED", f"the columns of {name} changed since snapshot {before.version}")
+    writes = [s for s in log.snapshots[ids.index(now.version) : low] if s.operation not in KEEPS_ROWS]
+    commits = tuple(_commit(snapshot) for snapshot in writes)
+    only_new = bool(commits) and all(commit.appends for commit in commits)
+    return Since("appended" if only_new else "snapshots", commits)
+
+
+def _lost(name: str, before: SourceVersion, log: Log) -> Reason:
+    if before.version == 0:
+        return Reason("SOURCE_RECREATED", f"{name} had no snapshot when the last run read it")
+    if before.version in log.others:
+        return Reason(
+            "SOURCE_ROLLED_BACK", f"{name} was rolled back or replaced: snapshot {before.version} is not behind it"
+        )
+    return Reason(
+        "HISTORY_GONE", f"snapshot {before.version} of {name} has expired, or is one of another table of this name"
+    )
+
+
+def _commit(snapshot: Snapshot) -> Commit:
+    came, went = _rows(snapshot.summary)
+    appends = snapshot.operation == "append"
+    if went is None:
+        return Commit(appends, None, None)
+    return Commit(appends, came - went, came + went)
+
+
+def _rows(summary: Mapping[str, str]) -> tuple[int, int | None]:
+    """Rows that came and that went, those counted twice that a rewritten file carries over. None: not known, because equality
+    deletes name values and not rows.
+
+    >>> _rows({"added-records": "5", "deleted-records": "3"}), _rows({"added-records": "1", "added-equality-deletes": "2"})
+    ((5, 3), (1, None))
+    """
+
+    def number(key: str) -> int:
+        return int(summary.get(key, "0"))
+
+    went = number("deleted-records") + number("added-position-deletes") - number("removed-position-deletes")
+    return number("added-records"), None if number("added-equality-deletes") else max(went, 0)

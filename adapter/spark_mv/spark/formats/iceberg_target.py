@@ -1,0 +1,230 @@
+"""Runs on an Iceberg table: what its snapshots tell of earlier runs, and how one publishes.
+
+A run writes to a branch made at the snapshot that it started from; the branch's last snapshot carries the record, and main is moved
+forward to it in one step that Iceberg refuses once main has moved. So of two runs that start from one state one publishes,
+several statements show at once, and a run that was killed leaves a branch that nobody reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from spark_mv.maintenance.errors import TurnTaken
+from spark_mv.maintenance.forget import waiting
+from spark_mv.maintenance.record import RunRecord, read_record
+from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.formats.history import History
+from spark_mv.spark.formats.iceberg_log import Log, Snapshot, read_log
+from spark_mv.spark.formats.table_format import Publishing
+from spark_mv.spark.formats.turn import TurnSession, tagged
+
+RECORD = "spark_mv"
+"""Property of a snapshot with the record of the run that made it, or with a request to forget."""
+SETTING = f"spark.sql.iceberg.snapshot-property.{RECORD}"
+"""Setting with which Iceberg gives the snapshots of a statement that property. A DELETE that only drops files takes no notice."""
+BRANCH = "mv_"
+_LOST = re.compile(
+    r"CommitFailedException|Cannot commit|not an ancestor|stale|ValidationException|ALREADY_EXISTS|AlreadyExists|already exists",
+    re.IGNORECASE,
+)
+"""What Iceberg says to the second of two writers."""
+_WRITTEN = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
+LOOK = (5, 100, 100_000)
+"""Snapshots to look at first, and next if there is no record among them."""
+
+
+def branch_of(table: str, stamp: str) -> str:
+    """The branch of a run, as statements write to it."""
+    return f"{table}.branch_{BRANCH}{stamp}"
+
+
+def read_history(query: Query, table: str, model: str) -> History | None:
+    """See TableFormat.history."""
+    for few in LOOK:
+        log = read_log(query, table, few)
+        history = _history(log, model)
+        if history is None or history.record is not None or len(log.snapshots) < few:
+            return history
+    return history
+
+
+def _history(log: Log, model: str) -> History | None:
+    """A snapshot after ours that wrote rows is somebody else's. None without a snapshot."""
+    if log.newest is None:
+        return None
+    foreign: str | None = None
+    for position, snapshot in enumerate(log.snapshots):
+        record = _record(snapshot, log.snapshots[position + 1 :], model)
+        if record is not None:
+            done = record.base_version if record.honoured is None else record.honoured
+            return History(
+                log.newest.id, record, foreign, snapshot.at, snapshot.id, (snapshot.id,), _requests(log, done)
+            )
+        if not keeps_rows(snapshot):
+            foreign = snapshot.operation.upper()
+    return History(log.newest.id, None, foreign, forget=_requests(log, None))
+
+
+def _requests(log: Log, done: int | None) -> Any:
+    texts = []
+    for snapshot in log.snapshots:
+        if snapshot.id == done:
+            break
+        texts.append(snapshot.summary.get(RECORD))
+    return waiting(reversed(texts))
+
+
+def keeps_rows(snapshot: Snapshot) -> bool:
+    """Whether a snapshot leaves the rows as they are: compaction, or a commit that wrote nothing."""
+    return snapshot.operation == "replace" or not any(int(snapshot.summary.get(key, "0")) for key in _WRITTEN)
+
+
+def _record(snapshot: Snapshot, older: tuple[Snapshot, ...], model: str) -> RunRecord | None:
+    """The record of a snapshot of ours: of this very model, and not the copy of another snapshot's."""
+    record = read_record(snapshot.summary.get(RECORD))
+    if record is None or (model and record.model not in ("", model)) or "source-snapshot-id" in snapshot.summary:
+        return None
+    copied = any(record.run_id in s.summary.get(RECORD, "") for s in older)
+    return None if copied else record
+
+
+def publish(asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:
+    """Make the commit. Raises TurnTaken where another writer came first."""
+    settings = {SETTING: asked.turn.metadata}
+    try:
+        if asked.anew:
+            _make(asked, session, query, write, settings)
+        else:
+            _through_branch(asked, session, query, write, settings)
+    except Exception as error:
+        if not isinstance(error, TurnTaken) and not asked.part and _is_published(asked, query):
+            session.warn(f"{asked.turn.table}: published, though Spark reported: {_first_line(error)}")
+            return
+        _drop_branch(asked, session)
+        if _LOST.search(str(error)) and not isinstance(error, TurnTaken):
+            raise TurnTaken(asked.turn.table) from error
+        raise
+    if not asked.part and not _is_published(asked, query):
+        raise TurnTaken(asked.turn.table)
+
+
+def _through_branch(
+    asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object], settings: dict[str, str]
+) -> None:
+    table, name = asked.turn.table, BRANCH + asked.branch
+    to = branch_of(table, asked.branch)
+    with _table(session, table) as loaded:
+        if loaded.snapshot(name) is None:
+            _drop_dead(loaded, asked)
+            _make_branch(loaded, name, asked)
+    with tagged(session, settings):
+        write()
+    if asked.part:
+        return
+    with _table(session, table) as loaded:
+        carried = asked.turn.run_id in str(loaded.snapshot(name).summary().get(RECORD) or "")
+    if not carried:
+        with tagged(session, settings):
+            query(f"insert into {to} select * from {to} where false")
+    with _table(session, table) as loaded:
+        _move_main(loaded, name, asked)
+
+
+def _make_branch(loaded: Any, name: str, asked: Publishing) -> None:
+    current = loaded.currentSnapshot()
+    found = None if current is None else int(current.snapshotId())
+    if found != asked.base:
+        raise TurnTaken(asked.turn.table)
+    manage = loaded.manageSnapshots()
+    (manage.createBranch(name) if asked.base is None else manage.createBranch(name, asked.base)).commit()
+
+
+def _move_main(loaded: Any, name: str, asked: Publishing) -> None:
+    """One commit of metadata, which Iceberg makes only where main is still what it was: the base is behind the branch."""
+    current = loaded.currentSnapshot()
+    if (None if current is None else int(current.snapshotId())) != asked.base:
+        raise TurnTaken(asked.turn.table)
+    loaded.manageSnapshots().fastForwardBranch("main", name).commit()
+    loaded.manageSnapshots().removeBranch(name).commit()
+
+
+def _make(
+    asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object], settings: dict[str, str]
+) -> None:
+    """CREATE TABLE fails where there is a table. CREATE OR REPLACE does not look at what it replaces: an empty commit claims the
+    table first, so that whoever else started from the same state is too late."""
+    claim = None
+    if asked.base is not None:
+        table, name = asked.turn.table, BRANCH + asked.branch
+        with _table(session, table) as loaded:
+            _make_branch(loaded, name, asked)
+        to = branch_of(table, asked.branch)
+        query(f"insert into {to} select * from {to} where false")
+        with _table(session, table) as loaded:
+            claim = int(loaded.snapshot(name).snapshotId())
+            _move_main(loaded, name, asked)
+    with tagged(session, settings):
+        write()
+    if claim is not None:
+        _undo_unless_next(asked, session, claim)
+
+
+def _undo_unless_next(asked: Publishing, session: TurnSession, claim: int) -> None:
+    """Raises TurnTaken where a run that started from the claim published before the table was replaced; its rows are put back."""
+    with _table(session, asked.turn.table) as loaded:
+        past = [int(entry.snapshotId()) for entry in loaded.history()]
+        before = past[-2] if len(past) > 1 else claim
+        if before == claim:
+            return
+        loaded.manageSnapshots().setCurrentSnapshot(before).commit()
+    raise TurnTaken(asked.turn.table)
+
+
+def _is_published(asked: Publishing, query: Query) -> bool:
+    try:
+        log = read_log(query, asked.turn.table, LOOK[1])
+    except Exception:  # no such table; the first error says more
+        return False
+    return any(asked.turn.run_id in snapshot.summary.get(RECORD, "") for snapshot in log.snapshots)
+
+
+def _drop_branch(asked: Publishing, session: TurnSession) -> None:
+    """What is left of a run that has not published. A branch that stays is no harm: nobody reads it."""
+    try:
+        with _table(session, asked.turn.table) as loaded:
+            name = BRANCH + asked.branch
+            if loaded.snapshot(name) is not None:
+                loaded.manageSnapshots().removeBranch(name).commit()
+    except Exception as error:
+        session.warn(
+            f"{asked.turn.table}: its branch {BRANCH}{asked.branch} could not be dropped: {_first_line(error)}"
+        )
+
+
+def _drop_dead(loaded: Any, asked: Publishing) -> None:
+    """The branches that dead runs have left keep snapshots from expiring."""
+    for name in [str(name) for name in loaded.refs().keySet()]:
+        if name.startswith(BRANCH) and asked.dead(name.removeprefix(BRANCH)):
+            loaded.manageSnapshots().removeBranch(name).commit()
+
+
+def say_with_a_commit(session: TurnSession, query: Query, table: str, text: str) -> None:
+    """A commit that writes nothing and carries `text`."""
+    with tagged(session, {SETTING: text}):
+        query(f"insert into {table} select * from {table} where false")
+
+
+@contextmanager
+def _table(session: TurnSession, table: str) -> Iterator[Any]:
+    """Iceberg's own object for a table, as it is now."""
+    spark = session.mv_spark()
+    loaded = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
+    loaded.refresh()
+    yield loaded
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,128 @@
+"""What the metadata tables of an Iceberg table tell: versions, what happened since one, and our own bookkeeping."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from spark_mv.maintenance.facts import Column, SourceFacts
+from spark_mv.maintenance.forget import ForgetRequest, request_text
+from spark_mv.maintenance.plan import Reason
+from spark_mv.maintenance.record import RunRecord, SourceVersion
+from spark_mv.spark.formats.iceberg import Iceberg
+from spark_mv.spark.formats.iceberg_log import read_log
+from spark_mv.spark.formats.table_format import Since
+
+pytestmark = pytest.mark.unit
+
+Snapshot = tuple[int, "int | None", str, dict[str, Any], int]  # id, parent, operation, summary, id of the columns
+Query = Callable[[str], list[dict[str, Any]]]
+
+
+def table(*snapshots: Snapshot, main: int | None, columns: int = 0) -> Query:
+    """A table's metadata tables, as Spark answers for them over a connection without a JVM."""
+
+    def query(sql: str) -> list[dict[str, Any]]:
+        if ".metadata_log_entries" in sql:
+            made = [{"latest_snapshot_id": id, "latest_schema_id": schema} for id, _, _, _, schema in snapshots]
+            return [
+                {"latest_snapshot_id": None, "latest_schema_id": 0},
+                *made,
+                {"latest_snapshot_id": main, "latest_schema_id": columns},
+            ]
+        if ".snapshots" in sql:
+            return [
+                {
+                    "snapshot_id": id,
+                    "parent_id": parent,
+                    "micros": 1_000_000 * id,
+                    "operation": operation,
+                    "summary": json.dumps({k: str(v) for k, v in summary.items()}),
+                    "is_main": id == main,
+                }
+                for id, parent, operation, summary, _ in snapshots
+            ]
+        return []
+
+    return query
+
+
+NEW = {"added-records": 2, "added-data-files": 1}
+MERGED = {"added-records": 1, "added-position-deletes": 3, "added-delete-files": 1, "added-data-files": 1}
+HISTORY: tuple[Snapshot, ...] = (
+    (50, None, "append", NEW, 0),
+    (20, 50, "append", NEW, 0),
+    (70, 20, "replace", {"added-data-files": 1, "deleted-data-files": 2, "added-records": 4, "deleted-records": 4}, 0),
+    (30, 70, "overwrite", MERGED, 0),
+    (90, 30, "append", NEW, 1),
+)
+COLUMNS = (Column("id", "bigint"),)
+
+
+def since(query: Query, before: int, now: int) -> Since | Reason:
+    source = SourceFacts("s", COLUMNS, "iceberg", SourceVersion(now, ""))
+    return Iceberg().since(query, source, SourceVersion(before, ""), source.columns_print)
+
+
+def test_versions_are_ids_of_snapshots_and_tell_changed_columns() -> None:
+    assert read_log(table(main=None), "t", 1).version == SourceVersion(0, "columns 0")
+    log = read_log(table(*HISTORY, main=30), "t", 9)
+    assert [s.id for s in log.snapshots] == [30, 70, 20, 50] and log.as_read
+    assert log.version == SourceVersion(30, "1970-01-01 00:00:30.000000")
+    changed = read_log(table(*HISTORY, main=30, columns=2), "t", 1)
+    assert not changed.as_read and changed.version != log.version
+
+
+def test_what_happened_since() -> None:
+    found = since(table(*HISTORY, main=20), 50, 20)
+    assert isinstance(found, Since) and found.how == "appended"
+    assert [(c.net, c.rows) for c in found.commits] == [(2, 2)]
+    # a compaction is no write; rows that a merge marks as gone count, whatever files they stand in
+    found = since(table(*HISTORY, main=30), 50, 30)
+    assert isinstance(found, Since) and found.how == "snapshots"
+    assert [(c.appends, c.net, c.rows) for c in found.commits] == [(False, -2, 4), (True, 2, 2)]
+    only_moved = since(table(*HISTORY, main=70), 20, 70)
+    assert isinstance(only_moved, Since) and only_moved.commits == ()
+
+
+@pytest.mark.parametrize(
+    "query,before,now,code",
+    [
+        (table(*HISTORY, main=20), 30, 20, "SOURCE_ROLLED_BACK"),
+        (table(*HISTORY[1:], main=20), 50, 20, "HISTORY_GONE"),
+        (table(*HISTORY, main=20), 0, 20, "SOURCE_RECREATED"),
+        (table(*HISTORY, main=20), 50, 30, "SOURCE_MOVED"),
+        (table(*HISTORY, main=90, columns=1), 30, 90, "SOURCE_SCHEMA_CHANGED"),
+    ],
+)
+def test_what_cannot_be_followed(query: Query, before: int, now: int, code: str) -> None:
+    found = since(query, before, now)
+    assert isinstance(found, Reason) and found.code == code
+
+
+def test_the_newest_record_that_is_ours_and_who_wrote_since() -> None:
+    record = RunRecord("q", "c", "2026-01-01", "UTC", {}, base_version=50, run_id="r1", model="m")
+    ours = {"spark_mv": record.to_json(), **MERGED}
+    asked = {"spark_mv": request_text(ForgetRequest("f", ("drawn",)))}
+    written: tuple[Snapshot, ...] = (HISTORY[0], (20, 50, "overwrite", ours, 0), (70, 20, "append", asked, 0))
+
+    def read(query: Query) -> Any:
+        return Iceberg().history(query, "t", "m")
+
+    found = read(table(*written, main=70))
+    assert (found.record, found.intact, found.record_version, found.version) == (record, True, 20, 70)
+    assert [request.id for request in found.forget] == ["f"] and found.clean == (20,)
+    moved = read(table(*written, (71, 70, "replace", HISTORY[2][3], 0), main=71))
+    assert moved.intact
+    foreign = read(table(*written, (72, 70, "append", NEW, 0), main=72))
+    assert not foreign.intact and foreign.foreign_operation == "APPEND"
+    # rolled back to what a run left: that is what the table is again
+    assert read(table(*written, main=20)).intact
+    # a copy of our snapshot is not ours, nor is another model's
+    assert read(table(*written, (73, 70, "append", {**ours, **NEW}, 0), main=73)).foreign_operation == "APPEND"
+    other = {"spark_mv": replace(record, model="other").to_json()}
+    assert read(table((20, None, "append", other, 0), main=20)).record is None
