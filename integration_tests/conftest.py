@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from spark_mv.spark.session.iceberg import FORMATS
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
@@ -20,6 +23,10 @@ SETTINGS = {
     "spark.default.parallelism": "1",
     "spark.driver.memory": "2g",
 }
+
+FORMAT = os.environ.get("FORMAT", "delta")
+"""Format of the models' tables: `FORMAT=iceberg pytest integration_tests/materialization` runs the same tests on Iceberg. Sources
+stay Delta tables."""
 
 _home = Path(tempfile.gettempdir()) / "dbt-spark-mv-tests"
 
@@ -67,6 +74,7 @@ def dbt_profile_target(warehouse: Path) -> dict[str, Any]:
         "run_history": False,
         "choose_by": "rows",  # the same strategy on any machine, whatever the table's size
         "second_reading": False,  # statements are counted; test_second_reading.py has it on
+        **({} if FORMAT == "delta" else {"formats": ["delta", FORMAT], "file_format": FORMAT}),
         "spark_config": dict(SETTINGS),
     }
 
@@ -76,4 +84,5 @@ def spark(warehouse: Path) -> Iterator[Any]:
     """A session of the shared Spark, for tests that use no dbt. The same tables are seen by dbt's connections."""
     from spark_mv.spark.session.session import open_session
 
-    yield open_session(dict(SETTINGS), warehouse, _home / "spark.log")
+    formats = {} if FORMAT == "delta" else {FORMATS: f"delta,{FORMAT}"}
+    yield open_session({**SETTINGS, **formats}, warehouse, _home / "spark.log")

@@ -20,6 +20,7 @@ def dbt_profile_target(warehouse: Path) -> dict[str, Any]:
         "warehouse": str(warehouse),
         "threads": 2,
         "run_history": False,
+        "choose_by": "rows",
         "second_reading": False,
         "formats": ["delta", "iceberg"],
         "spark_config": dict(SETTINGS),

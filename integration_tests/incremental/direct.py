@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,10 @@ from spark_mv.maintenance.errors import RefusedError
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.prepare import prepare
+from spark_mv.spark.session.iceberg import stand_behind_delta
 
+FORMAT = os.environ.get("FORMAT", "delta")
+"""Format of the models' tables."""
 #: a scripted model that the driver asks: no Python workers for a handful of rows
 AI = {"provider": "scripted", "model": "test", "ask_from": "driver"}
 Bag = Counter[tuple[Any, ...]]
@@ -59,6 +63,8 @@ class Pool:
         self.sessions: Queue[Direct] = Queue()
         for _ in range(size):
             session = spark.newSession()
+            if FORMAT == "iceberg":
+                stand_behind_delta(session)
             session.conf.set("spark.sql.shuffle.partitions", "1")
             session.conf.set("spark.sql.session.timeZone", "UTC")
             self.sessions.put(Direct(session))
@@ -97,7 +103,7 @@ class Model:
         session.statements.clear()
         session.warnings.clear()
         names = [row["tableName"] for row in session.query(f"show tables in {self.schema} like '{self.name}*'")]
-        config = {**self.config, "refresh": refresh}
+        config = {"file_format": FORMAT, **self.config, "refresh": refresh}
         run = prepare(
             session,
             Invocation(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
+from integration_tests.conftest import FORMAT
 
 
 @pytest.fixture(scope="class")
@@ -25,8 +26,10 @@ def sql(project: Any) -> Callable[[str], list[tuple[Any, ...]]]:
 class Mv:
     """One model under test: run it at an instant, read its rows, its response and its table's versions."""
 
-    def __init__(self, sql: Callable[[str], list[tuple[Any, ...]]], name: str = "mv") -> None:
-        self.sql, self.name = sql, name
+    def __init__(
+        self, sql: Callable[[str], list[tuple[Any, ...]]], name: str = "mv", table_format: str = FORMAT
+    ) -> None:
+        self.sql, self.name, self.format = sql, name, table_format
 
     def run(self, as_of: str = "2026-02-01 06:00:00", *args: str, expect_pass: bool = True, **variables: Any) -> Any:
         """Run the model; returns its adapter response as a dictionary, or the error text when it fails."""
@@ -49,6 +52,9 @@ class Mv:
         return {row[0]: row[1:] for row in self.sql(f"select id, {columns} from {{schema}}.{self.name}")}
 
     def version(self) -> int:
+        """A number that each commit to the table raises by one."""
+        if self.format == "iceberg":
+            return int(self.sql(f"select count(*) from {{schema}}.{self.name}.history")[0][0])
         return int(self.sql(f"describe history {{schema}}.{self.name} limit 1")[0][0])
 
 

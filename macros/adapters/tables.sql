@@ -86,7 +86,7 @@ if not (hasattr(df, "write") and hasattr(df, "schema")):
     else:
         raise TypeError(f"{type(df)} is not a supported type for a dbt Python model: return a Spark, pandas or pandas-on-Spark DataFrame")
 
-writer = df.write.mode("overwrite").format("{{ config.get('file_format') or 'delta' }}").option("overwriteSchema", "true")
+writer = df.write.mode("overwrite").format("{{ 'delta' if plain else config.get('file_format') or 'delta' }}").option("overwriteSchema", "true")
 {%- set keys = config.get('partition_by') %}
 {%- if keys and not plain %}
 writer = writer.partitionBy(*{{ [keys] if keys is string else keys }})

@@ -85,6 +85,10 @@ def test_what_happened_since() -> None:
     found = since(table(*HISTORY, main=30), 50, 30)
     assert isinstance(found, Since) and found.how == "snapshots"
     assert [(c.appends, c.net, c.rows) for c in found.commits] == [(False, -2, 4), (True, 2, 2)]
+    # what files hold tells the changes only where none of them marks rows of another as gone
+    whole = tuple((i, p, o, {**s, "total-delete-files": 0}, c) for i, p, o, s, c in HISTORY[:4])
+    found = since(table(*whole, main=30), 50, 30)
+    assert isinstance(found, Since) and found.how == "changelog"
     only_moved = since(table(*HISTORY, main=70), 20, 70)
     assert isinstance(only_moved, Since) and only_moved.commits == ()
 

@@ -92,11 +92,13 @@ class ModelConfig:
 
 
 def layered(profile: Mapping[str, Any], config: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-    """A model's settings with those that the profile or the invocation's variables say. None says nothing."""
+    """A model's settings with those that the profile or the invocation's variables say. None says nothing. The profile's
+    `file_format` is for models that name none."""
     said = {
         word: block[word] for block in (profile, config, variables) for word in SAFETY if block.get(word) is not None
     }
-    return {**config, **said}
+    file_format = config.get("file_format") or profile.get("file_format")
+    return {**config, **said, **({"file_format": file_format} if file_format else {})}
 
 
 def read_config(model: str, config: Mapping[str, Any], declared: Collection[str] = ()) -> ModelConfig:

@@ -37,6 +37,7 @@ class SparkMvCredentials(SparkCredentials):
     `ai`: provider of the AI functions. `functions`: levels of the project's own functions. Both are kept as they are
     and never shown. `run_history`: whether runs of nondeterministic_mv are written to the table mv_runs beside them.
     `formats`: table formats that the embedded session brings, `[delta, iceberg]`; Delta always.
+    `file_format`: of every table that no config says otherwise for.
     `max_rows_changed`, `audit`, `second_reading`, `choose_by`: defaults of the model settings of these names.
     `target_type`: what `target.type` says in models and macros, for packages that know `spark` only.
     """
@@ -50,6 +51,7 @@ class SparkMvCredentials(SparkCredentials):
     functions: dict[str, Any] = field(default_factory=dict)
     run_history: bool = True
     formats: list[str] = field(default_factory=list)
+    file_format: str | None = None
     max_rows_changed: Any = None
     audit: Any = None
     second_reading: Any = None

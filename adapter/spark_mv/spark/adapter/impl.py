@@ -133,7 +133,7 @@ class SparkMvAdapter(MvMixin, SparkAdapter):
         """Before a model, seed or snapshot runs: settle its file format, which dbt-spark's macros ask for directly."""
         node = getattr(config, "model", None)
         if node is not None and not isinstance(node.config, dict) and node.config.get("file_format") is None:
-            node.config["file_format"] = DEFAULT_FILE_FORMAT
+            node.config["file_format"] = self.config.credentials.file_format or DEFAULT_FILE_FORMAT
         return super().pre_model_hook(config)
 
     def post_model_hook(self, config: Mapping[str, Any], context: Any) -> None:

@@ -326,7 +326,7 @@ class MvMixin(metaclass=AdapterMeta):
             "ai": getattr(credentials, "ai", None) or {},
             "functions": getattr(credentials, "functions", None) or {},
             "run_history": getattr(credentials, "run_history", True),
-            "safety": {word: getattr(credentials, word, None) for word in SAFETY},
+            "safety": {word: getattr(credentials, word, None) for word in (*SAFETY, "file_format")},
         }
 
     def mv_spark(self) -> Any:

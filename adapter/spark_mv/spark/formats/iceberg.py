@@ -19,8 +19,6 @@ from spark_mv.spark.formats.table_format import Publishing, Since, Versioned
 from spark_mv.spark.formats.turn import TurnSession
 from spark_mv.spark.session.iceberg import CATALOG, stands_behind_delta
 
-WRITES = False
-"""Whether models may be Iceberg tables. Not before crashes, races and rebuilds of them are tested."""
 _SMALL = re.compile(r"\b(tiny|small)int\b", re.IGNORECASE)
 
 
@@ -56,8 +54,6 @@ class Iceberg:
         return iceberg_target.read_history(query, table, model)
 
     def unusable(self, spark: Any) -> str:
-        if not WRITES:
-            return "Iceberg tables are sources, and not yet the tables of models. Use file_format: delta"
         if spark is None or getattr(spark, "_jvm", None) is None:
             return (
                 "Iceberg tables can only be written from a Spark in dbt's own process so far (method: session without a host). Use "

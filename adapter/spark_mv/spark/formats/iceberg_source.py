@@ -26,8 +26,8 @@ def obstacle(name: str, log: Log) -> str:
 
 
 def since(query: Query, source: SourceFacts, before: SourceVersion, columns: str) -> Since | Reason:
-    """See TableFormat.since. The two versions are compared by their rows, or read off the files that were added where nothing else
-    happened."""
+    """See TableFormat.since. Rows that came and went are read off the files that were added and removed; where files mark rows of
+    others as gone, the two versions are compared."""
     name, now = source.name, source.version
     assert now is not None
     if set(columns.split()) ^ set(source.columns_print.split()) or not columns:
@@ -46,7 +46,14 @@ def since(query: Query, source: SourceFacts, before: SourceVersion, columns: str
     writes = [s for s in log.snapshots[ids.index(now.version) : low] if s.operation not in KEEPS_ROWS]
     commits = tuple(_commit(snapshot) for snapshot in writes)
     only_new = bool(commits) and all(commit.appends for commit in commits)
-    return Since("appended" if only_new else "snapshots", commits)
+    whole = all(_whole_files(snapshot) for snapshot in log.snapshots[ids.index(now.version) : low + 1])
+    return Since("appended" if only_new else "changelog" if whole else "snapshots", commits)
+
+
+def _whole_files(snapshot: Snapshot) -> bool:
+    """Whether no file of the table marks rows of another as gone (merge-on-read): Iceberg tells what files hold, not what such marks
+    mean."""
+    return snapshot.summary.get("total-delete-files") == "0"
 
 
 def _lost(name: str, before: SourceVersion, log: Log) -> Reason:

@@ -147,8 +147,7 @@ def _move_main(loaded: Any, name: str, asked: Publishing) -> None:
     current = loaded.currentSnapshot()
     if (None if current is None else int(current.snapshotId())) != asked.base:
         raise TurnTaken(asked.turn.table)
-    loaded.manageSnapshots().fastForwardBranch("main", name).commit()
-    loaded.manageSnapshots().removeBranch(name).commit()
+    loaded.manageSnapshots().fastForwardBranch("main", name).removeBranch(name).commit()
 
 
 def _make(
@@ -173,13 +172,22 @@ def _make(
 
 
 def _undo_unless_next(asked: Publishing, session: TurnSession, claim: int) -> None:
-    """Raises TurnTaken where a run that started from the claim published before the table was replaced; its rows are put back."""
+    """Raises TurnTaken where a run that started from the claim published before the table was replaced; the table is put back, its
+    columns and layout included."""
     with _table(session, asked.turn.table) as loaded:
-        past = [int(entry.snapshotId()) for entry in loaded.history()]
-        before = past[-2] if len(past) > 1 else claim
-        if before == claim:
+        operations = loaded.operations()
+        replaced = operations.current()
+        files = replaced.previousFiles()
+        parser = session.mv_spark()._jvm.org.apache.iceberg.TableMetadataParser
+        before = parser.read(operations.io(), files.get(files.size() - 1).file())
+        newest = before.currentSnapshot()
+        if newest is not None and int(newest.snapshotId()) == claim:
             return
-        loaded.manageSnapshots().setCurrentSnapshot(before).commit()
+        operations.commit(replaced, before)
+        loaded.refresh()
+        if newest is not None and loaded.currentSnapshot().snapshotId() != newest.snapshotId():
+            # a REST catalogue is sent changes, of which metadata that was read has none
+            loaded.manageSnapshots().setCurrentSnapshot(newest.snapshotId()).commit()
     raise TurnTaken(asked.turn.table)
 
 
