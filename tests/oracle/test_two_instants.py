@@ -34,6 +34,11 @@ FOLLOWED: dict[str, tuple[str, str]] = {
     "filter": ("select k, sum(x) filter (where ts <= now()) as s, count(*) as n from t where k is not null group by k", "k"),
     "stddev": ("select k, count(distinct case when ts <= now() then x end) as n from t where k is not null group by k", "k"),
     "having": ("select k, max(ts) as m from t where k is not null group by k having max(ts) > now() - interval 3 hours", "k"),
+    "one_subquery_twice": (
+        "with w as (select k from e where k > 0) select k, count(*) as n, count_if(ts > now() - interval 2 hours) as r from t "
+        "where k is not null and (x in (select k from w) or k in (select k from w)) group by k",
+        "k",
+    ),
     "group_then": (
         "select k, m from (select k, max(ts) as m from t where k is not null group by k) g where m < now() - interval 2 hours",
         "k",

@@ -24,7 +24,17 @@ from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_move import is_comparison, pinned_condition
 from spark_mv.query.rewrite.pin import Pins
-from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, SelectNode, SetNode, quoted, selects
+from spark_mv.query.syntax.select_tree import (
+    Leaf,
+    Node,
+    NotIncremental,
+    OutItem,
+    SelectNode,
+    SetNode,
+    quoted,
+    selects,
+    subquery_spans,
+)
 from spark_mv.query.syntax.source_blocks import span_of
 from spark_mv.query.syntax.source_text import Edit, apply_edits
 
@@ -141,10 +151,9 @@ class Instants:
                 continue
             if self._draws(piece.node):
                 raise NotIncremental("DRAWN_ROWS", f"`{piece.text}` is no condition to evaluate once more")
-            text = piece.text
-            for query, tree in node.subqueries.items():
-                text = text.replace(query, verbatim(tree, self.tables), 1) if query in text else text
-            found.append(f"({text})")
+            spans = subquery_spans(piece.text)
+            now = [Edit(s.start, s.end, verbatim(node.subqueries[s.of(piece.text)], self.tables)) for s in spans]
+            found.append(f"({apply_edits(piece.text, now)})")
         return found
 
     # --- at two instants

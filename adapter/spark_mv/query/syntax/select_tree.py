@@ -14,7 +14,7 @@ from sqlglot.tokens import TokenType
 
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.source_blocks import span_of
-from spark_mv.query.syntax.source_text import Token, closing, tokenize
+from spark_mv.query.syntax.source_text import Span, Token, closing, tokenize
 from spark_mv.query.syntax.table_name import quoted as quoted
 
 Ctes = Mapping[str, "tuple[exp.CTE, Ctes, bool]"]
@@ -159,17 +159,22 @@ def _word(tokens: tuple[Token, ...], i: int) -> str:
     return tokens[i].word
 
 
-def subquery_texts(text: str) -> list[str]:
-    """The queries in parentheses inside an expression, outermost ones only."""
+def subquery_spans(text: str) -> list[Span]:
+    """Where in an expression the queries in parentheses stand, outermost ones only."""
     tokens = tokenize(text)
     found, i = [], 0
     while i < len(tokens):
         if tokens[i].kind == TokenType.L_PAREN and _word(tokens, i + 1) in ("SELECT", "WITH"):
             close = closing(tokens, i)
-            found.append(text[tokens[i].end : tokens[close].start])
+            found.append(Span(tokens[i].end, tokens[close].start))
             i = close
         i += 1
     return found
+
+
+def subquery_texts(text: str) -> list[str]:
+    """The queries in parentheses inside an expression, outermost ones only."""
+    return [span.of(text) for span in subquery_spans(text)]
 
 
 def calls(node: exp.Expr) -> Iterator[str]:
