@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+from spark_mv.spark.session.jar_checksums import altered, recorded
+
 #: Delta's release and artifact per minor release of Spark. From 4.0 on the artifact's name carries Spark's minor.
 DELTA_COORDINATES = {
     "3.5": "io.delta:delta-spark_2.12:3.3.2",
@@ -87,6 +89,7 @@ def local_jars(coordinates: str, java: str, spark_jars: Path, ivy_settings: str 
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-") as work:
             _fetch(coordinates, java, spark_jars, Path(work), ivy_settings)
             _drop_what_spark_has(Path(work) / "jars", spark_jars)
+            _refuse_altered(Path(work) / "jars", coordinates)
             try:
                 (Path(work) / "jars").rename(folder)
             except OSError:
@@ -119,6 +122,15 @@ def _fetch(coordinates: str, java: str, spark_jars: Path, work: Path, ivy_settin
             f"The jars of {coordinates} could not be fetched. They are needed once; without a network, put them "
             f"into {jar_folder(coordinates)} or name them in the profile, "
             f"under spark_config, as spark.jars.\n{tail}"
+        )
+
+
+def _refuse_altered(folder: Path, coordinates: str) -> None:
+    other = altered(folder.glob("*.jar"), recorded())
+    if other:
+        raise JarsError(
+            f"{', '.join(other)} of {coordinates} came with other bytes than its project published, and was not kept. Ask who "
+            "runs the repository that it came from; spark.jars.ivySettings in the profile, under spark_config, names another one."
         )
 
 
