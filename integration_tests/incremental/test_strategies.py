@@ -44,6 +44,17 @@ class TestRowBased:
             engine.run()
         assert engine.version() == version
 
+    def test_new_rows_of_a_table_that_a_cte_names_which_nobody_reads(self, engine: Any) -> None:
+        """In one statement with the table itself, Spark takes the whole table for its changes."""
+        source(engine)
+        sql = "with old as (select max(id) as m from {schema}.src) select id, amount * 2 as a from {schema}.src where k <> 3"
+        engine.model(sql)
+        engine.run()
+        engine.query("insert into {schema}.src values (5000, 1, 7.5, timestamp'2026-01-02')")
+        run = engine.run()
+        assert (run.plan.strategy, run.counts["inserted"]) == ("APPEND_ONLY", 1), run.plan.candidates
+        assert engine.rows() == wanted(engine, sql)
+
     def test_scattered_changes(self, engine: Any) -> None:
         source(engine)
         engine.model("select id, amount * 2 as a, k, rand() as split from {schema}.src where k <> 3")

@@ -11,6 +11,7 @@ from spark_mv.maintenance.steps.staging import Leaving, append_rows, evict_rows,
 from spark_mv.maintenance.strategies.incremental_rows import for_affected_anchors, from_changed_rows
 from spark_mv.query.delta.output_windows import compared_with
 from spark_mv.query.delta.restrict import NotIncremental
+from spark_mv.query.delta.texts import all_are_read
 from spark_mv.query.rewrite.clock_move import pinned_condition
 
 
@@ -43,8 +44,10 @@ def leaving(known: IncrementalFacts) -> Leaving | None:
 def come_and_leave(known: IncrementalFacts, leaves: Leaving | None) -> tuple[Step, ...]:
     """The steps where rows only come, from one source or by the clock, and others only leave."""
     feed = all(change.how == "feed" for change in known.changes.sources)
-    # AI calls look at the rows more than once; other rows than at first must not be found a second time
-    known = replace(known, unstaged=feed and known.settled and not known.rewritten.ai_rounds)
+    # AI calls look at the rows more than once; other rows than at first must not be found a second time. And where a statement
+    # names a table beside its changes without a version, in a CTE that nobody reads, Spark takes the table for its changes
+    once = known.settled and not known.rewritten.ai_rounds and all_are_read(known.tree.sql)
+    known = replace(known, unstaged=feed and once)
     query = known.texts.on_changes(known.tree.sql, True, known.moved_windows if known.enters else None, known.pins)
     staged = () if known.unstaged else stage_sources(known)
     return (*staged, *append_rows(known, query, leaves))

@@ -33,15 +33,9 @@ class TableRef:
 def table_refs(sql: str) -> tuple[TableRef, ...]:
     """Every table of a query or of an expression with queries in it, in text order; no CTEs, and nothing that only a CTE
     reads that nobody reads. Raises NotIncremental."""
-    prefix = ""
-    found = parse(sql)
-    if isinstance(found, QueryError):
-        prefix = HEAD
-        found = parse(prefix + sql)
-    if isinstance(found, QueryError):
-        raise NotIncremental("STRUCTURE", f"a part of the query was not understood: {found.message}")
+    tree, prefix = _parsed(sql)
     refs, ctes = [], CteNames()
-    for table in _tables(found.tree, ctes):
+    for table in _tables(tree, ctes):
         if not isinstance(table.this, exp.Identifier):
             raise NotIncremental("TABLE_FUNCTION", "a table function in FROM")
         parts = [part.name for part in table.parts]
@@ -59,6 +53,24 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
             raise NotIncremental("STRUCTURE", f"the place of {'.'.join(parts)} in the text is not sure")
         refs.append(TableRef(joined(parts), text, start, end, table.alias))
     return tuple(sorted(refs, key=lambda r: r.start))
+
+
+def all_are_read(sql: str) -> bool:
+    """Whether no table stands in a CTE that nobody reads. Raises NotIncremental."""
+    tree, _ = _parsed(sql)
+    return len(_tables(tree, CteNames())) == len(list(tree.find_all(exp.Table)))
+
+
+def _parsed(sql: str) -> tuple[exp.Expr, str]:
+    """The tree of a query or an expression, and what was put in front of an expression for it."""
+    prefix = ""
+    found = parse(sql)
+    if isinstance(found, QueryError):
+        prefix = HEAD
+        found = parse(prefix + sql)
+    if isinstance(found, QueryError):
+        raise NotIncremental("STRUCTURE", f"a part of the query was not understood: {found.message}")
+    return found.tree, prefix
 
 
 def _tables(tree: exp.Expr, ctes: CteNames) -> list[exp.Table]:
