@@ -8,14 +8,14 @@ import pytest
 
 from spark_mv.spark.session import jars
 from spark_mv.spark.session.jar_checksums import altered, recorded
-from spark_mv.spark.session.jars import DELTA_COORDINATES, JarsError, local_jars
+from spark_mv.spark.session.jars import DELTA_COORDINATES, ICEBERG_COORDINATES, JarsError, local_jars
 
 pytestmark = pytest.mark.unit
 CHECKSUM_OF_ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
 def test_every_release_that_is_fetched_is_recorded() -> None:
-    for coordinates in DELTA_COORDINATES.values():
+    for coordinates in (*DELTA_COORDINATES.values(), *ICEBERG_COORDINATES.values()):
         _, artifact, version = coordinates.split(":")
         assert len(recorded()[f"{artifact}-{version}.jar"]) == 64
 

@@ -26,7 +26,7 @@ DELTA_COORDINATES = {
 
 #: Iceberg's release and artifact. Before 1.10.2 it gave rows wrong ids when manifests were merged
 ICEBERG_COORDINATES = {
-    "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.12.0",
+    "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
     "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
 }
 
