@@ -207,3 +207,21 @@ class TestFromDelta:
         model.run(3, "NO_OP")
         sql("update {schema}.events set name = 'A' where id = 1")
         assert model.run(3, "ROW_BASED", 0, 1, 0) == kept
+
+
+class TestUpkeep(Base):
+    def test_snapshots_that_expire(self, model: Model, sql: Callable[..., Any]) -> None:
+        def call(procedure: str, options: str) -> None:
+            sql(f"call iceberg_catalog.system.{procedure}(table => '{{schema}}.mv', {options})")
+
+        expire = "older_than => timestamp'2090-01-01 00:00:00', retain_last => 1"
+        model.run(3, "COMPLETE_RECOMPUTE")
+        model.events((4, "d", 3))
+        drawn = model.run(3, "APPEND_ONLY", 1, 0, 0)
+        call("expire_snapshots", expire)
+        assert model.run(3, "NO_OP") == drawn
+        # behind a compaction it is the record that expires: recomputed once, with the kept values
+        call("rewrite_data_files", "options => map('rewrite-all', 'true')")
+        call("expire_snapshots", expire)
+        assert model.run(3, "COMPLETE_RECOMPUTE", 0, 0, 0) == drawn
+        assert model.run(3, "NO_OP") == drawn
