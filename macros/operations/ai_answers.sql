@@ -19,6 +19,14 @@
   {%- do log(adapter.mv_ai_upkeep('prune', mv.mv_asking(none), older_than_days=older_than_days, dry_run=dry_run, include_unowned=include_unowned), info=true) -%}
 {%- endmacro %}
 
+{#- Take in the answers of AI batches that have ended. The next runs of the models show them.
+
+    dbt run-operation collect_ai -#}
+{% macro collect_ai(model=none) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do log(adapter.mv_ai_upkeep('collect', mv.mv_asking(model)), info=true) -%}
+{%- endmacro %}
+
 {#- Views of who answered what: ai_errors, ai_costs, and <model>__ai_answers for each model with AI functions.
 
     dbt run-operation ai_views -#}

@@ -8,17 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
-from spark_mv.ai.job import Progress, call_limit, estimate, failed_before, no_provider, timestamp
+from spark_mv.ai.job import Progress, call_limit, estimate, failed_before, no_provider
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import counts_sql, pending_sql
-from spark_mv.ai.results import COLUMN_NAMES, COLUMNS, used_columns
+from spark_mv.ai.results import COLUMN_NAMES, COLUMNS, insert_rows, timestamp, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, with_shares
 from spark_mv.ai.worker import PartitionJob
 from spark_mv.query.ai_calls.ai_plan import AiCall
+from spark_mv.query.ai_calls.keys import SUBMITTED
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 Execute = Callable[[str], Sequence[Sequence[Any]]]  # runs a statement, gives its rows (none for an INSERT)
@@ -59,7 +59,7 @@ def run_ai_round_on_driver(
             claims = ", ".join(used_columns(invocation_id, project))
             execute(f"INSERT INTO {results_table} SELECT {claims} FROM ({pending}) AS p WHERE unclaimed")
         missing = counts.get("missing", 0)
-        budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.calls)
+        budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.charged_calls)
         total = min(n for n in (missing, budget, max_calls) if n is not None)
         done = AiOutcome()
         deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
@@ -94,7 +94,9 @@ def run_ai_round_on_driver(
                 on_progress(Progress(done.calls, total, done.errors, done.cost, rate, left))
             if outcome.left_for_later:
                 break
-    found = AiOutcome(requested=sum(counts.values()), reused=counts.get("reused", 0), **before)
+    found = AiOutcome(
+        requested=sum(counts.values()), reused=counts.get("reused", 0), under_way=counts.get(SUBMITTED, 0), **before
+    )
     message = done.message or call_limit(missing, total, settings)
     return found + replace(done, left_for_later=missing - done.calls, message=message)
 
@@ -120,7 +122,7 @@ def _ask_page(
             done += AiOutcome(left_for_later=1, message=outcome.error or "")
             continue
         row = job.row(key, site, request, failures, outcome)
-        rows.add("(" + ", ".join(_sql(v, kind) for v, (_, kind, _) in zip(row, COLUMNS, strict=True)) + ")")
+        rows.add(row)
         failed, retry = outcome.error_class is not None, row[COLUMN_NAMES.index("next_retry_at")]
         done += AiOutcome(
             calls=1,
@@ -144,26 +146,18 @@ class _Rows:
 
     def __init__(self, execute: Execute, table: str, seconds: float) -> None:
         self.execute, self.table, self.seconds = execute, table, seconds
-        self.rows: list[str] = []
+        self.rows: list[tuple[Any, ...]] = []
         self.size = 0
         self.since = time.monotonic()
 
-    def add(self, row: str) -> None:
+    def add(self, row: tuple[Any, ...]) -> None:
         self.rows.append(row)
-        self.size += len(row)
+        self.size += sum(len(value) for value in row if isinstance(value, str))
         late = time.monotonic() - self.since > self.seconds
         if late or len(self.rows) >= _INSERT or self.size >= _INSERT_BYTES:
             self.flush()
 
     def flush(self) -> None:
         if self.rows:
-            self.execute(f"INSERT INTO {self.table} VALUES\n" + ",\n".join(self.rows))
+            self.execute(insert_rows(self.table, COLUMNS, self.rows))
         self.rows, self.size, self.since = [], 0, time.monotonic()
-
-
-def _sql(value: Any, kind: str) -> str:
-    if value is None:
-        return f"cast(NULL AS {kind})"
-    if isinstance(value, datetime):
-        return f"timestamp '{timestamp(value.timestamp())}'"
-    return quote(value) if isinstance(value, str) else f"cast({value!r} AS {kind})"

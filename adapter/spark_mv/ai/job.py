@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from spark_mv.ai import native
@@ -13,11 +13,12 @@ from spark_mv.ai.engine_python import WorkersCannot, refuse_repeats, why_workers
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import FIRST_RETRY, counts_sql, pending_sql
 from spark_mv.ai.protocol import ERROR_CLASSES
-from spark_mv.ai.results import DDL, used_columns
+from spark_mv.ai.results import DDL, timestamp, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, partitions, ship_by_value, with_shares
 from spark_mv.ai.worker import PartitionJob
 from spark_mv.query.ai_calls.ai_plan import AiCall
+from spark_mv.query.ai_calls.keys import SUBMITTED
 
 _SLICES = 1 << 20  # the pending requests are numbered 0 … _SLICES - 1; a chunk is a range of these numbers
 _FIRST_CHUNK = 16  # requests per unit of concurrency in the first chunk, whose time sizes the next
@@ -82,13 +83,14 @@ def run_ai_round(
             claims = frame.where("unclaimed").selectExpr(*used_columns(invocation_id, project))
             claims.writeTo(results_table).append()
         missing = counts.get("missing", 0)
-        budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.calls)
+        budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.charged_calls)
         take = min(n for n in (missing, budget, max_calls) if n is not None)
         outcome = AiOutcome(
             requested=sum(counts.values()),
             reused=counts.get("reused", 0),
             left_for_later=missing - take,
             message=call_limit(missing, take, settings),
+            under_way=counts.get(SUBMITTED, 0),
             **failed_before(counts, [row[2] for row in counted]),
         )
         if not take:
@@ -124,6 +126,7 @@ def estimate(rows: Sequence[tuple[Any, ...]], settings: AiSettings) -> AiOutcome
         calls=calls,
         **failed_before(counts, [row[3] for row in rows]),
         left_for_later=missing - calls,
+        under_way=counts.get(SUBMITTED, 0),
         input_tokens=tokens,
         cost=settings.cost(tokens, 0),
     )
@@ -273,8 +276,3 @@ def call_limit(missing: int, take: int, settings: AiSettings) -> str:
 def _cores(spark: Any) -> int:
     """How many tasks Spark runs at once: what it cuts a range into (a Connect session has no SparkContext to ask)."""
     return int(spark.range(1 << 16).selectExpr("spark_partition_id() AS p").distinct().count())
-
-
-def timestamp(seconds: float) -> str:
-    """The text of a timestamp literal."""
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f") + " UTC"

@@ -8,11 +8,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class AiOutcome:
-    """Counts of distinct inputs. `requested` = `reused` + `calls` + `blocked` + `left_for_later`; `calls` = `ok` + `errors`.
+    """Counts of distinct inputs. `requested` = `reused` + `calls` + `blocked` + `left_for_later` + `under_way`; `calls` = `ok` + `errors`.
 
     `reused` had an answer before, `blocked` failed before and may not be tried again yet (or, `refused` of them, never by
     itself), `left_for_later` found the budget or the time used up (`message` says which). `gave_up` of the errors are final.
     `retry_at` is when the first of the others, and of those blocked, may be asked again (seconds since the epoch).
+    `under_way` inputs are in batches that are not collected yet, `submitted` of them by this run: tokens and cost have an estimate of
+    these. `collected` answers and errors, of any model, were taken in from batches that had been paid by then.
     Cost in the profile's currency. `error_classes` counts the errors, `error_example` is one of their texts.
     """
 
@@ -33,16 +35,29 @@ class AiOutcome:
     refused: int = 0
     gave_up: int = 0
     retry_at: float | None = None
+    under_way: int = 0
+    submitted: int = 0
+    collected: int = 0
 
     @property
     def pending(self) -> int:
         """Inputs that a later run asks for by itself."""
-        return self.errors - self.gave_up + self.blocked - self.refused + self.left_for_later
+        return self.errors - self.gave_up + self.blocked - self.refused + self.left_for_later + self.under_way
 
     @property
     def due_at(self) -> float | None:
         """When a run may ask for the first of the pending inputs; None: the next run."""
-        return None if self.left_for_later else self.retry_at
+        return None if self.left_for_later or self.under_way else self.retry_at
+
+    @property
+    def charged_calls(self) -> int:
+        """What of a budget of calls is used up."""
+        return self.calls + self.submitted
+
+    @property
+    def tokens(self) -> int:
+        """Input and output."""
+        return self.input_tokens + self.output_tokens
 
     def __add__(self, other: AiOutcome) -> AiOutcome:
         values: dict[str, Any] = {}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from spark_mv.ai.retry import COUNTED_CLASSES, ERROR, FAILED, FINAL_CLASSES, REFUSED
 from spark_mv.ai.settings import AiSettings
 from spark_mv.query.ai_calls.ai_plan import AiCall
+from spark_mv.query.ai_calls.keys import SUBMITTED
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 FIRST_RETRY = "min(unix_micros(retry_at)) FILTER (WHERE state = 'blocked')"
@@ -30,7 +31,7 @@ def requests_sql(calls: Sequence[AiCall]) -> str:
 
 def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSettings, at: str, project: str = "") -> str:
     """The requests with their state: `reused` (answered), `refused` (failed for good), `blocked` (failed, not to be tried
-    again before `retry_at`, which is later than `at`, a timestamp literal's text) or `missing`; `failures` is how often a
+    again before `retry_at`, which is later than `at`, a timestamp literal's text), `submitted` (an open batch holds it) or `missing`; `failures` is how often a
     missing one has failed, `old_at` when another model last answered the same arguments; `unclaimed`, whether `project`
     reads an answer that nothing in the table says it pays for or uses.
 
@@ -39,9 +40,11 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
     """
     functions = ", ".join(quote(f) for f in sorted({c.function for c in calls}))
     known = (
-        f"SELECT result_key, status, error_class, called_at, next_retry_at, project FROM {results_table} "
+        f"SELECT result_key, status, error_class, called_at, next_retry_at, project, batch FROM {results_table} "
         f"WHERE function IN ({functions})"
     )
+    # by batch, not by time: who submits and who collects may have clocks that differ
+    open_ = f"array_except(collect_set(k.batch) FILTER (WHERE k.status = '{SUBMITTED}'), collect_set(k.batch) FILTER (WHERE k.status <> '{SUBMITTED}'))"
     failed = f"k.status IN ({_listed(FAILED)})"
     # rows of earlier releases say `error` of a refusal, too
     failed_as = f"if(k.error_class IN ({_listed(sorted(FINAL_CLASSES))}), '{REFUSED}', k.status)"
@@ -55,12 +58,12 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
         f" max(k.called_at) FILTER (WHERE {failed}) AS error_at,"
         f" max_by({failed_as}, k.called_at) FILTER (WHERE {failed}) AS failed_as,"
         f" collect_list(k.called_at) FILTER (WHERE {failed} AND {counted}) AS failed_at,"
-        f" max_by(k.next_retry_at, k.called_at) FILTER (WHERE {failed}) AS retry_at, {mine.format('k')} AS mine"
+        f" max_by(k.next_retry_at, k.called_at) FILTER (WHERE {failed}) AS retry_at, {mine.format('k')} AS mine, size({open_}) > 0 AS under_way"
         f" FROM __mv_requests q LEFT JOIN ({known}) k ON k.result_key = q.result_key GROUP BY ALL)",
     ]
     since = "coalesce(stale_at, timestamp '1970-01-01')"
     state = (
-        f"CASE WHEN ok_at > {since} THEN 'reused' "
+        f"CASE WHEN ok_at > {since} THEN 'reused' WHEN under_way THEN '{SUBMITTED}' "
         f"WHEN error_at > {since} AND failed_as <> '{ERROR}' THEN 'refused' "
         f"WHEN error_at > {since} AND retry_at > timestamp '{at}' THEN 'blocked' ELSE 'missing' END"
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from typing import Any
 
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.query.syntax.table_name import quoted as in_backquotes
@@ -19,7 +21,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     (
         "status",
         "STRING",
-        "ok, error (asked again), refused or given_up (only by recompute_ai), stale (to be asked again), used (no answer)",
+        "ok, error (asked again), refused or given_up (only by recompute_ai); stale, used, submitted, released (no answer)",
     ),
     ("value", "STRING", "the answer: text, or JSON for other types; NULL is an answer where status is ok"),
     ("error_class", "STRING", "why there is no answer: rate_limit, server, timeout, refused, invalid_answer, …"),
@@ -33,6 +35,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("invocation_id", "STRING", "the dbt run that paid"),
     ("request", "STRING", "the arguments as canonical JSON, only with keep_requests"),
     ("project", "STRING", "the dbt project that paid, or that uses the answer of another"),
+    ("batch", "STRING", "the batch that it was asked in (ai_batches); NULL: asked by itself"),
 )
 COLUMN_NAMES = tuple(name for name, _, _ in COLUMNS)
 DDL = ", ".join(f"{name} {kind}" for name, kind, _ in COLUMNS)
@@ -63,6 +66,30 @@ def add_columns_sql(results_table: str, there: Iterable[str]) -> str | None:
     found = {name.lower() for name in there}
     missing = [f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in COLUMNS if name not in found]
     return f"ALTER TABLE {results_table} ADD COLUMNS ({', '.join(missing)})" if missing else None
+
+
+def insert_rows(table: str, columns: Sequence[tuple[str, str, str]], rows: Sequence[Sequence[Any]]) -> str:
+    """INSERT of rows given as Python values, in the order of the columns. A TIMESTAMP may be seconds since the epoch."""
+    texts = [
+        "(" + ", ".join(_literal(value, kind) for value, (_, kind, _) in zip(row, columns, strict=True)) + ")"
+        for row in rows
+    ]
+    return f"INSERT INTO {table} VALUES\n" + ",\n".join(texts)
+
+
+def timestamp(seconds: float) -> str:
+    """The text of a timestamp literal."""
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f") + " UTC"
+
+
+def _literal(value: Any, kind: str) -> str:
+    if value is None:
+        return f"cast(NULL AS {kind})"
+    if isinstance(value, datetime):
+        return f"timestamp '{timestamp(value.timestamp())}'"
+    if kind == "TIMESTAMP":
+        return f"timestamp '{timestamp(value)}'"
+    return quote(value) if isinstance(value, str) else f"cast({value!r} AS {kind})"
 
 
 def used_columns(invocation_id: str, project: str) -> list[str]:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spark_mv.query.ai_calls.keys import RELEASED, SUBMITTED
+
 OK, ERROR, REFUSED, GIVEN_UP, STALE, USED = "ok", "error", "refused", "given_up", "stale", "used"
 """Status of a row of the result table. `refused` and `given_up` are final: only recompute_ai asks again. `stale` asks for
-a new answer, `used` says that another project than the one that paid reads the answer."""
+a new answer, `used` says that another project than the one that paid reads the answer. `submitted` says that a batch holds the
+input, `released` that it does no more (spark_mv.ai.batches)."""
 FAILED = (ERROR, REFUSED, GIVEN_UP)
+UNDER_WAY = (SUBMITTED, RELEASED)
+"""Rows about batches, which say nothing of an answer."""
+MARKS = (STALE, USED, *UNDER_WAY)
+"""Rows that are neither an answer nor an error."""
 
 FINAL_CLASSES = frozenset({"refused"})
 """The endpoint will not answer this input: content policy, invalid input, too long."""
-COUNTED_CLASSES = frozenset({"rate_limit", "server", "timeout", "connection", "invalid_answer", "provider_bug"})
+COUNTED_CLASSES = frozenset(
+    {"rate_limit", "server", "timeout", "connection", "invalid_answer", "provider_bug", "batch"}
+)
 """Errors that may pass. All others (a wrong key, a missing package, a used-up budget) are not the input's: the next run asks."""
 PAID_CLASSES = frozenset({"invalid_answer"})
 """Errors that were paid for, so that even the first repetition waits."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
 from spark_mv.ai.secret import Secret
@@ -22,6 +23,7 @@ _CHOICES = {
     "on_ai_error": ("null", "keep_old", "fail"),
     "on_model_change": ("recompute", "keep"),
     "ask_from": ("executors", "driver"),
+    "mode": ("direct", "batch", "auto"),
 }
 
 
@@ -59,6 +61,13 @@ class AiSettings:
     functions: tuple[AiFunction, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     ask_from: str = "executors"
+    mode: str = "direct"
+    batch_from: int = 1000
+    batch_inputs: int = 20_000
+    batch_poll_seconds: float = 30.0
+    batch_price_factor: float = 0.5
+    wait_minutes: float = 0.0
+    prices: Mapping[str, Price] = field(default_factory=dict)
     on_ai_error: str = "null"
     on_model_change: str = "recompute"
     max_ai_calls: int | None = None
@@ -90,7 +99,11 @@ class AiSettings:
             )
         if provider == "openai" and not values.get("model"):
             errors.append("provider openai needs model, the name that the endpoint knows")
-        priced = values.get("price_per_1k_input_tokens") or values.get("price_per_1k_output_tokens")
+        priced = (
+            values.get("price_per_1k_input_tokens") or values.get("price_per_1k_output_tokens") or values.get("prices")
+        )
+        if values.get("mode", "direct") != "direct" and provider and provider != "openai":
+            errors.append(f"mode {values['mode']!r} needs provider openai: {provider} has no batches")
         if values.get("max_ai_cost") is not None and provider and provider != "local" and not priced:
             errors.append(
                 "max_ai_cost needs a price, without which nothing costs anything: set price_per_1k_input_tokens and "
@@ -135,11 +148,14 @@ class AiSettings:
         budgeted = any(b is not None for b in (self.max_ai_calls, self.max_ai_tokens, self.max_ai_cost))
         return self.on_model_change == "keep" or budgeted
 
+    def price_of(self, model: str) -> Price:
+        """What a model's tokens cost: its own line in `prices`, else the two prices of the profile."""
+        return self.prices.get(model) or Price(self.price_per_1k_input_tokens, self.price_per_1k_output_tokens)
+
     def cost(self, input_tokens: int, output_tokens: int) -> float:
-        """The price of so many tokens."""
-        return (
-            input_tokens * self.price_per_1k_input_tokens + output_tokens * self.price_per_1k_output_tokens
-        ) / 1000.0
+        """The price of so many tokens of the profile's model."""
+        price = self.price_of(self.model)
+        return (input_tokens * price.input + output_tokens * price.output) / 1000.0
 
 
 _NUMBERS = {
@@ -150,6 +166,11 @@ _NUMBERS = {
     "max_attempts": int,
     "deadline_seconds": float,
     "chunk_seconds": float,
+    "batch_from": int,
+    "batch_inputs": int,
+    "batch_poll_seconds": float,
+    "batch_price_factor": float,
+    "wait_minutes": float,
     "retry_errors_after_hours": float,
     "retry_errors_times": int,
     "price_per_1k_input_tokens": float,
@@ -160,7 +181,7 @@ _NUMBERS = {
 }
 _ZERO_ALLOWED = {
     "price_per_1k_input_tokens", "price_per_1k_output_tokens", "retry_errors_after_hours", "retry_errors_times",
-    "max_ai_calls", "max_ai_tokens", "max_ai_cost",
+    "max_ai_calls", "max_ai_tokens", "max_ai_cost", "batch_price_factor", "wait_minutes",
 }  # fmt: skip
 _MAPPINGS = {"parameters", "versions", "options"}
 
@@ -197,6 +218,8 @@ def _problem(source: str, key: str, value: Any) -> str | None:
         )
     if key == "functions":
         return _functions_problem(source, value)
+    if key == "prices" and (problem := problem_of(value)):
+        return f"{source}: {problem}"
     return None
 
 
@@ -224,6 +247,8 @@ def _converted(key: str, value: Any) -> Any:
         return tuple([value] if isinstance(value, str) else value)
     if key == "functions":
         return tuple(_function(name, block) for name, block in value.items())
+    if key == "prices":
+        return prices_of(value)
     if key == "versions":
         return {str(k): str(v) for k, v in value.items()}
     if key in {"model_version", "model", "provider", "embedding_model"}:

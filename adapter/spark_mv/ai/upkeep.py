@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import COLUMNS
-from spark_mv.ai.retry import FAILED
+from spark_mv.ai.retry import FAILED, MARKS, UNDER_WAY, USED
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 _FAILED = ", ".join(quote(status) for status in FAILED)
+_MARKS = ", ".join(quote(status) for status in MARKS)
+_NO_FATE = ", ".join(quote(status) for status in (USED, *UNDER_WAY))
 
 
 def recompute_sql(
@@ -32,7 +34,7 @@ def recompute_sql(
     columns = ", ".join(f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS)
     newest_status = "max_by(status, called_at)"
     wanted = f"{newest_status} IN ({_FAILED})" if errors_only else f"{newest_status} <> 'stale'"
-    condition = f"\n  WHERE status <> 'used'{f' AND ({where})' if where else ''}"
+    condition = f"\n  WHERE status NOT IN ({_NO_FATE}){f' AND ({where})' if where else ''}"
     return (
         f"INSERT INTO {results_table}\nSELECT {columns}\nFROM (\n"
         f"  SELECT {newest}, max_by(project, called_at) AS project\n  FROM {results_table}{condition}\n"
@@ -106,7 +108,7 @@ def errors_view_sql(view: str, results_table: str) -> str:
         "FROM (\n  SELECT result_key, function, model, model_version, max(called_at) AS called_at,\n"
         "    max_by(status, called_at) AS status, max_by(error_class, called_at) AS error_class,\n"
         "    max_by(error, called_at) AS error, max_by(next_retry_at, called_at) AS next_retry_at\n"
-        f"  FROM {results_table}\n  WHERE status <> 'used'\n  GROUP BY ALL\n)\nWHERE status IN ({_FAILED})\nGROUP BY ALL"
+        f"  FROM {results_table}\n  WHERE status NOT IN ({_NO_FATE})\n  GROUP BY ALL\n)\nWHERE status IN ({_FAILED})\nGROUP BY ALL"
     )
 
 
@@ -116,7 +118,8 @@ def costs_view_sql(view: str, results_table: str) -> str:
         f"CREATE OR REPLACE VIEW {view} AS\nSELECT invocation_id, function, model, model_version, count(*) AS calls,\n"
         "  count_if(error_class IS NOT NULL) AS errors, sum(attempts) AS attempts, sum(input_tokens) AS input_tokens,\n"
         "  sum(output_tokens) AS output_tokens, sum(cost) AS cost, min(called_at) AS first_at, max(called_at) AS last_at\n"
-        f"FROM {results_table}\nWHERE status NOT IN ('stale', 'used')\nGROUP BY ALL"
+        # two processes that collect one batch at a time append the same rows: paid once
+        f"FROM (SELECT DISTINCT * FROM {results_table} WHERE status NOT IN ({_MARKS}))\nGROUP BY ALL"
     )
 
 
@@ -129,9 +132,7 @@ def provenance_sql(calls: Sequence[AiCall], results_table: str) -> str:
     parts = []
     for call in calls:
         mine = f"identity_hash = {quote(call.identity_hash)}"
-        ok = (
-            f"SELECT * FROM {results_table} WHERE function = {quote(call.function)} AND status NOT IN ('stale', 'used')"
-        )
+        ok = f"SELECT * FROM {results_table} WHERE function = {quote(call.function)} AND status NOT IN ({_MARKS})"
         best = f"struct(status = 'ok', {mine}, called_at)"
         parts.append(
             f"SELECT q.function, {call.line} AS line, q.request, q.result_key,\n"

@@ -38,14 +38,14 @@ def build_job(calls: Sequence[AiCall], settings: AiSettings, invocation_id: str,
     return PartitionJob(
         provider=provider_class(settings.provider),
         provider_settings=settings.for_provider(),
-        sites=tuple(_site(c) for c in calls),
+        sites=tuple(site_of(c) for c in calls),
         shares=(),
         invocation_id=invocation_id,
         project=project,
         max_attempts=settings.max_attempts,
         retries=Retries(settings.retry_errors_times, settings.retry_errors_after_hours * 3600),
         keep_requests=settings.keep_requests,
-        prices=(settings.price_per_1k_input_tokens, settings.price_per_1k_output_tokens),
+        prices={call.model: settings.price_of(call.model).direct for call in calls},
     )
 
 
@@ -70,8 +70,8 @@ def with_shares(
                 start_after=last + 2 * interval(rpm) if last else 0.0,
                 tokens=part(tokens, number, partitions),
                 cost=None if cost is None else cost / partitions,
-                input_price=settings.price_per_1k_input_tokens,
-                output_price=settings.price_per_1k_output_tokens,
+                input_price=max((p[0] for p in job.prices.values()), default=0.0),
+                output_price=max((p[1] for p in job.prices.values()), default=0.0),
             )
         )
     return replace(job, shares=tuple(shares), deadline=deadline)
@@ -94,7 +94,8 @@ def ship_by_value(settings: AiSettings) -> None:
         cloudpickle.register_pickle_by_value(importlib.import_module(name))
 
 
-def _site(call: AiCall) -> Site:
+def site_of(call: AiCall) -> Site:
+    """What the job must know of a call."""
     written = call.response_schema or ""
     ddl = written if written.strip().upper().startswith("STRUCT") else call.answer_type
     typed = call.function == "ai_query" or call.prompt is not None
@@ -109,4 +110,5 @@ def _site(call: AiCall) -> Site:
         type_schema=json_schema_of(ddl) if typed and ddl.upper() != "STRING" and not call.embedding else None,
         prompt=call.prompt,
         embedding=call.embedding,
+        constant=dict(call.constant),
     )

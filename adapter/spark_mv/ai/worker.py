@@ -12,15 +12,15 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from dataclasses import dataclass, field
 from typing import Any
 
 from spark_mv.ai.asking import Asker, Outcome
 from spark_mv.ai.limits import Limits, Share
 from spark_mv.ai.protocol import ERROR_CLASSES, ProviderSettings, Request
+from spark_mv.ai.result_row import result_row
 from spark_mv.ai.results import COLUMN_NAMES
-from spark_mv.ai.retry import COUNTED_CLASSES, FINAL_CLASSES, OK, Retries
+from spark_mv.ai.retry import COUNTED_CLASSES, FINAL_CLASSES, Retries
 
 assert set(ERROR_CLASSES) > FINAL_CLASSES | COUNTED_CLASSES
 
@@ -42,6 +42,12 @@ class Site:
     type_schema: Mapping[str, Any] | None
     prompt: str | None
     embedding: bool
+    constant: Mapping[str, Any] = field(default_factory=dict)
+
+    def reading(self) -> str:
+        """JSON of what it takes to read a reply, without anything of a row."""
+        names = ("answer_type", "response_schema", "type_schema", "prompt", "embedding", "constant")
+        return json.dumps({name: getattr(self, name) for name in names}, sort_keys=True)
 
     def request(self, text: str) -> Request:
         """The request from its canonical JSON."""
@@ -72,7 +78,7 @@ class PartitionJob:
     max_attempts: int
     retries: Retries
     keep_requests: bool
-    prices: tuple[float, float]  # per 1,000 input and output tokens
+    prices: Mapping[str, tuple[float, float]]  # by model, per 1,000 input and output tokens
     deadline: float | None = None
     project: str = ""
 
@@ -144,31 +150,17 @@ class PartitionJob:
 
     def row(self, key: str, number: int, request: str, failures: int, outcome: Outcome) -> tuple[Any, ...]:
         """A row of the result table, in the order of its columns."""
-        site, status, retry = self.sites[number], OK, None
-        if outcome.error_class:
-            status, at = self.retries.fate(outcome.error_class, failures, outcome.called_at)
-            retry = None if at is None else datetime.fromtimestamp(at, timezone.utc)
-        cost = (outcome.input_tokens * self.prices[0] + outcome.output_tokens * self.prices[1]) / 1000.0
-        return (
+        return result_row(
+            self.sites[number],
             key,
-            site.function,
             hashlib.sha256(request.encode()).hexdigest(),
-            site.model,
-            site.model_version,
-            site.identity_hash,
-            status,
-            outcome.value,
-            outcome.error_class,
-            outcome.error,
-            outcome.attempts,
-            outcome.input_tokens,
-            outcome.output_tokens,
-            cost,
-            datetime.fromtimestamp(outcome.called_at, timezone.utc),
-            retry,
-            self.invocation_id,
-            request if self.keep_requests else None,
-            self.project or None,
+            failures,
+            outcome,
+            retries=self.retries,
+            prices=self.prices.get(self.sites[number].model, (0.0, 0.0)),
+            invocation_id=self.invocation_id,
+            project=self.project,
+            request=request if self.keep_requests else None,
         )
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import email.utils
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from spark_mv.ai.prompts import answer_text, messages, response_schema
-from spark_mv.ai.protocol import Answer, ProviderError, Request
+from spark_mv.ai.chat import chat_answer, chat_body, embedding_body, embedding_text, status_error, vectors_of
+from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
 
 _EMBEDDING_BATCH = 64
-_INPUT_REFUSED = frozenset({400, 413, 414, 422})
-"""Statuses by which an endpoint refuses an input for good: invalid, too long, against its policy."""
 
 
 class OpenAIProvider:
@@ -21,9 +19,8 @@ class OpenAIProvider:
 
     requires = ("openai", "jsonschema")
 
-    def __init__(self, settings: Any) -> None:
-        self.settings = settings
-        self._client: Any = None
+    def __init__(self, settings: ProviderSettings) -> None:
+        self._connection = Connection(settings)
 
     def batch_size(self, request: Request) -> int:
         return _EMBEDDING_BATCH if request.embedding and request.function == "ai_query" else 1
@@ -41,30 +38,12 @@ class OpenAIProvider:
         return [self._chat(r) for r in requests]
 
     def _chat(self, request: Request) -> Answer:
-        schema = response_schema(request)
-        more: dict[str, Any] = dict(request.parameters)
-        if schema is not None:
-            shape = {"name": request.function, "schema": schema, "strict": True}
-            more["response_format"] = {"type": "json_schema", "json_schema": shape}
-        reply = self._call(lambda c: c.chat.completions.create(model=request.model, messages=messages(request), **more))
-        spent = _spent(reply)
-        choice = (getattr(reply, "choices", None) or [None])[0]
-        if choice is None or getattr(choice, "message", None) is None:
-            raise ProviderError("invalid_answer", "the endpoint's reply has no choices", spent=spent)
-        if choice.message.content is None:
-            refusal = getattr(choice.message, "refusal", None)
-            raise ProviderError("refused", f"the model refused: {refusal or choice.finish_reason}", spent=spent)
-        if schema is None:
-            return Answer(answer_text(request, choice.message.content), None, *spent)
-        problem = _misfit(choice.message.content, schema)
-        if problem:
-            cut = " (cut off at the token limit)" if choice.finish_reason == "length" else ""
-            raise ProviderError("invalid_answer", problem + cut, spent=spent)
-        return Answer(answer_text(request, choice.message.content), None, *spent)
+        body = chat_body(request)
+        return chat_answer(request, self._call(lambda c: c.chat.completions.create(**body)))
 
     def _embeddings(self, requests: Sequence[Request]) -> list[Answer]:
-        texts = [_text(r.row["request"]) for r in requests]
-        vectors, tokens = self._embed(requests[0].model, texts, dict(requests[0].parameters))
+        texts = [embedding_text(r) for r in requests]
+        vectors, tokens = self._embed(embedding_body(requests[0], texts))
         shares = _divided(tokens, [len(t) for t in texts])
         return [Answer(json.dumps(v), None, share, 0) for v, share in zip(vectors, shares, strict=False)]
 
@@ -72,19 +51,27 @@ class OpenAIProvider:
         first, second = str(request.row["expr1"]), str(request.row["expr2"])
         if first == second:
             return Answer("1.0")
-        (a, b), tokens = self._embed(request.model, [first, second], {})
+        body = {"model": request.model, "input": [first, second], "encoding_format": "float"}
+        (a, b), tokens = self._embed(body)
         size = (sum(x * x for x in a) * sum(x * x for x in b)) ** 0.5
         return Answer(repr(sum(x * y for x, y in zip(a, b, strict=False)) / size if size else 0.0), None, tokens, 0)
 
-    def _embed(self, model: str, texts: list[str], more: dict[str, Any]) -> tuple[list[list[float]], int]:
-        reply = self._call(lambda c: c.embeddings.create(model=model, input=texts, encoding_format="float", **more))
-        tokens = _spent(reply)[0]
-        found = sorted(getattr(reply, "data", None) or [], key=lambda d: d.index)
-        if len(found) != len(texts):
-            raise ProviderError("invalid_answer", f"{len(found)} embeddings for {len(texts)} texts", spent=(tokens, 0))
-        return [list(d.embedding) for d in found], tokens
+    def _embed(self, body: dict[str, Any]) -> tuple[list[list[float]], int]:
+        return vectors_of(self._call(lambda c: c.embeddings.create(**body)), len(body["input"]))
 
-    def _call(self, what: Any) -> Any:
+    def _call(self, what: Callable[[Any], Any]) -> Any:
+        return self._connection.call(what)
+
+
+class Connection:
+    """The openai client of an endpoint, its retries off; what goes wrong is a ProviderError."""
+
+    def __init__(self, settings: ProviderSettings) -> None:
+        self.settings = settings
+        self._client: Any = None
+
+    def call(self, what: Callable[[Any], Any]) -> Any:
+        """The result of `what` over the client. Raises ProviderError."""
         try:
             import openai
         except ImportError:
@@ -99,7 +86,9 @@ class OpenAIProvider:
         except openai.APIConnectionError as error:
             raise ProviderError("connection", self.settings.cleaned(f"{error}: {error.__cause__}")) from None
         except openai.APIStatusError as error:
-            raise self._status_error(error) from None
+            text = self.settings.cleaned(f"HTTP {error.status_code}: {error.message}")
+            after = retry_after(error.response.headers.get("retry-after"))
+            raise status_error(int(error.status_code), text, after) from None
         except (openai.OpenAIError, ValueError) as error:  # a reply that is not JSON
             raise ProviderError("server", self.settings.cleaned(f"unreadable reply: {error}")) from None
 
@@ -110,21 +99,6 @@ class OpenAIProvider:
                 api_key=key, base_url=self.settings.base_url, max_retries=0, timeout=self.settings.timeout_seconds
             )
         return self._client
-
-    def _status_error(self, error: Any) -> ProviderError:
-        status = int(error.status_code)
-        text = self.settings.cleaned(f"HTTP {status}: {error.message}")
-        if status in {429, 503} or status == 529:
-            after = retry_after(error.response.headers.get("retry-after"))
-            return ProviderError("rate_limit" if status == 429 else "server", text, retry_after=after)
-        if status in {401, 403}:
-            return ProviderError("auth", text)
-        if status in {408, 409} or status >= 500:
-            return ProviderError("server", text, retry_after=retry_after(error.response.headers.get("retry-after")))
-        if status in _INPUT_REFUSED:
-            return ProviderError("refused", text)
-        # a wrong address, a model that is not there, a bill that is not paid: no fault of this input
-        return ProviderError("unsupported", text)
 
 
 def retry_after(value: str | None) -> float | None:
@@ -138,23 +112,6 @@ def retry_after(value: str | None) -> float | None:
         return max(0.0, email.utils.mktime_tz(parsed) - time.time()) if parsed else None
 
 
-def _misfit(reply: str, schema: dict[str, Any]) -> str | None:
-    import jsonschema  # type: ignore[import-untyped]
-
-    try:
-        jsonschema.validate(json.loads(reply), schema)
-    except ValueError as error:
-        return f"not JSON: {error}"
-    except jsonschema.ValidationError as error:
-        return f"not of the schema: {error.message[:300]}"
-    return None
-
-
-def _spent(reply: Any) -> tuple[int, int]:
-    usage = getattr(reply, "usage", None)
-    return int(getattr(usage, "prompt_tokens", 0) or 0), int(getattr(usage, "completion_tokens", 0) or 0)
-
-
 def _divided(total: int, weights: Sequence[int]) -> list[int]:
     """A whole number divided by weights, its parts adding up to it."""
     whole, given, out, seen = sum(weights) or 1, 0, [], 0
@@ -164,7 +121,3 @@ def _divided(total: int, weights: Sequence[int]) -> list[int]:
         out.append(part)
         given += part
     return out
-
-
-def _text(request: Any) -> str:
-    return request if isinstance(request, str) else json.dumps(request, ensure_ascii=False)

@@ -19,6 +19,10 @@ from spark_mv.query.syntax.source_text import string_literal as quote
 
 _EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECASE)
 
+SUBMITTED, RELEASED = "submitted", "released"
+"""Status of rows of the result table that say that a batch holds an input, or does no more: no answer, and no error."""
+_NOT_OF_BATCHES = f"status NOT IN ('{SUBMITTED}', '{RELEASED}')"
+
 
 @dataclass(frozen=True)
 class AiIdentity:
@@ -112,8 +116,7 @@ def lookup_sql(parsed: ParsedCall, key: str, request: str, results_table: str, i
     inner relation first.
     """
     where = f"function = {quote(parsed.function)}"
-    if parsed.fail_on_error:
-        where += " AND status = 'ok'"
+    where += " AND status = 'ok'" if parsed.fail_on_error else f" AND {_NOT_OF_BATCHES}"
     columns = "result_key AS __mv_k, value AS __mv_v, called_at AS __mv_t"
     newest, match = "__mv_t", f"__mv_k = {key}"
     if identity.keep_old:
@@ -141,7 +144,7 @@ def failing_sql(parsed: ParsedCall, key: str, request: str, results_table: str, 
     if parsed.fail_on_error is False:
         return "SELECT false"  # the error itself is the answer that the query asks for
     by, match = ("arguments_hash", f"sha2({request}, 256)") if identity.keep_old else ("result_key", key)
-    relation = f"(SELECT {by} AS __mv_k, status AS __mv_s FROM {results_table} WHERE function = {quote(parsed.function)}) AS __mv_r"
+    relation = f"(SELECT {by} AS __mv_k, status AS __mv_s FROM {results_table} WHERE function = {quote(parsed.function)} AND {_NOT_OF_BATCHES}) AS __mv_r"
     return f"SELECT coalesce(NOT max(__mv_s = 'ok'), false) AS __mv_f FROM {relation} WHERE __mv_k = {match}"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from spark_mv.ai.batches.round import Place, batchable, collect_batches, run_ai_round_in_batches
 from spark_mv.ai.driver_job import count_ai_round_on_driver, run_ai_round_on_driver
 from spark_mv.ai.engine_python import WorkersCannot
 from spark_mv.ai.job import count_ai_round, run_ai_round
@@ -39,7 +40,56 @@ class AiRunner:
     spent: AiOutcome = field(default_factory=AiOutcome)  # by the rounds so far: budgets are those of a run
 
     def run(self, calls: Sequence[AiCall]) -> AiOutcome:
-        """Execute the calls of one round: on the executors, or here where no Python can run on the engine."""
+        """Execute the calls of one round: in batches where the settings say so, else directly."""
+        outcome, left = AiOutcome(), list(calls)
+        if self.settings.mode != "direct":
+            in_batches = [call for call in calls if batchable(call)]
+            found = run_ai_round_in_batches(self.batches(), in_batches, self.spent) if in_batches else None
+            if found is not None:
+                self._tell(found)
+                self.spent += found
+                outcome, left = found, [call for call in calls if not batchable(call)]
+        if not left:
+            return outcome
+        found = self._directly(left)
+        if found.under_way and self.settings.mode == "direct" and self.settings.provider == "openai":
+            found = self._after_batches(left, found)
+        self._tell(found)
+        self.spent += found
+        return outcome + found
+
+    def _after_batches(self, calls: Sequence[AiCall], found: AiOutcome) -> AiOutcome:
+        """The mode was another one before: what has come since is taken in, and what came back without an answer asked."""
+        collected = collect_batches(self.batches())
+        if not collected.batches:
+            return found
+        spent, self.spent = self.spent, self.spent + found
+        again = self._directly(calls)
+        self.spent = spent
+        return replace(
+            found + again,
+            requested=again.requested,
+            reused=again.reused - found.ok,
+            blocked=max(0, again.blocked - found.errors),
+            refused=max(0, again.refused - found.gave_up),
+            under_way=again.under_way,
+            left_for_later=again.left_for_later,
+            collected=collected.answers + collected.errors,
+        )
+
+    def batches(self) -> Place:
+        """Where batches of this endpoint are kept."""
+        return Place(
+            self._rows,
+            self.context.results_table,
+            self.settings,
+            self.invocation_id,
+            self.project,
+            lambda line: self.adapter.say(f"model {self.model}: {line}"),
+        )
+
+    def _directly(self, calls: Sequence[AiCall]) -> AiOutcome:
+        """On the executors, or here where no Python can run on the engine."""
         spark = self.adapter.mv_spark()
         more: dict[str, Any] = {
             "settings": self.settings,
@@ -50,25 +100,21 @@ class AiRunner:
             "on_progress": lambda progress: self.adapter.note(self.model, str(progress)),
         }
         if spark is None or self.settings.ask_from == "driver":
-            outcome = run_ai_round_on_driver(self._rows, calls, **more)
-        else:
-            try:
-                outcome = run_ai_round(spark, calls, as_of=self.as_of, **more)
-            except WorkersCannot as found:
-                self.adapter.warn(
-                    f"model {self.model}: {found}. dbt's own process asks instead; to have the executors ask, install what "
-                    "is missing there (see docs/ai.md); to silence this, set ask_from: driver in the profile's ai block"
-                )
-                more["spent"] = self.spent + found.done
-                rest = run_ai_round_on_driver(self._rows, calls, **more)
-                # what the executors have asked is neither a reuse of an earlier run's answer nor its error
-                done, waiting = found.done, rest.blocked - rest.refused
-                refused = rest.refused - done.gave_up
-                waiting -= min(waiting, done.errors - done.gave_up)
-                outcome = done + replace(rest, reused=rest.reused - done.ok, blocked=waiting + refused, refused=refused)
-        self._tell(outcome)
-        self.spent += outcome
-        return outcome
+            return run_ai_round_on_driver(self._rows, calls, **more)
+        try:
+            return run_ai_round(spark, calls, as_of=self.as_of, **more)
+        except WorkersCannot as found:
+            self.adapter.warn(
+                f"model {self.model}: {found}. dbt's own process asks instead; to have the executors ask, install what "
+                "is missing there (see docs/ai.md); to silence this, set ask_from: driver in the profile's ai block"
+            )
+            more["spent"] = self.spent + found.done
+            rest = run_ai_round_on_driver(self._rows, calls, **more)
+            # what the executors have asked is neither a reuse of an earlier run's answer nor its error
+            done, waiting = found.done, rest.blocked - rest.refused
+            refused = rest.refused - done.gave_up
+            waiting -= min(waiting, done.errors - done.gave_up)
+            return done + replace(rest, reused=rest.reused - done.ok, blocked=waiting + refused, refused=refused)
 
     def _tell(self, outcome: AiOutcome) -> None:
         if outcome.error_example:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from spark_mv.ai.batches.round import collect_batches
+from spark_mv.ai.batches.store import create_batches_sql
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import quoted
 from spark_mv.ai.upkeep import (
@@ -47,6 +49,24 @@ def recompute(models: Models, errors_only: bool = False, where: str | None = Non
         number = "" if marked is None else f"{marked:,} "
         lines.append(f"{model.invocation.name}: the next run asks again for {number}AI answers")
     return "\n".join(lines)
+
+
+def collect(models: Models) -> str:
+    """Take in the answers of batches that have ended; the models' next runs show them."""
+    lines: list[str] = []
+    seen: set[tuple[str, str]] = set()
+    for model in models.asking():
+        assert model.runner is not None
+        if model.runner.settings.provider != "openai":
+            continue
+        place = replace(model.runner.batches(), say=lines.append)
+        if (place.results_table, place.address) in seen:
+            continue
+        seen.add((place.results_table, place.address))
+        models.query(create_batches_sql(place.results_table))
+        found = collect_batches(place)
+        lines.append(f"{place.results_table}: {found.waiting:,} batches are under way at {place.address}")
+    return "\n".join(lines) or "no model asks an endpoint that has batches"
 
 
 def prune(models: Models, older_than_days: float = 30, dry_run: bool = False, include_unowned: bool = False) -> str:

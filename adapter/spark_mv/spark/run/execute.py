@@ -168,6 +168,8 @@ class MvRun(CurrentRun):
             ai_reused=self.ai.reused,
             ai_errors=self.ai.errors + self.ai.blocked,
             ai_pending=self.ai.left_for_later,
+            ai_under_way=self.ai.under_way,
+            ai_collected=self.ai.collected,
             as_of=self.as_of,
             next_change_at=self.next_change_at,
             statements=self.statements,

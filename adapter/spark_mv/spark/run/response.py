@@ -24,6 +24,8 @@ class MvResponse(AdapterResponse):
     ai_reused: int = 0
     ai_errors: int = 0
     ai_pending: int = 0
+    ai_under_way: int = 0
+    ai_collected: int = 0
     as_of: str = ""
     next_change_at: str | None = None
     statements: int = 0
@@ -53,6 +55,10 @@ def message(response: MvResponse, verb: str, why: str = "", audit: str = "", rem
         parts.append(f"{response.ai_calls:,} AI call{'s' if response.ai_calls != 1 else ''}")
     if response.ai_errors:
         parts.append(f"{response.ai_errors:,} AI error{'s' if response.ai_errors != 1 else ''}")
+    if response.ai_collected:
+        parts.append(f"{response.ai_collected:,} collected from batches")
+    if response.ai_under_way:
+        parts.append(f"{response.ai_under_way:,} under way in batches")
     if response.ai_pending:
         parts.append(f"{response.ai_pending:,} AI calls left for later runs")
     if response.values_kept:

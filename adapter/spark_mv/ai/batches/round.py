@@ -1,0 +1,199 @@
+"""A round of AI calls by batches: takes in what has come, submits what is missing, waits where it is told to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from spark_mv.ai.batches.collect import Collected, Terms, collect
+from spark_mv.ai.batches.lines import path_of
+from spark_mv.ai.batches.remote import BatchEndpoint
+from spark_mv.ai.batches.state import Room, Wanted
+from spark_mv.ai.batches.store import Execute, SqlStore, create_batches_sql
+from spark_mv.ai.batches.submit import Group, Submitted, submit
+from spark_mv.ai.expected import expected_output
+from spark_mv.ai.job import call_limit, failed_before
+from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.pending import counts_sql, pending_sql
+from spark_mv.ai.protocol import Request
+from spark_mv.ai.results import timestamp, used_columns
+from spark_mv.ai.retry import Retries
+from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.work import endpoint_lock, site_of
+from spark_mv.query.ai_calls.ai_plan import AiCall
+from spark_mv.query.ai_calls.keys import SUBMITTED
+
+_BYTES = 64 << 20
+"""Of one batch's requests, which dbt's process holds at once; endpoints take 200 MB."""
+_DEFAULT_ADDRESS = "the openai package's default"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where answers and batches are kept, and who asks. `say` tells the user a line."""
+
+    execute: Execute
+    results_table: str
+    settings: AiSettings
+    invocation_id: str
+    project: str = ""
+    say: Callable[[str], None] = print
+    now: Callable[[], float] = time.time
+
+    @property
+    def address(self) -> str:
+        """The endpoint's address without what may be secret in it."""
+        parts = urlsplit(self.settings.base_url or "")
+        host = parts.netloc.rpartition("@")[2]
+        return f"{parts.scheme}://{host}{parts.path.rstrip('/')}" if host else _DEFAULT_ADDRESS
+
+    def endpoint(self) -> BatchEndpoint:
+        """The endpoint's files and batches."""
+        return BatchEndpoint(self.settings.for_provider())
+
+    def store(self, calls: Sequence[AiCall] = ()) -> SqlStore:
+        """The tables."""
+        return SqlStore(self.execute, self.results_table, self.settings, self.address, calls, self.now)
+
+    def terms(self) -> Terms:
+        """How answers are written down."""
+        settings = self.settings
+        return Terms(
+            retries=Retries(settings.retry_errors_times, settings.retry_errors_after_hours * 3600),
+            prices=lambda model: settings.price_of(model).in_batch(settings.batch_price_factor),
+            clean=settings.for_provider().cleaned,
+        )
+
+
+def batchable(call: AiCall) -> bool:
+    """Whether one request of a batch answers one input. A similarity takes two vectors and is asked directly."""
+    return call.function != "ai_similarity"
+
+
+def collect_batches(place: Place) -> Collected:
+    """Takes in what has come, of any model. The table of batches must be there."""
+    found = collect(place.store(), place.endpoint(), place.terms(), now=place.now)
+    for note in found.notes:
+        place.say(note)
+    if found.batches:
+        cost = f", {found.cost:,.4f} of cost" if found.cost else ""
+        place.say(
+            f"{found.answers:,} answers and {found.errors:,} errors taken in from {found.batches:,} batches{cost}"
+        )
+    return found
+
+
+def run_ai_round_in_batches(place: Place, calls: Sequence[AiCall], spent: AiOutcome | None = None) -> AiOutcome | None:
+    """Collects, submits what is missing within the budgets, and waits up to `wait_minutes`. `calls` must be batchable.
+
+    None where `mode` is auto and so few answers are missing that they are better asked directly.
+    """
+    settings, spent = place.settings, spent or AiOutcome()
+    with endpoint_lock(settings):
+        place.execute(create_batches_sql(place.results_table))
+        collected = collect_batches(place)
+        counts, rows = _counts(place, calls)
+        if any(row[4] for row in rows):
+            pending = pending_sql(calls, place.results_table, settings, timestamp(place.now()), place.project)
+            claims = ", ".join(used_columns(place.invocation_id, place.project))
+            place.execute(f"INSERT INTO {place.results_table} SELECT {claims} FROM ({pending}) AS p WHERE unclaimed")
+        missing = counts.get("missing", 0)
+        if settings.mode == "auto" and missing < settings.batch_from:
+            return None
+        done, message = _submit_all(place, calls, missing, spent)
+        if done.inputs:
+            place.say(f"{done.inputs:,} inputs submitted in batches, to be collected by a later run or by collect_ai")
+        if settings.wait_minutes and (done.inputs or collected.waiting):
+            collected += _wait(place)
+        counts, rows = _counts(place, calls)
+    left = counts.get("missing", 0)
+    return AiOutcome(
+        requested=sum(counts.values()),
+        reused=counts.get("reused", 0),
+        under_way=counts.get(SUBMITTED, 0),
+        submitted=done.inputs,
+        collected=collected.answers + collected.errors,
+        left_for_later=left,
+        input_tokens=done.tokens,
+        output_tokens=done.output_tokens,
+        cost=done.cost,
+        message=message if left else "",
+        **failed_before(counts, [row[3] for row in rows]),
+    )
+
+
+def _counts(place: Place, calls: Sequence[AiCall]) -> tuple[dict[str, int], Sequence[Sequence[object]]]:
+    now = timestamp(place.now())
+    rows = place.execute(counts_sql(calls, place.results_table, place.settings, now, place.project))
+    return {str(row[0]): int(row[1]) for row in rows}, rows
+
+
+def _submit_all(place: Place, calls: Sequence[AiCall], missing: int, spent: AiOutcome) -> tuple[Submitted, str]:
+    """Batch after batch, until nothing is missing or a budget is used up. The message says why it ended."""
+    settings, store, endpoint = place.settings, place.store(calls), place.endpoint()
+    done, inputs = Submitted(), 0
+    budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.charged_calls)
+    for group in groups(calls):
+        output = expected_output(place.execute, place.results_table, group.model, [calls[n] for n in group.sites])
+        while inputs < missing and (budget is None or inputs < budget):
+            room = _room(settings, group, spent, done, output, missing - inputs if budget is None else budget - inputs)
+            found = submit(
+                store,
+                endpoint,
+                group,
+                room,
+                lambda wanted: _request(calls, wanted),
+                address=place.address,
+                invocation_id=place.invocation_id,
+                project=place.project,
+                clean=settings.for_provider().cleaned,
+                now=place.now,
+            )
+            if found.error:
+                place.say(f"batch not submitted: {found.error}" if not found.inputs else found.error)
+                return done, found.error
+            if not found.inputs:
+                break
+            inputs += found.inputs
+            done += found
+    why = call_limit(missing, min(missing, budget), settings) if budget is not None and inputs >= budget else ""
+    return done, why or ("the budget of this run is used up" if inputs < missing else "")
+
+
+def _room(settings: AiSettings, group: Group, spent: AiOutcome, done: Submitted, output: int, inputs: int) -> Room:
+    tokens, cost = settings.max_ai_tokens, settings.max_ai_cost
+    prices = settings.price_of(group.model).in_batch(settings.batch_price_factor)
+    return Room(
+        inputs=min(settings.batch_inputs, inputs),
+        size=_BYTES,
+        tokens=None if tokens is None else max(0, tokens - spent.tokens - done.tokens - done.output_tokens),
+        cost=None if cost is None else max(0.0, cost - spent.cost - done.cost),
+        input_price=prices[0],
+        output_price=prices[1],
+        output_tokens=output,
+    )
+
+
+def _wait(place: Place) -> Collected:
+    until, done = time.monotonic() + place.settings.wait_minutes * 60.0, Collected()
+    while time.monotonic() < until:
+        time.sleep(min(place.settings.batch_poll_seconds, max(0.0, until - time.monotonic())))
+        found = collect_batches(place)
+        done += found
+        if not found.waiting:
+            break
+    return done
+
+
+def groups(calls: Sequence[AiCall]) -> list[Group]:
+    """The calls of one model and one interface stand in one batch."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for number, call in enumerate(calls):
+        found.setdefault((path_of(call.embedding), call.model), []).append(number)
+    return [Group(path, model, tuple(sites)) for (path, model), sites in found.items()]
+
+
+def _request(calls: Sequence[AiCall], wanted: Wanted) -> Request:
+    return site_of(calls[wanted.site]).request(wanted.text)

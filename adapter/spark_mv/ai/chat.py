@@ -1,0 +1,101 @@
+"""What a chat or embedding request is on the wire, and what a reply amounts to: the same asked directly and in a batch."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from spark_mv.ai.prompts import answer_text, messages, response_schema
+from spark_mv.ai.protocol import Answer, ProviderError, Request
+
+CHAT, EMBEDDINGS = "/v1/chat/completions", "/v1/embeddings"
+_INPUT_REFUSED = frozenset({400, 413, 414, 422})
+"""Statuses by which an endpoint refuses an input for good: invalid, too long, against its policy."""
+
+
+def chat_body(request: Request) -> dict[str, Any]:
+    """The body of a chat completion that asks for this answer."""
+    schema = response_schema(request)
+    body: dict[str, Any] = {"model": request.model, "messages": messages(request), **request.parameters}
+    if schema is not None:
+        body["response_format"] = structured(request.function, schema)
+    return body
+
+
+def structured(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """The word for structured output of this schema."""
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}
+
+
+def content_of(reply: Any) -> tuple[str, str]:
+    """Text of a chat completion, and what to say of its length. Raises ProviderError where there is none."""
+    used = spent(reply)
+    choice = (getattr(reply, "choices", None) or [None])[0]
+    if choice is None or getattr(choice, "message", None) is None:
+        raise ProviderError("invalid_answer", "the endpoint's reply has no choices", spent=used)
+    if choice.message.content is None:
+        refusal = getattr(choice.message, "refusal", None)
+        raise ProviderError("refused", f"the model refused: {refusal or choice.finish_reason}", spent=used)
+    return choice.message.content, " (cut off at the token limit)" if choice.finish_reason == "length" else ""
+
+
+def chat_answer(request: Request, reply: Any) -> Answer:
+    """The answer in a chat completion. Raises ProviderError for a refusal and for what does not fit the schema."""
+    schema, used = response_schema(request), spent(reply)
+    content, cut = content_of(reply)
+    if schema is not None and (problem := misfit(content, schema)):
+        raise ProviderError("invalid_answer", problem + cut, spent=used)
+    return Answer(answer_text(request, content), None, *used)
+
+
+def embedding_text(request: Request) -> str:
+    """The text whose vector is asked for."""
+    asked = request.row["request"]
+    return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
+
+
+def embedding_body(request: Request, texts: list[str]) -> dict[str, Any]:
+    """The body of an embeddings request for these texts."""
+    return {"model": request.model, "input": texts, "encoding_format": "float", **request.parameters}
+
+
+def vectors_of(reply: Any, number: int) -> tuple[list[list[float]], int]:
+    """So many vectors, and the tokens that they took. Raises ProviderError where there are more or fewer."""
+    tokens = spent(reply)[0]
+    found = sorted(getattr(reply, "data", None) or [], key=lambda d: d.index)
+    if len(found) != number:
+        raise ProviderError("invalid_answer", f"{len(found)} embeddings for {number} texts", spent=(tokens, 0))
+    return [list(d.embedding) for d in found], tokens
+
+
+def status_error(status: int, text: str, after: float | None = None) -> ProviderError:
+    """What an HTTP status means. `after` are the seconds that the endpoint wants to be left alone."""
+    if status == 429:
+        return ProviderError("rate_limit", text, retry_after=after)
+    if status in {401, 403}:
+        return ProviderError("auth", text)
+    if status in {408, 409} or status >= 500:
+        return ProviderError("server", text, retry_after=after)
+    if status in _INPUT_REFUSED:
+        return ProviderError("refused", text)
+    # a wrong address, a model that is not there, a bill that is not paid: no fault of this input
+    return ProviderError("unsupported", text)
+
+
+def misfit(reply: str, schema: dict[str, Any]) -> str | None:
+    """Why a reply is not of the schema, None where it is."""
+    import jsonschema  # type: ignore[import-untyped]
+
+    try:
+        jsonschema.validate(json.loads(reply), schema)
+    except ValueError as error:
+        return f"not JSON: {error}"
+    except jsonschema.ValidationError as error:
+        return f"not of the schema: {error.message[:300]}"
+    return None
+
+
+def spent(reply: Any) -> tuple[int, int]:
+    """Input and output tokens as the endpoint counted."""
+    usage = getattr(reply, "usage", None)
+    return int(getattr(usage, "prompt_tokens", 0) or 0), int(getattr(usage, "completion_tokens", 0) or 0)

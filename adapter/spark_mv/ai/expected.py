@@ -1,0 +1,31 @@
+"""How many tokens an answer is expected to take, before there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from spark_mv.query.ai_calls.ai_plan import AiCall
+from spark_mv.query.syntax.source_text import string_literal as quote
+
+UNKNOWN = 64
+"""Output tokens of an answer where the result table knows none of the same function and model."""
+_LIMITS = ("max_completion_tokens", "max_tokens")
+
+
+def expected_output(
+    execute: Callable[[str], Sequence[Sequence[Any]]], results_table: str, model: str, calls: Sequence[AiCall]
+) -> int:
+    """The average of what these functions' answers by the model took so far; else the limit that the parameters set, else
+    UNKNOWN. A vector takes no output."""
+    if all(call.embedding for call in calls):
+        return 0
+    functions = ", ".join(sorted({quote(call.function) for call in calls}))
+    rows = execute(
+        f"SELECT ceil(avg(output_tokens)) FROM {results_table} WHERE status = 'ok' AND output_tokens > 0 "
+        f"AND model = {quote(model)} AND function IN ({functions})"
+    )
+    if rows and rows[0][0] is not None:
+        return int(rows[0][0])
+    limits = [int(call.parameters[word]) for call in calls for word in _LIMITS if call.parameters.get(word)]
+    return max(limits, default=UNKNOWN)

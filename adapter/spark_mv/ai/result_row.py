@@ -1,0 +1,68 @@
+"""A row of the result table from the outcome of one input: the same whether it was asked directly or in a batch."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Protocol
+
+from spark_mv.ai.retry import OK, Retries
+
+if TYPE_CHECKING:
+    from spark_mv.ai.asking import Outcome
+
+
+class Asked(Protocol):
+    """Who was asked by which function: a call site, or an input of a batch."""
+
+    @property
+    def function(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def model_version(self) -> str: ...
+    @property
+    def identity_hash(self) -> str: ...
+
+
+def result_row(
+    asked: Asked,
+    key: str,
+    arguments_hash: str,
+    failures: int,
+    outcome: Outcome,
+    *,
+    retries: Retries,
+    prices: tuple[float, float],
+    invocation_id: str,
+    project: str,
+    request: str | None = None,
+    batch: str | None = None,
+) -> tuple[Any, ...]:
+    """The row, in the order of the table's columns. Prices per 1,000 input and output tokens; `failures` before this one."""
+    status, retry = OK, None
+    if outcome.error_class:
+        status, at = retries.fate(outcome.error_class, failures, outcome.called_at)
+        retry = None if at is None else datetime.fromtimestamp(at, timezone.utc)
+    cost = (outcome.input_tokens * prices[0] + outcome.output_tokens * prices[1]) / 1000.0
+    return (
+        key,
+        asked.function,
+        arguments_hash,
+        asked.model,
+        asked.model_version,
+        asked.identity_hash,
+        status,
+        outcome.value,
+        outcome.error_class,
+        outcome.error,
+        outcome.attempts,
+        outcome.input_tokens,
+        outcome.output_tokens,
+        cost,
+        datetime.fromtimestamp(outcome.called_at, timezone.utc),
+        retry,
+        invocation_id,
+        request,
+        project or None,
+        batch,
+    )
