@@ -23,6 +23,8 @@ class Behaviour:
     truncated: float = 0.0
     refused: float = 0.0
     missing: float = 0.0
+    pack_missing: float = 0.0
+    pack_doubled: float = 0.0
     failures: int = 1
     seconds: float = 0.0
     slow: float = 0.0
@@ -117,8 +119,28 @@ class Endpoint:
         data = [{"index": i, "embedding": [_draw(t, str(k)) for k in range(4)]} for i, t in enumerate(body["input"])]
         return _json(200, {"data": data, "usage": {"prompt_tokens": len(text) // 4, "total_tokens": len(text) // 4}})
 
+    def _packed(self, shape: Any, pack: list[dict[str, Any]]) -> tuple[int, dict[str, str], bytes]:
+        schema = shape["properties"]["answers"]["items"]["properties"]["answer"]
+        answers = []
+        for item in pack:
+            text = item["text"]
+            answer = _example(schema, text) if schema["type"] == "object" else f"answer to {text}"
+            times = 0 if _hit(text, "pack_missing", self.behaviour.pack_missing) else 1
+            times += _hit(text, "pack_doubled", self.behaviour.pack_doubled)
+            answers += [{"id": item["id"], "answer": answer}] * times
+            if times == 1:
+                with self._lock:
+                    self.seen.answered[text] += 1
+        content = json.dumps({"answers": list(reversed(answers))})
+        usage = {"prompt_tokens": -(-len(json.dumps(pack)) // 4), "completion_tokens": -(-len(content) // 4)}
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
+        return _json(200, {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})
+
     def _chat(self, body: dict[str, Any], text: str, cut: bool) -> tuple[int, dict[str, str], bytes]:
         shape = body.get("response_format", {}).get("json_schema", {}).get("schema")
+        pack = _pack(shape, text)
+        if pack is not None and not cut:
+            return self._packed(shape, pack)
         content = json.dumps(_example(shape, text)) if shape else f"answer to {text}"
         if cut and shape:
             content = content[: len(content) // 2]
@@ -132,6 +154,11 @@ class Endpoint:
             "message": {"role": "assistant", "content": content},
         }
         return _json(200, {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})
+
+
+def _pack(shape: Any, text: str) -> list[dict[str, Any]] | None:
+    """The texts of a request that asks about several."""
+    return json.loads(text) if shape and list(shape.get("properties", {})) == ["answers"] else None
 
 
 def most_in_any_window(times: list[float], seconds: float) -> int:

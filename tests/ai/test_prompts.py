@@ -8,9 +8,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from spark_mv.ai.packing import divided
 from spark_mv.ai.prompts import answer_text, messages, response_schema
 from spark_mv.ai.protocol import Request
-from spark_mv.ai.providers.openai import _divided, retry_after
+from spark_mv.ai.providers.openai import retry_after
 from spark_mv.ai.schemas import json_schema_of
 
 
@@ -83,5 +84,5 @@ def test_retry_after() -> None:
 
 
 def test_tokens_of_a_batch_are_divided_without_rest() -> None:
-    assert _divided(10, [1, 1, 1]) == [3, 3, 4]
-    assert _divided(5, [0, 0]) == [0, 0]
+    assert divided(10, [1, 1, 1]) == [3, 3, 4]
+    assert divided(5, [0, 0]) == [0, 0]

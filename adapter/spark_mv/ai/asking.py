@@ -83,14 +83,20 @@ class Asker:
         except ProviderError as error:
             if state.attempts and error.kind in _OF_THE_BATCH and len(requests) > 1:
                 middle = len(requests) // 2
-                return self.ask(requests[:middle]) + self.ask(requests[middle:])
+                halves = self.ask(requests[:middle]) + self.ask(requests[middle:])
+                return [
+                    _with(outcome, _part(state.tokens, number, len(requests)), 0)
+                    for number, outcome in enumerate(halves)
+                ]
             self._note_failure(error, state.attempts)
             shares = [_part(state.tokens, n, len(requests)) for n in range(len(requests))]
             return [self._failed(error, state, s) for s in shares]
         with self._lock:
             self._failed_in_a_row = 0
         return [
-            self._outcome(request, answer, state, _part(state.tokens, number, len(requests)))
+            self._alone(request, answer, state, _part(state.tokens, number, len(requests)))
+            if answer.error is not None and answer.error.alone and len(requests) > 1
+            else self._outcome(request, answer, state, _part(state.tokens, number, len(requests)))
             for number, (request, answer) in enumerate(zip(requests, answers, strict=False))
         ]
 
@@ -167,11 +173,27 @@ class Asker:
         message = self.clean(error.message)[:LONGEST_MESSAGE]
         return Outcome(None, error.kind, message, state.attempts, *tokens, time.time())
 
+    def _alone(self, request: Request, answer: Answer, state: _Attempts, lost: tuple[int, int]) -> Outcome:
+        """The outcome of asking once more by itself, with what the first reply took."""
+        (outcome,) = self.ask([request])
+        used = answer.input_tokens + lost[0], answer.output_tokens + lost[1]
+        return _with(outcome, used, state.attempts)
+
     def _outcome(self, request: Request, answer: Answer, state: _Attempts, lost: tuple[int, int]) -> Outcome:
         tokens = answer.input_tokens + lost[0], answer.output_tokens + lost[1]
         if answer.error is not None:
             return self._failed(answer.error, state, tokens)
         return Outcome(answer.value, None, None, state.attempts, *tokens, time.time())
+
+
+def _with(outcome: Outcome, tokens: tuple[int, int], attempts: int) -> Outcome:
+    """The outcome with what was spent on it before."""
+    return replace(
+        outcome,
+        attempts=outcome.attempts + attempts,
+        input_tokens=outcome.input_tokens + tokens[0],
+        output_tokens=outcome.output_tokens + tokens[1],
+    )
 
 
 # Failures that one bad input can give to its whole batch.

@@ -72,6 +72,7 @@ class ProviderError(Exception):
         self.message = message
         self.retry_after = retry_after
         self.spent = spent
+        self.alone = False  # set by a provider: the input is to be asked by itself
         self.re_ask = False  # set by the job: the same question goes out once more, with the complaint
 
     @property
@@ -94,6 +95,7 @@ class ProviderSettings:
     api_key: Any = field(default=None, repr=False)
     timeout_seconds: float = 60.0
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    rows_per_request: int = 1
 
     def cleaned(self, text: str) -> str:
         """The text without the key and what is named like a secret in the options: errors repeat what was sent."""

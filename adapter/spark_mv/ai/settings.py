@@ -61,6 +61,7 @@ class AiSettings:
     functions: tuple[AiFunction, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     ask_from: str = "executors"
+    rows_per_request: int = 1
     mode: str = "direct"
     batch_from: int = 1000
     batch_inputs: int = 20_000
@@ -122,7 +123,9 @@ class AiSettings:
 
     def for_provider(self) -> ProviderSettings:
         """The part that goes to the workers."""
-        return ProviderSettings(self.base_url, self.api_key, self.timeout_seconds, dict(self.options))
+        return ProviderSettings(
+            self.base_url, self.api_key, self.timeout_seconds, dict(self.options), self.rows_per_request
+        )
 
     def identity(self) -> AiIdentity:
         """What of these settings belongs to an answer's key."""
@@ -166,6 +169,7 @@ _NUMBERS = {
     "max_attempts": int,
     "deadline_seconds": float,
     "chunk_seconds": float,
+    "rows_per_request": int,
     "batch_from": int,
     "batch_inputs": int,
     "batch_poll_seconds": float,

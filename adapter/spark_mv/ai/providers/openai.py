@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from spark_mv.ai.chat import chat_answer, chat_body, embedding_body, embedding_text, status_error, vectors_of
+from spark_mv.ai.packing import alone, divided, packable, packed_answers, packed_body, packs
 from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
 
 _EMBEDDING_BATCH = 64
@@ -21,8 +22,11 @@ class OpenAIProvider:
 
     def __init__(self, settings: ProviderSettings) -> None:
         self._connection = Connection(settings)
+        self._together = settings.rows_per_request
 
     def batch_size(self, request: Request) -> int:
+        if self._together > 1 and packable(request):
+            return self._together
         return _EMBEDDING_BATCH if request.embedding and request.function == "ai_query" else 1
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
@@ -35,7 +39,18 @@ class OpenAIProvider:
             return [self._similarity(r) for r in requests]
         if first.embedding:
             return self._embeddings(requests)
-        return [self._chat(r) for r in requests]
+        if len(requests) > 1:
+            return self._together_asked(requests)
+        return [self._chat(first)]
+
+    def _together_asked(self, requests: Sequence[Request]) -> list[Answer]:
+        """One request for all; what of them is too long to go along is asked alone by the caller."""
+        pack, *others = packs(requests)
+        left = [Answer(None, alone("too long to be asked with others", (0, 0))) for more in others for _ in more]
+        if len(pack) == 1:
+            return [self._chat(pack[0]), *left]
+        body = packed_body(pack)
+        return [*packed_answers(pack, self._call(lambda c: c.chat.completions.create(**body))), *left]
 
     def _chat(self, request: Request) -> Answer:
         body = chat_body(request)
@@ -44,7 +59,7 @@ class OpenAIProvider:
     def _embeddings(self, requests: Sequence[Request]) -> list[Answer]:
         texts = [embedding_text(r) for r in requests]
         vectors, tokens = self._embed(embedding_body(requests[0], texts))
-        shares = _divided(tokens, [len(t) for t in texts])
+        shares = divided(tokens, [len(t) for t in texts])
         return [Answer(json.dumps(v), None, share, 0) for v, share in zip(vectors, shares, strict=False)]
 
     def _similarity(self, request: Request) -> Answer:
@@ -110,14 +125,3 @@ def retry_after(value: str | None) -> float | None:
     except ValueError:
         parsed = email.utils.parsedate_tz(value)
         return max(0.0, email.utils.mktime_tz(parsed) - time.time()) if parsed else None
-
-
-def _divided(total: int, weights: Sequence[int]) -> list[int]:
-    """A whole number divided by weights, its parts adding up to it."""
-    whole, given, out, seen = sum(weights) or 1, 0, [], 0
-    for weight in weights:
-        seen += weight
-        part = total * seen // whole - given
-        out.append(part)
-        given += part
-    return out
