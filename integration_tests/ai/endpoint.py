@@ -32,6 +32,8 @@ class Behaviour:
     hang_seconds: float = 3.0
     retry_after: float = 0.2
     die_after: int | None = None
+    window: tuple[int, float] | None = None  # so many requests in so many seconds, 429 beyond
+    says_window: bool = True  # in x-ratelimit-* headers
 
 
 @dataclass
@@ -42,6 +44,7 @@ class Seen:
     answered: Counter[str] = field(default_factory=Counter)
     times: list[float] = field(default_factory=list)
     most_at_once: int = 0
+    refused: int = 0
     headers: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -54,6 +57,7 @@ class Endpoint:
         self._lock = threading.Lock()
         self._at_once = 0
         self._dead = False
+        self._window = (0.0, 0)
         self._server = _Server(("127.0.0.1", port), _handler(self))
         self.port = self._server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}/v1"
@@ -84,11 +88,31 @@ class Endpoint:
             b = self.behaviour
             if b.die_after is not None and sum(self.seen.answered.values()) >= b.die_after:
                 self._dead = True
+            room = self._room(b) if b.window else None
         try:
-            return None if self._dead else self._reply(path, body, headers, text, number)
+            if room is not None and room[0] < 0:
+                self.seen.refused += 1
+                return _json(429, {"error": {"message": "slow down"}}, {"Retry-After": str(room[1])})
+            reply = None if self._dead else self._reply(path, body, headers, text, number)
+            if reply is not None and room is not None and b.says_window:
+                more = {
+                    "x-ratelimit-remaining-requests": str(room[0]),
+                    "x-ratelimit-reset-requests": f"{room[1] * 1000:.0f}ms",
+                }
+                reply = reply[0], {**reply[1], **more}, reply[2]
+            return reply
         finally:
             with self._lock:
                 self._at_once -= 1
+
+    def _room(self, behaviour: Behaviour) -> tuple[int, float]:
+        """How many more requests the window takes (negative: not even this one), and seconds until the next window."""
+        number, seconds = behaviour.window or (0, 1.0)
+        now = time.time()
+        if now >= self._window[0] + seconds:
+            self._window = (now, 0)
+        self._window = (self._window[0], self._window[1] + 1)
+        return number - self._window[1], self._window[0] + seconds - now + 0.01
 
     def _reply(
         self, path: str, body: dict[str, Any], headers: dict[str, str], text: str, number: int

@@ -142,6 +142,14 @@ class Asker:
             raise ProviderError("provider_bug", f"{type(error).__name__}: {error}") from None
         finally:
             self.limits.release(reserved, used)
+            self._keep_pace()
+
+    def _keep_pace(self) -> None:
+        """Waits as the endpoint's replies ask, before it has to refuse."""
+        wanted = getattr(self.provider, "pause", None)
+        seconds = float(wanted()) if callable(wanted) else 0.0
+        if seconds > 0:
+            self.limits.cool_down(min(seconds, LONGEST_WAIT))
 
     def _worth_repeating(self, error: BaseException) -> bool:
         return isinstance(error, ProviderError) and (error.transient or error.re_ask)

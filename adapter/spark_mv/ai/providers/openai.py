@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from spark_mv.ai.chat import chat_answer, chat_body, embedding_body, embedding_text, status_error, vectors_of
+from spark_mv.ai.chat import chat_answer, chat_body, embedding_body, embedding_text, spent, status_error, vectors_of
+from spark_mv.ai.pace import pause
 from spark_mv.ai.packing import alone, divided, packable, packed_answers, packed_body, packs
 from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
 
@@ -22,6 +23,7 @@ class OpenAIProvider:
 
     def __init__(self, settings: ProviderSettings) -> None:
         self._connection = Connection(settings)
+        self._next = 0.0  # when the endpoint has room again, in seconds since the epoch
         self._together = settings.rows_per_request
 
     def batch_size(self, request: Request) -> int:
@@ -50,11 +52,11 @@ class OpenAIProvider:
         if len(pack) == 1:
             return [self._chat(pack[0]), *left]
         body = packed_body(pack)
-        return [*packed_answers(pack, self._call(lambda c: c.chat.completions.create(**body))), *left]
+        return [*packed_answers(pack, self._call(lambda c: c.chat.completions.with_raw_response.create(**body))), *left]
 
     def _chat(self, request: Request) -> Answer:
         body = chat_body(request)
-        return chat_answer(request, self._call(lambda c: c.chat.completions.create(**body)))
+        return chat_answer(request, self._call(lambda c: c.chat.completions.with_raw_response.create(**body)))
 
     def _embeddings(self, requests: Sequence[Request]) -> list[Answer]:
         texts = [embedding_text(r) for r in requests]
@@ -72,10 +74,20 @@ class OpenAIProvider:
         return Answer(repr(sum(x * y for x, y in zip(a, b, strict=False)) / size if size else 0.0), None, tokens, 0)
 
     def _embed(self, body: dict[str, Any]) -> tuple[list[list[float]], int]:
-        return vectors_of(self._call(lambda c: c.embeddings.create(**body)), len(body["input"]))
+        return vectors_of(self._call(lambda c: c.embeddings.with_raw_response.create(**body)), len(body["input"]))
+
+    def pause(self) -> float:
+        """Seconds that the endpoint's newest reply asks to wait before the next request."""
+        return max(0.0, self._next - time.time())
 
     def _call(self, what: Callable[[Any], Any]) -> Any:
-        return self._connection.call(what)
+        def parsed(client: Any) -> Any:
+            raw = what(client)
+            reply = raw.parse()
+            self._next = max(self._next, time.time() + pause(raw.headers, sum(spent(reply))))
+            return reply
+
+        return self._connection.call(parsed)
 
 
 class Connection:
