@@ -74,6 +74,8 @@ class AiSettings:
     max_ai_calls: int | None = None
     max_ai_tokens: int | None = None
     max_ai_cost: float | None = None
+    max_ai_calls_per_day: int | None = None
+    max_ai_cost_per_day: float | None = None
 
     @classmethod
     def from_config(cls, profile_ai: Mapping[str, Any] | None, model_ai: Mapping[str, Any] | None = None) -> AiSettings:
@@ -105,7 +107,12 @@ class AiSettings:
         )
         if values.get("mode", "direct") != "direct" and provider and provider != "openai":
             errors.append(f"mode {values['mode']!r} needs provider openai: {provider} has no batches")
-        if values.get("max_ai_cost") is not None and provider and provider != "local" and not priced:
+        if (
+            (values.get("max_ai_cost") is not None or values.get("max_ai_cost_per_day") is not None)
+            and provider
+            and provider != "local"
+            and not priced
+        ):
             errors.append(
                 "max_ai_cost needs a price, without which nothing costs anything: set price_per_1k_input_tokens and "
                 "price_per_1k_output_tokens in the profile's ai block, or use max_ai_tokens"
@@ -146,9 +153,15 @@ class AiSettings:
         )
 
     @property
+    def of_day(self) -> tuple[int | None, float | None]:
+        """The budgets of a project's day: calls and cost."""
+        return self.max_ai_calls_per_day, self.max_ai_cost_per_day
+
+    @property
     def keep_old(self) -> bool:
         """Whether a row shows an older model's answer while the new model has not answered."""
-        budgeted = any(b is not None for b in (self.max_ai_calls, self.max_ai_tokens, self.max_ai_cost))
+        budgets = (self.max_ai_calls, self.max_ai_tokens, self.max_ai_cost, *self.of_day)
+        budgeted = any(b is not None for b in budgets)
         return self.on_model_change == "keep" or budgeted
 
     def price_of(self, model: str) -> Price:
@@ -182,10 +195,13 @@ _NUMBERS = {
     "max_ai_calls": int,
     "max_ai_tokens": int,
     "max_ai_cost": float,
+    "max_ai_calls_per_day": int,
+    "max_ai_cost_per_day": float,
 }
 _ZERO_ALLOWED = {
     "price_per_1k_input_tokens", "price_per_1k_output_tokens", "retry_errors_after_hours", "retry_errors_times",
     "max_ai_calls", "max_ai_tokens", "max_ai_cost", "batch_price_factor", "wait_minutes",
+    "max_ai_calls_per_day", "max_ai_cost_per_day",
 }  # fmt: skip
 _MAPPINGS = {"parameters", "versions", "options"}
 

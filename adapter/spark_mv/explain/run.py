@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from spark_mv.ai.forecast import CallForecast
 from spark_mv.ai.outcome import AiOutcome
+from spark_mv.explain.ai_cost import cost_data, cost_lines
 from spark_mv.explain.parts import because, bounded, column_data, predicate_data, predicate_lines, reasons_data, table
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.notes import order_notes
@@ -23,9 +25,10 @@ def explain_text(
     plan: Plan,
     calls: AiOutcome | None = None,
     runs: Sequence[Mapping[str, Any]] = (),
+    costs: Sequence[CallForecast] = (),
 ) -> str:
     """Several lines: strategy with reasons, a verdict per column and per predicate, the sources, the steps. `calls`: what
-    the run would ask of AI functions. `runs`: rows of mv_runs, newest first."""
+    the run would ask of AI functions, `costs`: by call. `runs`: rows of mv_runs, newest first."""
     lines = [f"{facts.model}: {plan.strategy}, as of {facts.as_of} UTC"]
     for candidate in plan.candidates:
         time = f", about {candidate.seconds:.1f} s" if candidate.seconds else ""
@@ -54,7 +57,7 @@ def explain_text(
         ]
     )
     if calls is not None:
-        lines += ["", _calls(calls)]
+        lines += ["", _calls(calls), *cost_lines(costs)]
     if plan.steps:
         lines += ["", "steps: " + " → ".join(step.kind for step in plan.steps)]
     if runs:
@@ -75,6 +78,7 @@ def explain_json(
     plan: Plan,
     calls: AiOutcome | None = None,
     runs: Sequence[Mapping[str, Any]] = (),
+    costs: Sequence[CallForecast] = (),
 ) -> str:
     """The same as one JSON object."""
     data: dict[str, Any] = {
@@ -106,6 +110,8 @@ def explain_json(
             "left_for_later": calls.left_for_later,
             "input_tokens": calls.input_tokens,
             "cost": calls.cost,
+            "under_way": calls.under_way,
+            "by_call": cost_data(costs),
         },
         "runs": [dict(run) for run in runs],
         "steps": [step.kind for step in plan.steps],
@@ -134,6 +140,8 @@ def _calls(calls: AiOutcome) -> str:
     line = f"AI calls: {calls.calls:,} to make now (about {calls.input_tokens:,} input tokens{cost}), {calls.reused:,} answered"
     if calls.left_for_later:
         line += f", {calls.left_for_later:,} over the budget"
+    if calls.under_way:
+        line += f", {calls.under_way:,} under way in batches"
     if calls.blocked:
         line += f", {calls.blocked:,} failed and not to be repeated yet"
     return line

@@ -113,6 +113,7 @@ class SqlStore:
             "status": f"'{SUBMITTED}'",
             "value": self._of_site("json"),
             "attempts": "failures",
+            "input_tokens": tokens,
             "called_at": f"timestamp '{at}'",
             "invocation_id": quote(batch.invocation_id),
             "request": "request" if self.settings.keep_requests else "NULL",

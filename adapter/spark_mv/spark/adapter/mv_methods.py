@@ -162,10 +162,12 @@ class MvMixin(metaclass=AdapterMeta):
                 seen = look(self, asked, self._mv_profile())
             except (ConfigError, RefusedError, ValueError) as error:
                 raise CompilationError(str(error)) from error
-            calls = seen.runner.count(seen.rewritten.ai_rounds) if seen.runner and seen.plan.steps else None
+            asks = seen.runner if seen.plan.steps else None
+            calls = asks.count(seen.rewritten.ai_rounds) if asks else None
+            costs = asks.forecast(seen.rewritten.ai_rounds) if asks else []
         explain = explain_json if form == "json" else explain_text
         runs = past_runs(self.query, seen.invocation.schema, seen.invocation.unique_id)
-        return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan, calls, runs)
+        return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan, calls, runs, costs)
 
     @available
     def mv_ai_upkeep(self, what: str, invocations: Sequence[Mapping[str, Any]], **options: Any) -> str:

@@ -1,0 +1,54 @@
+"""How many input tokens a request takes: by the model's own tokenizer where tiktoken has it, else four bytes a token."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+
+from spark_mv.ai.chat import chat_body, embedding_text
+from spark_mv.ai.protocol import ProviderError, Request
+
+PER_MESSAGE = 4
+"""Tokens around each chat message, as vendors' guides to counting say."""
+
+
+@lru_cache(maxsize=16)
+def tokenizer_of(model: str) -> Callable[[str], int] | None:
+    """Counts the tokens of a text as the model does, None where tiktoken is not installed, does not know the model, or cannot fetch
+    its table."""
+    try:
+        import tiktoken  # type: ignore[import-not-found, unused-ignore]
+
+        encoding = tiktoken.encoding_for_model(model)
+    except Exception:  # an estimate is no reason to fail
+        return None
+    return lambda text: len(encoding.encode(text, disallowed_special=()))
+
+
+def four_bytes(text: str) -> int:
+    """The estimate without a tokenizer.
+
+    >>> four_bytes("four byt"), four_bytes("")
+    (2, 0)
+    """
+    return -(-len(text.encode()) // 4)
+
+
+def input_tokens(request: Request, count: Callable[[str], int]) -> int:
+    """The tokens of everything that is sent: instruction, text, and schema of the answer."""
+    if request.function == "ai_similarity":
+        return sum(count(str(value)) for value in request.row.values())
+    try:
+        if request.embedding:
+            return count(embedding_text(request))
+        body = chat_body(request)
+    except (ProviderError, KeyError):
+        return count(json.dumps(dict(request.row), ensure_ascii=False))
+    said = sum(PER_MESSAGE + count(_text(message.get("content"))) for message in body["messages"])
+    shape = body.get("response_format")
+    return said + (count(json.dumps(shape)) if shape else 0)
+
+
+def _text(content: object) -> str:
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

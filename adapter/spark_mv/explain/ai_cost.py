@@ -1,0 +1,48 @@
+"""What explain_mv says of the AI calls of the next run: a line per call, with tokens and money."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from spark_mv.ai.forecast import CallForecast
+from spark_mv.explain.parts import table
+
+
+def cost_lines(found: Sequence[CallForecast]) -> list[str]:
+    """A table, and how its figures came about. Empty where nothing is to be asked."""
+    due = [one for one in found if one.calls]
+    if not due:
+        return []
+    priced = any(one.cost is not None for one in due)
+    rows = [("AI call", "model", "calls", "input tokens", "output tokens", *(("cost", "in batches") if priced else ()))]
+    for one in due:
+        money = (_money(one.cost), _money(one.batch_cost)) if priced else ()
+        rows.append(
+            (
+                f"{one.function} (line {one.line})",
+                one.model,
+                f"{one.calls:,}",
+                f"{one.input_tokens:,}",
+                f"{one.output_tokens:,}",
+                *money,
+            )
+        )
+    counted = {one.model for one in due if one.counted}
+    guessed = {one.model for one in due} - counted
+    notes = []
+    if counted:
+        notes.append(f"input of {', '.join(sorted(counted))} counted by its tokenizer")
+    if guessed:
+        notes.append(f"input of {', '.join(sorted(guessed))} estimated at four bytes a token")
+    return [*table(rows), f"  {'; '.join(notes)}; output as long as answers were so far"]
+
+
+def cost_data(found: Sequence[CallForecast]) -> list[dict[str, Any]]:
+    """The same for JSON."""
+    return [asdict(one) for one in found]
+
+
+def _money(cost: float | None) -> str:
+    return "-" if cost is None else f"{cost:,.4f}"

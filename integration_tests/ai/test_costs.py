@@ -1,0 +1,60 @@
+"""What is asked, paid and forecast: counted at the endpoint and in the result table."""
+
+from __future__ import annotations
+
+from integration_tests.ai.conftest import Bench
+from integration_tests.ai.endpoint import Behaviour, Endpoint
+
+from spark_mv.ai.day_budget import within_day
+from spark_mv.ai.forecast import forecast
+from spark_mv.ai.outcome import AiOutcome
+
+SQL = "SELECT id,\n ai_classify(body, ARRAY('good', 'bad')) AS label,\n ai_gen(body) AS said\nFROM {s}.reviews"
+
+
+def test_forecast_packs_and_the_budget_of_a_day(bench: Bench) -> None:
+    bench.spark.sql(
+        f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id % 60) AS body FROM range(90)"
+    )
+    with Endpoint(Behaviour(pack_missing=0.1)) as endpoint:
+        settings = bench.openai(
+            endpoint.url,
+            rows_per_request=10,
+            concurrency=1,
+            ask_from="driver",
+            prices={"m": {"input": 1.0, "output": 2.0}},
+        )
+        (calls,) = bench.plan(SQL, settings).rounds
+        label, said = forecast(bench.rows, calls, settings, bench.results)
+        assert [(one.function, one.line, one.calls, one.output_tokens) for one in (label, said)] == [
+            ("ai_classify", 2, 60, 60 * 64),
+            ("ai_gen", 3, 60, 60 * 64),
+        ]
+        assert label.input_tokens > said.input_tokens > 60 * 2
+        assert label.cost == (label.input_tokens * 1.0 + label.output_tokens * 2.0) / 1000
+        assert label.batch_cost == label.cost / 2
+
+        outcome, rows = bench.run(SQL, settings, project="p")
+        assert (outcome.ok, outcome.errors) == (120, 0)
+        assert all(None not in row for row in rows)
+        assert set(endpoint.seen.answered.values()) == {2}  # each text, once by each function
+        asked = sum(endpoint.seen.asked.values())
+        assert 60 + 6 < asked < 60 + 6 + 25  # ai_gen alone; ai_classify in tens, and what did not come back, alone
+
+        again = forecast(bench.rows, calls, settings, bench.results)
+        assert [one.calls for one in again] == [0, 0]
+
+        capped = bench.openai(
+            endpoint.url,
+            prices={"m": {"input": 1.0}},
+            max_ai_calls_per_day=130,
+            max_ai_cost_per_day=1000,
+            max_ai_calls=50,
+        )
+        left = within_day(bench.rows, capped, bench.results, "p", 64, AiOutcome())
+        assert left.max_ai_calls == 10
+        assert left.max_ai_cost is not None
+        assert abs(1000 - left.max_ai_cost - outcome.cost) < 1e-6
+        assert within_day(bench.rows, capped, bench.results, "another", 64, AiOutcome()).max_ai_calls == 50
+        own = within_day(bench.rows, capped, bench.results, "p", 64, AiOutcome(calls=100))
+        assert own.max_ai_calls == 50  # of which this run has used 100 of the 120 itself
