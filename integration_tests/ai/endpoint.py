@@ -57,6 +57,7 @@ class Endpoint:
         self._lock = threading.Lock()
         self._at_once = 0
         self._dead = False
+        self.counts_everything = False
         self._window = (0.0, 0)
         self._server = _Server(("127.0.0.1", port), _handler(self))
         self.port = self._server.server_address[1]
@@ -143,7 +144,16 @@ class Endpoint:
         data = [{"index": i, "embedding": [_draw(t, str(k)) for k in range(4)]} for i, t in enumerate(body["input"])]
         return _json(200, {"data": data, "usage": {"prompt_tokens": len(text) // 4, "total_tokens": len(text) // 4}})
 
-    def _packed(self, shape: Any, pack: list[dict[str, Any]]) -> tuple[int, dict[str, str], bytes]:
+    def _sent(self, body: dict[str, Any], text: str) -> int:
+        """Tokens of the input: of the text alone, or of everything that was sent."""
+        if not self.counts_everything:
+            return -(-len(text) // 4)
+        said = "".join(str(m["content"]) for m in body["messages"]) + json.dumps(body.get("response_format", ""))
+        return -(-len(said) // 4)
+
+    def _packed(
+        self, body: dict[str, Any], shape: Any, pack: list[dict[str, Any]]
+    ) -> tuple[int, dict[str, str], bytes]:
         schema = shape["properties"]["answers"]["items"]["properties"]["answer"]
         answers = []
         for item in pack:
@@ -156,7 +166,7 @@ class Endpoint:
                 with self._lock:
                     self.seen.answered[text] += 1
         content = json.dumps({"answers": list(reversed(answers))})
-        usage = {"prompt_tokens": -(-len(json.dumps(pack)) // 4), "completion_tokens": -(-len(content) // 4)}
+        usage = {"prompt_tokens": self._sent(body, json.dumps(pack)), "completion_tokens": -(-len(content) // 4)}
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
         return _json(200, {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})
 
@@ -164,14 +174,14 @@ class Endpoint:
         shape = body.get("response_format", {}).get("json_schema", {}).get("schema")
         pack = _pack(shape, text)
         if pack is not None and not cut:
-            return self._packed(shape, pack)
+            return self._packed(body, shape, pack)
         content = json.dumps(_example(shape, text)) if shape else f"answer to {text}"
         if cut and shape:
             content = content[: len(content) // 2]
         else:
             with self._lock:
                 self.seen.answered[text] += 1
-        usage = {"prompt_tokens": -(-len(text) // 4), "completion_tokens": -(-len(content) // 4)}
+        usage = {"prompt_tokens": self._sent(body, text), "completion_tokens": -(-len(content) // 4)}
         choice = {
             "index": 0,
             "finish_reason": "length" if cut else "stop",

@@ -1,0 +1,103 @@
+"""What one AI column takes directly, several inputs to a request, and in a batch: requests, tokens and money, counted by an endpoint on
+loopback. Run: `python -m benchmarks.ai_ways [inputs]`. Tokens are counted at four bytes each; prices are 1 and 4 per 1,000."""
+
+from __future__ import annotations
+
+import random
+import sys
+
+from integration_tests.ai.batch_endpoint import BatchEndpoint as Server
+
+from spark_mv.ai.asking import Asker, Outcome
+from spark_mv.ai.batches.lines import outcome_of, replies, request_line
+from spark_mv.ai.batches.remote import BatchEndpoint
+from spark_mv.ai.chat import CHAT
+from spark_mv.ai.limits import Limits, Share
+from spark_mv.ai.prices import Price
+from spark_mv.ai.protocol import ProviderSettings, Request
+from spark_mv.ai.providers.openai import OpenAIProvider
+from spark_mv.ai.secret import Secret
+
+_WORDS = [
+    "took",
+    "this",
+    "for",
+    "two",
+    "weeks",
+    "and",
+    "it",
+    "helped",
+    "with",
+    "the",
+    "pain",
+    "but",
+    "gave",
+    "me",
+    "a",
+    "headache",
+    "every",
+    "morning",
+    "so",
+    "I",
+    "stopped",
+    "again",
+]
+PRICE = Price(1.0, 4.0)
+
+
+def texts(number: int) -> list[str]:
+    """Distinct texts of 10 to 60 words."""
+    draw = random.Random(7)
+    return [f"{n} " + " ".join(draw.choices(_WORDS, k=draw.randint(10, 60))) for n in range(number)]
+
+
+def direct(server: Server, questions: list[Request], together: int) -> tuple[int, list[Outcome]]:
+    """So many inputs in each request."""
+    before = sum(server.seen.asked.values())
+    settings = ProviderSettings(server.url, Secret("none"), 30.0, rows_per_request=together)
+    asker = Asker(OpenAIProvider(settings), Limits(Share()), max_attempts=3)
+    found: list[Outcome] = []
+    for start in range(0, len(questions), together):
+        found += asker.ask(questions[start : start + together])
+    return sum(server.seen.asked.values()) - before, found
+
+
+def batch(server: Server, questions: list[Request]) -> tuple[int, list[Outcome]]:
+    """All in one batch."""
+    before = sum(server.requests.values())
+    remote = BatchEndpoint(ProviderSettings(server.url, Secret("none"), 30.0))
+    lines = [request_line(str(number), question) for number, question in enumerate(questions)]
+    made = remote.create("one", remote.upload("one", "\n".join(lines).encode()), CHAT)
+    server.finish()
+    ended = remote.look(made)
+    assert ended is not None
+    assert ended.output_file is not None
+    answers = replies([remote.read(ended.output_file)])
+    found = [outcome_of(q, answers.get(str(n), ()), "", 0.0) for n, q in enumerate(questions)]
+    return sum(server.requests.values()) - before, found
+
+
+def main(number: int) -> None:
+    labels = {"labels": ["works", "works with side effects", "does not work"]}
+    questions = [Request("ai_classify", {"content": text}, labels, model="m") for text in texts(number)]
+    with Server() as server:
+        server.counts_everything = True
+        ways = {
+            "directly": (direct(server, questions, 1), PRICE.direct),
+            "rows_per_request: 10": (direct(server, questions, 10), PRICE.direct),
+            "rows_per_request: 25": (direct(server, questions, 25), PRICE.direct),
+            "mode: batch": (batch(server, questions), PRICE.in_batch(0.5)),
+        }
+    first = [o.value for o in ways["directly"][0][1]]
+    print(
+        "| way | HTTP requests | input tokens | output tokens | money | answers as directly |\n|---|---|---|---|---|---|"
+    )
+    for name, ((requests, found), prices) in ways.items():
+        used = sum(o.input_tokens for o in found), sum(o.output_tokens for o in found)
+        money = (used[0] * prices[0] + used[1] * prices[1]) / 1000
+        same = sum(a == o.value for a, o in zip(first, found, strict=True))
+        print(f"| {name} | {requests:,} | {used[0]:,} | {used[1]:,} | {money:,.2f} | {same:,} of {number:,} |")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000)
