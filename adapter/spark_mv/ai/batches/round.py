@@ -49,6 +49,13 @@ class Place:
         host = parts.netloc.rpartition("@")[2]
         return f"{parts.scheme}://{host}{parts.path.rstrip('/')}" if host else _DEFAULT_ADDRESS
 
+    def make_table(self) -> None:
+        """The table of batches is there from now on. Of two processes that make it at a time one may fail, and finds it at its second try."""
+        try:
+            self.execute(create_batches_sql(self.results_table))
+        except Exception:
+            self.execute(create_batches_sql(self.results_table))
+
     def endpoint(self) -> BatchEndpoint:
         """The endpoint's files and batches."""
         return BatchEndpoint(self.settings.for_provider())
@@ -92,7 +99,7 @@ def run_ai_round_in_batches(place: Place, calls: Sequence[AiCall], spent: AiOutc
     """
     settings, spent = place.settings, spent or AiOutcome()
     with endpoint_lock(settings):
-        place.execute(create_batches_sql(place.results_table))
+        place.make_table()
         collected = collect_batches(place)
         counts, rows = _counts(place, calls)
         if any(row[4] for row in rows):

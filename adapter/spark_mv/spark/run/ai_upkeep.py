@@ -9,7 +9,6 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from spark_mv.ai.batches.round import collect_batches
-from spark_mv.ai.batches.store import create_batches_sql
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import quoted
 from spark_mv.ai.upkeep import (
@@ -63,7 +62,7 @@ def collect(models: Models) -> str:
         if (place.results_table, place.address) in seen:
             continue
         seen.add((place.results_table, place.address))
-        models.query(create_batches_sql(place.results_table))
+        place.make_table()
         found = collect_batches(place)
         lines.append(f"{place.results_table}: {found.waiting:,} batches are under way at {place.address}")
     return "\n".join(lines) or "no model asks an endpoint that has batches"
