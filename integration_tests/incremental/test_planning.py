@@ -13,6 +13,7 @@ from test_strategies import source, wanted
 
 from spark_mv.spark.run import prepare as mv_prepare
 from spark_mv.spark.run.planning import ADAPTIVE, ask_ahead, look_ahead, planned_once
+from spark_mv.spark.session.current_values import current_values
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -198,3 +199,56 @@ def test_rows_of_a_window_are_found_by_minimum_and_maximum(engine: Any) -> None:
     group = parquet.ParquetFile(unquote(urlsplit(file).path)).metadata.row_group(0)
     statistics = next(group.column(k).statistics for k in range(2) if group.column(k).path_in_schema == "ts")
     assert statistics.has_min_max
+
+
+class TestKnownAnswers:
+    """What the session knows without a statement, and what it was told before."""
+
+    SAID = (
+        "select current_timezone() as time_zone, current_user() as user_name, current_catalog() as catalog_name, "
+        "current_schema() as schema_name, version() as version_text"
+    )
+
+    def test_the_session_says_what_its_functions_say(self, spark: Any) -> None:
+        session = spark.newSession()
+        session.sql("create schema if not exists elsewhere")
+        for statement in (
+            "set time zone 'Asia/Tokyo'",
+            "use elsewhere",
+            "set time zone '+02:00'",
+            "set time zone local",
+        ):
+            session.sql(statement)
+            assert current_values(session) == session.sql(self.SAID).collect()[0].asDict()
+        session.sql("create schema if not exists `not plain`")
+        session.sql("use `not plain`")
+        assert current_values(session) is None  # Spark quotes it, and is asked
+        assert current_values(None) is None
+
+    def test_a_source_is_described_once_per_version(self, engine: Any) -> None:
+        def asked(statement: str = "") -> int:
+            if statement:
+                engine.query(statement)
+            engine.run()
+            return sum(s.startswith("describe extended") and "shared" in s for s in engine.statements)
+
+        feed = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
+        engine.query(f"create or replace table {{schema}}.shared {feed} as select id, 1 as v from range(5)")
+        engine.model("select *, rand() as r from {schema}.shared")
+        assert asked() == 1
+        engine.model("select id, v + 1 as w from {schema}.shared")
+        assert (asked(), asked()) == (0, 0)
+        assert asked("insert into {schema}.shared values (5, 1)") == 1
+        assert asked("alter table {schema}.shared add columns (x string)") == 1
+        assert asked("alter table {schema}.shared set tblproperties ('delta.enableChangeDataFeed' = 'false')") == 1
+        engine.query("drop table {schema}.shared")
+        # the same name and the same version, another table
+        engine.query(f"create table {{schema}}.shared {feed} as select id, 7 as v, 'x' as x from range(5)")
+        engine.model("select * from {schema}.shared", unique_key="id")
+        assert asked() == 1 and engine.rows() == wanted(engine, "select id, 7, 'x' from {schema}.shared")
+        engine.query("create or replace view {schema}.seen as select id, v from {schema}.shared")
+        engine.model("select * from {schema}.seen")
+        engine.run()
+        engine.query("create or replace view {schema}.seen as select id, v + 1 as v from {schema}.shared")
+        assert engine.run().plan.strategy != "NO_OP"
+        assert engine.rows() == wanted(engine, "select id, 8 from {schema}.shared")

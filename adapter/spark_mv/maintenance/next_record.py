@@ -64,6 +64,8 @@ def next_record(situation: Situation, columns: ColumnPlan) -> RunRecord:
         unaudited=(last.unaudited if last else 0) + 1,
         started_at=facts.started_at,
         read_twice=carried(last, situation.analysis.fingerprint, facts),
+        result_print=facts.result_print,
+        result=tuple((c.name, c.type) for c in rewritten.columns) if facts.result_print else (),
         key_bound=ranged.key_bound if ranged else None,
         key_floor=ranged.key_floor if ranged else None,
     )

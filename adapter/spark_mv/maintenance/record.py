@@ -49,6 +49,7 @@ class RunRecord:
     unique id; empty in records of older versions, as the other two). `unaudited` counts the commits since the last audit,
     this one included, `read_twice` says of each strategy whether its first result for this query was right
     (second_reading.py). `started_at` (UTC), `cost` (estimated rows), `units` (of fixed cost) and `pace` (what these take in seconds, see pace.py) let later runs learn from this one.
+    `result` are names and types of the query's columns, as long as what decides them has the hash `result_print` (empty: not known).
     """
 
     query: str
@@ -89,6 +90,8 @@ class RunRecord:
     turn: int = 0
     unaudited: int = 0
     read_twice: Mapping[str, bool] = field(default_factory=dict)
+    result_print: str = ""
+    result: tuple[tuple[str, str], ...] = ()
 
     def of_columns(self, query: str, prints: Mapping[str, str]) -> KeptRecord:
         """What it says of the columns. A record of an earlier version names kept columns only: of the others it is known
@@ -123,6 +126,7 @@ def read_record(text: str | None) -> RunRecord | None:
     try:
         sources = {name: SourceVersion(**version) for name, version in data.pop("sources").items()}
         data.pop("forgotten", None)  # of an earlier version
-        return RunRecord(sources=sources, keys=tuple(data.pop("keys", ())), **data)
-    except (TypeError, KeyError, AttributeError):
+        result = tuple((str(name), str(kind)) for name, kind in data.pop("result", ()))
+        return RunRecord(sources=sources, keys=tuple(data.pop("keys", ())), result=result, **data)
+    except (TypeError, ValueError, KeyError, AttributeError):
         return None

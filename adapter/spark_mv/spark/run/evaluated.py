@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import refused
+from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.rewrite import RewriteResult, rewrite
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.state import StateFacts
@@ -52,14 +53,15 @@ def evaluate(
     model: ReadModel,
     session: SessionFacts,
     as_of: datetime,
+    columns: tuple[Column, ...] | None = None,
 ) -> Evaluated:
-    """Raises RefusedError for what cannot be evaluated once per run, or kept."""
+    """`columns` of the result, where they are known. Raises RefusedError for what cannot be evaluated once per run, or kept."""
     state = _state(query, invocation, config, model.analysis)
     sql = model.volatile_sql
     runner = _runner(adapter, invocation, profile, config, as_of) if Level.AI in model.analysis.levels else None
     pins = run_pins(as_of, session, model.schemas)
     draws = _draws(query, invocation, config, model, sql, pins)
-    result = _rewrite(query, sql, model, pins, draws, runner)
+    result = _rewrite(query, sql, model, pins, draws, runner, columns)
     rewritten = result.rewritten
     if result.ai:
         rounds = rounds_at_versions(result.ai.rounds, tuple(model.sources.values()))
@@ -112,14 +114,20 @@ def _draws(
 
 
 def _rewrite(
-    query: Query, sql: str, model: ReadModel, pins: Pins, draws: KeptDraws | None, runner: AiRunner | None
+    query: Query,
+    sql: str,
+    model: ReadModel,
+    pins: Pins,
+    draws: KeptDraws | None,
+    runner: AiRunner | None,
+    columns: tuple[Column, ...] | None,
 ) -> RewriteResult:
     result = rewrite(
         draws.filtered_sql if draws else sql,
         model.analysis,
         pins,
         model.schemas,
-        lambda sql: query_columns(query, draws.describable(sql) if draws else sql),
+        lambda sql: columns or query_columns(query, draws.describable(sql) if draws else sql),
         runner.context if runner else None,
     )
     if result.errors:

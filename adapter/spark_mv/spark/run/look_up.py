@@ -13,11 +13,13 @@ from spark_mv.maintenance.state import StateFacts
 from spark_mv.query.syntax.table_name import parts_of, quoted_name
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description, read_description
+from spark_mv.spark.formats.described import described
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.formats.state_history import read_state
 from spark_mv.spark.formats.table_format import Versioned
 from spark_mv.spark.formats.temp_views import temp_view_text
+from spark_mv.spark.session.current_values import current_values
 
 ASK_AGAIN_PROPERTY = "spark_mv.ask_again"
 """Table property with which recompute_ai asks the next run for new AI answers."""
@@ -63,11 +65,15 @@ _REFERENCE = re.compile(r"\$\{([^\s'\"`\\]+?)\}")
 
 
 def session_facts(query: Query, sql: str = "") -> SessionFacts:
-    """One statement, and over Thrift another one for the settings. `sql`: the query whose result is to be told by them."""
-    row = query(
-        "select current_timezone() as time_zone, current_user() as user_name, current_catalog() as catalog_name, "
-        "current_schema() as schema_name, version() as version_text"
-    )[0]
+    """No statement where the session is in reach; else one, and over Thrift another one for the settings. `sql`: the query whose result
+    is to be told by them."""
+    row = (
+        current_values(getattr(query, "spark", None))
+        or query(
+            "select current_timezone() as time_zone, current_user() as user_name, current_catalog() as catalog_name, "
+            "current_schema() as schema_name, version() as version_text"
+        )[0]
+    )
     return SessionFacts(
         row["time_zone"],
         row["user_name"],
@@ -142,7 +148,7 @@ def _source(query: Query, table: str) -> SourceFacts | None:
     if table.endswith("()"):
         return SourceFacts(name=table, columns=(), provider="table function")
     name = quoted_name(table)
-    description = describe(query, name)
+    description = described(query, name, lambda: describe(query, name))
     if description is None:
         return _files(query, table)
     if not description.details:

@@ -15,6 +15,7 @@ from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.ground import refuse, refuse_foreign, same_filter, state_lost
 from spark_mv.maintenance.notes import order_notes
 from spark_mv.maintenance.read_query import row_bounds
+from spark_mv.maintenance.result_columns import remembered, result_print
 from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.state import Seed
 from spark_mv.maintenance.steps.our_rows import our_rows
@@ -96,8 +97,9 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     facts = replace(_facts(query, invocation, model, session, as_of), fixed_seconds=session_fixed(adapter))
     refuse(facts, model.analysis)
     _same_format(facts, config)
+    facts = replace(facts, result_print=result_print(facts, invocation.sql, model.analysis))
     looking = look_ahead(adapter.mv_spark(), invocation.target) if ahead and moved(facts) else None
-    evaluated = evaluate(adapter, query, invocation, profile, config, model, session, as_of)
+    evaluated = evaluate(adapter, query, invocation, profile, config, model, session, as_of, remembered(facts))
     situation, runner = _situation(query, invocation, config, model, facts, evaluated), evaluated.runner
     opening = begin(situation)
     changes = read_changes(query, situation.facts, invocation.target) if opening.asks_for_changes else None
