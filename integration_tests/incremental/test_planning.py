@@ -220,8 +220,8 @@ class TestKnownAnswers:
         ):
             session.sql(statement)
             assert current_values(session) == session.sql(self.SAID).collect()[0].asDict()
-        session.sql("create schema if not exists `not plain`")
-        session.sql("use `not plain`")
+        session.sql("create schema if not exists `2026`")
+        session.sql("use `2026`")
         assert current_values(session) is None  # Spark quotes it, and is asked
         assert current_values(None) is None
 
