@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyspark
@@ -35,3 +36,20 @@ def test_other_settings_are_another_command(cache: Path) -> None:
     java, home = find_java(pyspark.__version__), Path(_find_spark_home())
     small = launch.java_command(java, home, {"spark.driver.memory": "1g"})
     assert launch.java_command(java, home, {"spark.driver.memory": "2g"}) != small
+
+
+def test_where_the_jvm_is_stands_in_nobody_elses_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """dbt's threads read the whole environment; a variable that goes while they do is a KeyError there."""
+    from pyspark import java_gateway
+
+    told: list[tuple[str, str]] = []
+
+    def connected(conf: object) -> str:
+        inside = vars(java_gateway)["os"].environ
+        told.append((inside["PYSPARK_GATEWAY_PORT"], inside["PYSPARK_GATEWAY_SECRET"]))
+        assert not [name for name in os.environ if name.startswith("PYSPARK_GATEWAY")]
+        return "gateway"
+
+    monkeypatch.setattr(java_gateway, "launch_gateway", connected)
+    assert launch.connect(4711, "word") == "gateway"
+    assert told == [("4711", "word")] and vars(java_gateway)["os"] is os

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
 from spark_mv.spark.session.class_archive import with_archive
@@ -79,7 +80,6 @@ def _ask_launcher(java: str, spark_home: Path, arguments: list[str]) -> list[str
 
 def start_gateway(command: list[str], log: IO[bytes], conf: Any, seconds: float = 120.0) -> Any:
     """Starts the JVM and returns PySpark's gateway to it. Raises LaunchError when the JVM ends or stays silent."""
-    from pyspark.java_gateway import launch_gateway
     from pyspark.serializers import UTF8Deserializer, read_int
 
     folder = tempfile.mkdtemp()
@@ -108,12 +108,23 @@ def start_gateway(command: list[str], log: IO[bytes], conf: Any, seconds: float 
             port, secret = read_int(file), UTF8Deserializer().loads(file)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    # PySpark connects to a JVM that is there already when these two say where
-    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
+    return connect(port, secret, conf)
+
+
+def connect(port: int, secret: str, conf: Any = None) -> Any:
+    """PySpark connects to a JVM that is there already when two variables of the environment say where. PySpark alone sees them: dbt reads
+    the environment of the process in other threads, and fails where a variable goes meanwhile."""
+    from pyspark import java_gateway
+
+    seen = ModuleType("os")
+    vars(seen).update(vars(os))
+    where = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    vars(seen)["environ"] = {**os.environ.copy(), **where}
+    vars(java_gateway)["os"] = seen
     try:
-        return launch_gateway(conf)
+        return java_gateway.launch_gateway(conf)
     finally:
-        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+        vars(java_gateway)["os"] = os
 
 
 def started_with() -> list[str]:
