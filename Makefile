@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PYTEST_ARGS ?=
-SUITES = tests $(addprefix integration_tests/,adapter incremental materialization ai jaffle_shop servers query quickstart iceberg)
+SUITES = tests $(addprefix integration_tests/,adapter incremental materialization ai jaffle_shop servers query quickstart iceberg macro_only)
 JOBS ?= 1
 BENCH_ARGS ?=
 

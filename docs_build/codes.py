@@ -15,8 +15,12 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = ROOT / "adapter" / "spark_mv"
+MACROS = ROOT / "macros"
 CURES = Path(__file__).with_name("cures.yml")
 CODE = re.compile(r"[A-Z][A-Z0-9]+(_[A-Z0-9]+)*")
+RAISED = re.compile(r"raise_compiler_error\((.*?)\) -?%}", re.DOTALL)
+TEXT = re.compile(r""""([^"]*)"|'([^']*)'""")
+"""What a macro stops with: texts in quotes, and names between them."""
 CALLED = {
     **dict.fromkeys(("Reason", "NotIncremental"), "reason"),
     **dict.fromkeys(("QueryError", "error"), "error"),
@@ -54,10 +58,10 @@ class Given:
 
 
 def given() -> list[Given]:
-    """Every code of the engine with each of its sentences, in the order of codes."""
+    """Every code of the engine and of the macros with each of its sentences, in the order of codes."""
     found = {
         one for file in sorted(ENGINE.rglob("*.py")) for one in _given(ast.parse(file.read_text(encoding="utf-8")))
-    }
+    } | {one for file in sorted(MACROS.rglob("*.sql")) for one in _raised(file.read_text(encoding="utf-8"))}
     return sorted(found, key=lambda one: (one.kind, one.code, one.sentence))
 
 
@@ -79,6 +83,14 @@ def _given(tree: ast.Module) -> Iterator[Given]:
         for code in _constants(arguments[0]):
             if kind and CODE.fullmatch(code) and (isinstance(node, ast.Call) or "_" in code):
                 yield Given(kind, code, ", because ".join(_sentence(one) for one in arguments[1:3] if _sentence(one)))
+
+
+def _raised(macros: str) -> Iterator[Given]:
+    for call in RAISED.finditer(macros):
+        parts = [first or second for first, second in TEXT.findall(re.sub(r'"\s*~\s*"', "", call[1]))]
+        text = re.sub(r"…(\s*…)+", "…", "…".join(parts))
+        if coded := re.match(rf"\[({CODE.pattern})\] (.*)", text, re.DOTALL):
+            yield Given("stop", coded[1], coded[3])
 
 
 def _own_code(node: ast.ClassDef) -> str:

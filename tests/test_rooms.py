@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1] / "adapter" / "spark_mv"
 QUERY = ("functions", "syntax", "solver", "analysis", "rewrite", "ai_calls", "delta")
 """Rooms of `query/`, each of which imports only those before it."""
 LAYERS = ("query", "maintenance", "ai", "explain", "report", "spark", "cli")
-SPARK = ("session", "formats", "run", "adapter", "doctor")
+SPARK = ("session", "serve", "formats", "run", "adapter", "doctor")
 """Rooms of `spark/`. What a run needs of the adapter is handed to it."""
 
 IMPORT_ALL = """

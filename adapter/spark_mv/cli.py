@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
+from spark_mv.cli_arguments import complete, dbt_arguments, dbt_options, listed, read_json, read_tables, read_text
 from spark_mv.explain.analysis import explain_data, explain_text
 from spark_mv.explain.plain_text import plain
-from spark_mv.explain.project_model import ModelError, model_names
+from spark_mv.explain.project_model import ModelError
 from spark_mv.explain.question import Question
 from spark_mv.explain.terminal import print_explained, terminal_width
 from spark_mv.report.facts import FactsError, ProjectFacts, from_json, to_json
@@ -30,75 +29,11 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _read(path: str) -> str:
-    """The file's text (`-`: standard input). Unreadable input ends with exit status 2."""
-    try:
-        with click.open_file(path, encoding="utf-8-sig") as file:
-            return str(file.read())
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"{path} cannot be read: {error}") from error
-
-
-def _read_json(path: str | None) -> Any:
-    if path is None:
-        return None
-    try:
-        data = json.loads(_read(path))
-    except ValueError as error:
-        raise click.UsageError(f"{path} is not JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise click.UsageError(f"{path} must hold one JSON object, not a {type(data).__name__}")
-    return data
-
-
-def _tables(path: str | None) -> dict[str, dict[str, str]] | None:
-    """Table → column → type. A list of columns instead of an object is read as columns of unknown type."""
-    data = _read_json(path)
-    if data is None:
-        return None
-    tables: dict[str, dict[str, str]] = {}
-    for table, columns in data.items():
-        if isinstance(columns, dict):
-            tables[table] = {str(name): str(kind) for name, kind in columns.items()}
-        elif isinstance(columns, list) and all(isinstance(name, str) for name in columns):
-            tables[table] = dict.fromkeys(columns, "")
-        else:
-            raise click.UsageError(f"{path}: {table} must map column names to Spark types")
-    return tables
-
-
-def _names(values: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
-
-
-def _dbt_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """dbt's own options for which project and which target."""
-    for option in (
-        click.option("--vars", "variables", metavar="YAML", help="As for dbt run."),
-        click.option("--target", "-t", help="Target of the profile."),
-        click.option("--profile", help="Profile, if not the project's."),
-        click.option("--profiles-dir", type=click.Path(file_okay=False), help="Folder of profiles.yml."),
-        click.option("--project-dir", type=click.Path(file_okay=False), help="Folder of dbt_project.yml."),
-    ):
-        command = option(command)
-    return command
-
-
-def _dbt_arguments(**given: str | None) -> list[str]:
-    return [part for name, value in given.items() if value for part in (f"--{name.replace('_', '-')}", value)]
-
-
-def _complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """For the shell: models of the project in this folder, and files."""
-    names = [name for name in model_names(Path("target")) if name.startswith(incomplete)]
-    return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
-
-
 def _asked(what: str, dbt: list[str]) -> Question:
     """A file if it is one or looks like one, else a model of the project. What cannot be read is exit status 2."""
     path = Path(what)
     if what == "-" or path.is_file() or path.suffix.lower() == ".sql" or len(path.parts) > 1:
-        return Question(_read(what), path.stem if what != "-" else "model")
+        return Question(read_text(what), path.stem if what != "-" else "model")
     from spark_mv.spark.adapter.ask_model import ask_model
 
     try:
@@ -108,7 +43,7 @@ def _asked(what: str, dbt: list[str]) -> Question:
 
 
 @main.command()
-@click.argument("what", metavar="MODEL|FILE.sql", shell_complete=_complete)
+@click.argument("what", metavar="MODEL|FILE.sql", shell_complete=complete)
 @click.option("--unique-key", "-k", multiple=True, help="Key column; repeat, or separate by commas.")
 @click.option("--schema", "-s", metavar="TABLES.json", help="Table → column → Spark type.")
 @click.option("--functions", metavar="FUNCTIONS.json", help='Your functions: {"my_udf": {"determinism": "…"}}.')
@@ -117,7 +52,7 @@ def _asked(what: str, dbt: list[str]) -> Question:
 @click.option("--time-zone", help="spark.sql.session.timeZone of the runs.  [default: a model's profile's, else UTC]")
 @click.option("--model", help="Name used in messages; the model's or the file's by default.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@_dbt_options
+@dbt_options
 def explain(
     what: str,
     unique_key: tuple[str, ...],
@@ -138,13 +73,13 @@ def explain(
 
     Exit status: 0 also when there are errors in the SQL, which are part of the answer; 2 when the input cannot be read.
     """
-    asked = _asked(what, _dbt_arguments(vars=variables, **dbt)).with_options(
+    asked = _asked(what, dbt_arguments(vars=variables, **dbt)).with_options(
         name=model,
-        unique_key=_names(unique_key),
-        schemas=_tables(schema),
-        functions=_read_json(functions),
-        freeze=_names(freeze),
-        views=_read_json(views),
+        unique_key=listed(unique_key),
+        schemas=read_tables(schema),
+        functions=read_json(functions),
+        freeze=listed(freeze),
+        views=read_json(views),
         time_zone=time_zone,
     )
     judged = asked.answer()
@@ -165,7 +100,7 @@ def _project(from_: str | None, dbt: list[str], **wanted: Any) -> ProjectFacts:
     """The facts of a file that was kept, or of the project. What cannot be read is exit status 2."""
     if from_:
         try:
-            return from_json(_read(from_))
+            return from_json(read_text(from_))
         except FactsError as error:
             raise click.UsageError(f"{from_}: {error}") from error
     from spark_mv.spark.adapter.open_project import ProjectError
@@ -178,7 +113,7 @@ def _project(from_: str | None, dbt: list[str], **wanted: Any) -> ProjectFacts:
 
 
 @main.command()
-@_dbt_options
+@dbt_options
 @click.option("--from", "from_", metavar="FACTS.json", help="Read what `report --facts` kept instead of the project.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def status(from_: str | None, format_: str, variables: str | None, **dbt: str | None) -> None:
@@ -190,7 +125,7 @@ def status(from_: str | None, format_: str, variables: str | None, **dbt: str | 
     from spark_mv.report.status import needs_somebody, status_json
     from spark_mv.report.terminal import print_status
 
-    project = _project(from_, _dbt_arguments(vars=variables, **dbt), runs=20, with_sources=False)
+    project = _project(from_, dbt_arguments(vars=variables, **dbt), runs=20, with_sources=False)
     now = time.time()
     if format_ == "json":
         click.echo(status_json(project, now))
@@ -201,7 +136,7 @@ def status(from_: str | None, format_: str, variables: str | None, **dbt: str | 
 
 
 @main.command()
-@_dbt_options
+@dbt_options
 @click.option("--output", "-o", default="target/spark_mv_report.html", show_default=True, help="The HTML file.")
 @click.option("--facts", metavar="FACTS.json", help="Also keep what was read, for --from.")
 @click.option("--from", "from_", metavar="FACTS.json", help="Read what --facts kept instead of the project.")
@@ -228,7 +163,7 @@ def report(
     """
     from spark_mv.report.page import report_html
 
-    arguments = _dbt_arguments(vars=variables, **dbt)
+    arguments = dbt_arguments(vars=variables, **dbt)
     folder = Path(dbt.get("project_dir") or ".")
     file = Path(output) if Path(output).is_absolute() or output != "target/spark_mv_report.html" else folder / output
     if serve:
@@ -250,7 +185,7 @@ def report(
 
 
 @main.command()
-@_dbt_options
+@dbt_options
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def doctor(format_: str, variables: str | None, **dbt: str | None) -> None:
     """Look at what a run needs: Java, packages, Delta's jars, memory, disk, the profile, permissions, and what others hold or have left.
@@ -262,7 +197,7 @@ def doctor(format_: str, variables: str | None, **dbt: str | None) -> None:
     from spark_mv.report.findings import findings_json, has_problems, print_findings
     from spark_mv.spark.doctor.examine import examine
 
-    found = examine(_dbt_arguments(vars=variables, **dbt))
+    found = examine(dbt_arguments(vars=variables, **dbt))
     if format_ == "json":
         click.echo(findings_json(found))
     else:
@@ -285,13 +220,13 @@ def _ask_macro(name: str, dbt: list[str], **given: Any) -> None:
 
 
 @main.command()
-@click.argument("model", shell_complete=_complete)
+@click.argument("model", shell_complete=complete)
 @click.option("--apply", is_flag=True, help="Do it. Without it, nothing is changed.")
 @click.option(
     "--unique-key", "-k", multiple=True, help="Key column, if the model's config names none; repeat, or commas."
 )
 @click.option("--freeze", multiple=True, help="Further columns whose values are kept; repeat, or commas.")
-@_dbt_options
+@dbt_options
 def adopt(
     model: str,
     apply: bool,
@@ -307,20 +242,58 @@ def adopt(
 
     Exit status: 0 it can be adopted, or was; 1 it cannot, and why; 2 the project or its profile cannot be read.
     """
-    given = {"unique_key": list(_names(unique_key)) or None, "freeze": list(_names(freeze)) or None}
-    _ask_macro("mv_adopt", _dbt_arguments(vars=variables, **dbt), model=model, apply=apply, **given)
+    given = {"unique_key": list(listed(unique_key)) or None, "freeze": list(listed(freeze)) or None}
+    _ask_macro("mv_adopt", dbt_arguments(vars=variables, **dbt), model=model, apply=apply, **given)
 
 
 @main.command()
-@click.argument("model", shell_complete=_complete)
+@click.argument("model", shell_complete=complete)
 @click.option("--apply", is_flag=True, help="Do it. Without it, nothing is changed.")
-@_dbt_options
+@dbt_options
 def eject(model: str, apply: bool, variables: str | None, **dbt: str | None) -> None:
     """Make the table of a nondeterministic_mv a plain one again, with all its rows, and print the model as `incremental`.
 
     Exit status: 0 it can be ejected, or was; 1 it cannot, and why; 2 the project or its profile cannot be read.
     """
-    _ask_macro("mv_eject", _dbt_arguments(vars=variables, **dbt), model=model, apply=apply)
+    _ask_macro("mv_eject", dbt_arguments(vars=variables, **dbt), model=model, apply=apply)
+
+
+@main.command()
+@click.argument("models", nargs=-1, shell_complete=complete)
+@click.option(
+    "--output",
+    "-o",
+    default="macros/spark_mv_plans",
+    show_default=True,
+    help="Folder for the files, among the project's macros.",
+)
+@click.option("--check", is_flag=True, help="Write nothing; exit status 1 where a file is not what it would be now.")
+@dbt_options
+def plan(models: tuple[str, ...], output: str, check: bool, variables: str | None, **dbt: str | None) -> None:
+    """Write the plans by which dbt runs the project's nondeterministic_mv models without the adapter: on dbt Cloud, for example.
+
+    For one target at a time, whose sources must be there. One file a model, to be committed; a run stops where it no longer fits.
+
+    Exit status: 0 the files are there; 1 a model cannot be planned, or with --check a file is out of date; 2 the project cannot be read.
+    """
+    from spark_mv.spark.adapter.open_project import ProjectError, open_project
+    from spark_mv.spark.adapter.plan_files import plan_files
+
+    arguments = dbt_arguments(vars=variables, **dbt)
+    if (opened := open_project(arguments)).problem or not opened.ours:
+        raise click.UsageError(
+            opened.problem or "the profile's target is not of `type: spark_mv`, with which plans are made"
+        )
+    try:
+        files = plan_files(opened.root / output, arguments, models)
+    except ProjectError as error:
+        raise click.ClickException(str(error)) from error
+    for file in files:
+        if not check:
+            file.write()
+        click.echo(f"{file.model}: {plain(file.says)}{' (changed)' if file.changed else ''}")
+    if any(file.failed or (check and file.changed) for file in files):
+        raise SystemExit(1)
 
 
 @main.command()
@@ -356,6 +329,41 @@ def warm_up() -> None:
     except (JavaError, JarsError, SessionError, RuntimeError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"done: {archive} ({archive.stat().st_size / 2**20:,.0f} MB)")
+
+
+@main.command()
+@click.option("--stop", "action", flag_value="stop", help="End the server.")
+@click.option("--force", is_flag=True, help="With --stop: also while dbt uses it.")
+@click.option("--status", "action", flag_value="status", help="Say whether one runs.")
+@click.option("--url", "action", flag_value="url", help="Print its address with the token, for SPARK_REMOTE.")
+@click.option("--idle", default=60.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Minutes.")
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="On loopback.  [default: any that is free]")
+@dbt_options
+def serve(action: str | None, force: bool, idle: float, port: int, variables: str | None, **dbt: str | None) -> None:
+    """Keep the project's Spark running in the background, for dbt, notebooks and others at once. Ends when nobody has used it for --idle minutes.
+
+    Exit status: 0 it runs, or was ended; 1 it could not be started or ended, one runs already, or none runs (--status, --url); 2 the project
+    or its profile cannot be read, or cannot be served.
+    """
+    from spark_mv.spark.adapter import serving
+    from spark_mv.spark.serve.state import running
+
+    try:
+        project = serving.project_to_serve(dbt_arguments(vars=variables, **dbt))
+        if action == "stop":
+            click.echo(serving.stop(project.warehouse, force=force))
+        elif action is None:
+            serving.start(project, idle * 60, port)
+            click.echo(serving.said_of(project.warehouse))
+        else:
+            server = running(project.warehouse)
+            click.echo(serving.said_of(project.warehouse) if action == "status" or server is None else server.url)
+            if server is None:
+                raise SystemExit(1)
+    except serving.NotServed as error:
+        raise click.UsageError(str(error)) from error
+    except serving.ServeError as error:
+        raise click.ClickException(str(error)) from error
 
 
 if __name__ == "__main__":

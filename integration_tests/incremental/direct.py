@@ -17,6 +17,7 @@ from spark_mv.maintenance.errors import RefusedError
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.prepare import prepare
+from spark_mv.spark.session.held_rows import held
 from spark_mv.spark.session.iceberg import stand_behind_delta
 
 FORMAT = os.environ.get("FORMAT", "delta")
@@ -36,7 +37,7 @@ class Direct:
 
     def query(self, sql: str) -> list[dict[str, Any]]:
         self.statements.append(sql)
-        return [row.asDict() for row in self.spark.sql(sql).collect()]
+        return [] if held(self.spark, sql) else [row.asDict() for row in self.spark.sql(sql).collect()]
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)

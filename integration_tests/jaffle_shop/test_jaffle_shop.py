@@ -1,4 +1,5 @@
-"""A project of dbt's classic shape, built and documented twice, each command in a process of its own."""
+"""A project of dbt's classic shape, built and documented twice, each command in a process of its own, the second time from a fresh
+checkout: what the project has is the warehouse."""
 
 from __future__ import annotations
 
@@ -22,9 +23,17 @@ TABLES = {"customers", "orders", "mailing_groups"}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    return checked_out(tmp_path / "jaffle_shop")
+
+
+def checked_out(folder: Path) -> Path:
+    """The project's files in the folder, and of what was there before, the warehouse alone."""
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.name != "spark-warehouse":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     ignored = shutil.ignore_patterns("logs", "target", "spark-warehouse")
-    shutil.copytree(PROJECT, tmp_path / "jaffle_shop", ignore=ignored)
-    return tmp_path / "jaffle_shop"
+    shutil.copytree(PROJECT, folder, ignore=ignored, dirs_exist_ok=True)
+    return folder
 
 
 def dbt(folder: Path, *command: str) -> str:
@@ -65,6 +74,7 @@ def test_built_and_documented_twice_from_processes_of_their_own(folder: Path) ->
     catalogs = []
     responses = []
     for _ in range(2):
+        checked_out(folder)
         dbt(folder, "build")
         assert statuses(folder) == {("seed", "success"): 3, ("model", "success"): 6, ("test", "pass"): 20}
         by_model = {r["unique_id"]: r["adapter_response"] for r in read(folder, "run_results.json")["results"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -31,8 +32,8 @@ class Faulty:
     def execute_macro(self, name: str, kwargs: dict[str, Any], **more: Any) -> Any:
         sql, step = self.adapter.execute_macro(name, kwargs=kwargs, **more), kwargs["step"]
         if self.fault and step.kind == "stage_changes" and not step.args["into"].endswith("_audit`"):
-            head, body = str(sql).split(" using parquet as", 1)
-            sql = f"{head} using parquet as {self.fault(body)}"
+            head, kind, body = re.split(r"( using (?:parquet|memory) as)", str(sql), maxsplit=1)
+            sql = f"{head}{kind} {self.fault(body)}"
         return sql
 
 

@@ -46,6 +46,7 @@ class Late:
 def hold(project: Any, mv: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Late]:
     """Start a run with these arguments and stop it before it publishes, its staging table as it is."""
     monkeypatch.setattr(prepare, "_leftovers", lambda *_: ())
+    monkeypatch.setattr(prepare, "holds", lambda *_: False)  # it goes on in another session
 
     def start(*args: str) -> Late:
         late = Late(project)

@@ -12,12 +12,6 @@
   {%- do adapter.mv_before_python(mv.mv_invocation(model, target_relation, existing_relation, mv.mv_frame_query(target_relation))) -%}
 {%- endmacro %}
 
-{#- The table of a Python model's frame. -#}
-{% macro mv_frame(relation) -%}
-  {{ return(relation.incorporate(path={'identifier': relation.identifier ~ '__frame'})) }}
-{%- endmacro %}
-
 {% macro mv_frame_query(relation) -%}
-  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {{ return('select * from ' ~ mv.mv_frame(relation)) }}
+  {{ return('select * from ' ~ adapter.mv_frame(relation)) }}
 {%- endmacro %}

@@ -1,4 +1,5 @@
-{#- A table of contents: the plan decides, the macros in ../statements write the SQL, the adapter executes it. -#}
+{#- A table of contents: the plan decides, the macros in ../statements write the SQL, the adapter executes it. On other adapters the
+    macros in ../macro_only execute a plan that was written ahead of time. -#}
 {% materialization nondeterministic_mv, adapter='spark', supported_languages=['sql', 'python'] %}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
@@ -17,25 +18,30 @@
       {%- do mv.mv_before_frame(target_relation, existing_relation) -%}
       {#- dbt runs Python for a materialization alone, not for a macro that it calls -#}
       {%- call statement('mv_frame', language='python') -%}
-        {{ mv.mv_python_write_table(compiled_code, mv.mv_frame(target_relation), true) }}
+        {{ mv.mv_python_write_table(compiled_code, adapter.mv_frame(target_relation), true) }}
       {%- endcall -%}
     {%- endif -%}
-    {%- set run = mv.mv_plan(target_relation, existing_relation, mv.mv_query(target_relation, compiled_code)) -%}
-    {%- do mv.mv_check_contract(run.query_sql) -%}
-    {%- do run.want(mv.mv_checks(), mv.mv_described()) -%}
-    {%- for step in run.steps() -%}
-      {%- do adapter.mv_execute(run, step, mv.mv_statement(step)) -%}
-    {%- endfor -%}
-    {%- if run.in_the_way is not none -%}{%- do adapter.cache_dropped(existing_relation) -%}{%- endif -%}
-    {%- for sql in run.amendments() -%}
-      {%- call statement('mv_amend') -%}{{ sql }}{%- endcall -%}
-    {%- endfor -%}
-    {%- do store_result('main', response=adapter.mv_response(run)) -%}
+    {%- if adapter.type() == 'spark_mv' -%}
+      {%- set run = mv.mv_plan(target_relation, existing_relation, mv.mv_query(target_relation, compiled_code)) -%}
+      {%- do mv.mv_check_contract(run.query_sql) -%}
+      {%- do run.want(mv.mv_checks(), mv.mv_described()) -%}
+      {%- for step in run.steps() -%}
+        {%- do adapter.mv_execute(run, step, mv.mv_statement(step)) -%}
+      {%- endfor -%}
+      {%- if run.in_the_way is not none -%}{%- do adapter.cache_dropped(existing_relation) -%}{%- endif -%}
+      {%- for sql in run.amendments() -%}
+        {%- call statement('mv_amend') -%}{{ sql }}{%- endcall -%}
+      {%- endfor -%}
+      {%- do store_result('main', response=adapter.mv_response(run)) -%}
+      {%- set replaced, undescribed = run.replaced, run.undescribed -%}
+    {%- else -%}
+      {%- set replaced, undescribed = mv.mv_planned_run(target_relation, existing_relation, compiled_code), false -%}
+    {%- endif -%}
 
-    {%- if run.replaced or run.undescribed -%}
+    {%- if replaced or undescribed -%}
       {%- do persist_docs(target_relation, model) -%}
     {%- endif -%}
-    {%- do apply_grants(target_relation, grant_config, should_revoke(existing_relation, full_refresh_mode=run.replaced)) -%}
+    {%- do apply_grants(target_relation, grant_config, should_revoke(existing_relation, full_refresh_mode=replaced)) -%}
   {%- endif -%}
 
   {{ run_hooks(post_hooks) }}

@@ -2,9 +2,10 @@
 
 {#- Rows of the table that share their key with another one, or have a NULL in it. -#}
 {% macro default__mv_audit_keys(args) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
 select
   coalesce(sum(__mv_more), 0) as repeated,
-  min(case when __mv_more > 0 then to_json(named_struct({% for key in args['keys'] %}{{ mv_text(key) }}, {{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false')) end) as example
+  min(case when __mv_more > 0 then to_json(named_struct({% for key in args['keys'] %}{{ mv.mv_text(key) }}, {{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false')) end) as example
 from (
   select {% for key in args['keys'] %}{{ adapter.quote(key) }}, {% endfor %}count(*) - if({% for key in args['keys'] %}{{ adapter.quote(key) }} is null{{ ' or ' if not loop.last }}{% endfor %}, 0, 1) as __mv_more
   from {{ args['target'] }}
@@ -14,8 +15,9 @@ from (
 
 {#- A few of the rows that differ: their key, and what differs. -#}
 {% macro default__mv_audit_examples(args) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
 select
-  to_json(named_struct({% for key in args['keys'] %}{{ mv_text(key) }}, q.{{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false')) as key,
+  to_json(named_struct({% for key in args['keys'] %}{{ mv.mv_text(key) }}, q.{{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false')) as key,
   case q.__mv_op when 'I' then 'missing' when 'D' then 'too many' else concat_ws(', '
     {%- for column in args['named'] %},
     case when {{ column['differs'] }} then {{ column['name'] }} end

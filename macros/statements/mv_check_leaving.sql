@@ -1,14 +1,15 @@
 {#- How many rows of the table leave it, and when the next one does. -#}
 {% macro default__mv_check_leaving(args) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
 select
   {%- if args.get('ends') %}
-  {{ mv_leaving_and_staying(args) }}
+  {{ mv.mv_leaving_and_staying(args) }}
 from {{ args['target'] }}
 where {{ args['soon'] }}
   {%- else %}
   count(*) as leaving
   {%- if args.get('next_change') %},
-  {{ mv_next_change(args) }}
+  {{ mv.mv_next_change(args) }}
   {%- endif %}
 from {{ args['target'] }}
 where {{ args['leaves'] }}

@@ -1,10 +1,11 @@
 {#- One row about the staged rows: how many of each kind, and whether the key identifies them. -#}
 {% macro default__mv_check_stage(args) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set null_key -%}
     ({% for key in args['keys'] %}{{ adapter.quote(key) }} is null{{ ' or ' if not loop.last }}{% endfor %})
   {%- endset -%}
   {%- set key_text -%}
-    to_json(named_struct({% for key in args['keys'] %}{{ mv_text(key) }}, {{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false'))
+    to_json(named_struct({% for key in args['keys'] %}{{ mv.mv_text(key) }}, {{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false'))
   {%- endset -%}
 select
   count_if(__mv_op = 'I') as inserted,
@@ -24,7 +25,7 @@ select
   min(case when __mv_op = 'I' then {{ adapter.quote(args['keys'][0]) }} end) as lowest_new_key
   {%- endif %}
   {%- if args.get('next_change') %},
-  {{ mv_next_change(args) }}
+  {{ mv.mv_next_change(args) }}
   {%- elif args.get('ends') %},
   least(min(unix_micros({{ args['ends'] }})), unix_micros({{ args['recorded'] or 'null' }})) as next_change
   {%- endif %}
@@ -36,7 +37,7 @@ select
   {%- endif %}
   {%- if args.get('leaves') %},
   {%- if args.get('ends') %}
-  (select to_json(struct({{ mv_leaving_and_staying(args) }})) from {{ args['target'] }} where {{ args['soon'] }}) as of_the_table,
+  (select to_json(struct({{ mv.mv_leaving_and_staying(args) }})) from {{ args['target'] }} where {{ args['soon'] }}) as of_the_table,
   {%- else %}
   (select count(*) from {{ args['target'] }} where {{ args['leaves'] }}) as leaving,
   {%- endif %}
@@ -45,7 +46,7 @@ select
   {%- if args.get('count_target') %},
   (select count(*) from {{ args['count_target'] }}) as target_rows
   {%- endif %}
-from {{ mv_staged(args) }}
+from {{ mv.mv_staged(args) }}
 {%- endmacro %}
 
 {#- When the next row enters or leaves by the clock. As a number, because rows carry timestamps in the local time of dbt's process. -#}

@@ -1,13 +1,15 @@
 {#- Publish all staged rows as the new table: --full-refresh, changed columns or layout. One commit. -#}
 {% macro default__mv_replace_table(args) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
 create or replace table {{ args['relation'] }}
-{{ mv_table_of_stage(args) }}
+{{ mv.mv_table_of_stage(args) }}
 {%- endmacro %}
 
 {#- What follows the name of a table that is made of the staged rows. `layout`: the model's own table has one, perhaps empty. -#}
 {% macro mv_table_of_stage(args) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
 using {{ args['using'] }}
-{{ mv_tblproperties(args['properties']) }}
+{{ mv.mv_tblproperties(args['properties']) }}
 {%- if 'layout' in args %}
 {{ args['layout'] }}
 {{ location_clause() }}
@@ -24,9 +26,10 @@ where __mv_op <> 'D'
 
 {#- What the table is to have (amendments.py): the user's own properties win. -#}
 {% macro mv_tblproperties(properties) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
 tblproperties (
   {%- for name in properties %}
-  '{{ name }}' = {{ mv_text(properties[name] | string) }}{{ ',' if not loop.last }}
+  '{{ name }}' = {{ mv.mv_text(properties[name] | string) }}{{ ',' if not loop.last }}
   {%- endfor %}
 )
 {%- endmacro %}

@@ -12,12 +12,14 @@
     how rows are found where the unique key is not what it was: a row of the query takes one of those that it finds, preferably
     one that has its former key too. -#}
 {% macro default__mv_stage_changes(args) -%}
-create table {{ args['into'] }} using parquet as
-{{ mv_changed_rows(args) }}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+{{ mv.mv_stage_into(args) }}
+{{ mv.mv_changed_rows(args) }}
 {%- endmacro %}
 
 {#- The rows to stage. What is said of each column comes from stage_texts.py. -#}
 {% macro mv_changed_rows(args) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
 with __mv_query as (
   select *, count(*) over (partition by {{ args['key'] }}) as __mv_n
     {%- if args['sharing'] %}, count(*) over (partition by {{ args['sharing'] }}) as __mv_sharing{% endif %}
@@ -62,12 +64,12 @@ from __mv_query q
       {%- for column in args['of_table'] %}
       {{ column['value'] }} as {{ column['name'] }},
       {%- endfor %}
-      a.__mv_pre, true as __mv_there{{ mv_staying(args) }}
+      a.__mv_pre, true as __mv_there{{ mv.mv_staying(args) }}
     from {{ args['target'] }} r
     join {{ args['affected'] }} a on {{ args['affected_on'] }}
     {%- if args['range'] %}
     where {{ args['range'] }}{% endif %}
-    {%- else %}select *, true as __mv_there{% for flag in args['forget'] %}, coalesce({{ flag['where'] }}, false) as {{ flag['name'] }}{% endfor %}{{ mv_staying(args) }} from {% if args['once'] %}{{ mv_once(args) }}{% else %}{{ args['target'] }}{% endif %}
+    {%- else %}select *, true as __mv_there{% for flag in args['forget'] %}, coalesce({{ flag['where'] }}, false) as {{ flag['name'] }}{% endfor %}{{ mv.mv_staying(args) }} from {% if args['once'] %}{{ mv.mv_once(args) }}{% else %}{{ args['target'] }}{% endif %}
     {%- endif %}) t
     on {{ args['found_on'] }}
   {%- if args['failing'] and args['target'] is not none %}
@@ -112,8 +114,9 @@ where __mv_there is null or __mv_n > 1 or {% if args['stays'] %}not __mv_stays a
 {#- The staged rows as an item of FROM. Rows that only come, and whose keys two evaluations agree on, need not be written
     down first: `inline` are the arguments that they would be staged with. -#}
 {% macro mv_staged(args) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- if args.get('inline') -%}(
-{{ mv_changed_rows(args['inline']) }}
+{{ mv.mv_changed_rows(args['inline']) }}
 )
   {%- else -%}{{ args['stage'] }}{%- endif -%}
 {%- endmacro %}

@@ -2,7 +2,8 @@
     (`__mv_count`, negative for rows that went). Netted by content, because an overwrite reports every row as deleted and
     inserted again, and a row that stayed the same must not be drawn or paid anew. -#}
 {% macro default__mv_stage_source_changes(args) -%}
-create table {{ args['into'] }} using parquet as
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+{{ mv.mv_stage_into(args) }}
 {%- if args['how'] == 'feed' and args['append_only'] %}
 select {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}, {% endfor %}cast(1 as bigint) as __mv_count
 from table_changes('{{ args['source'] }}', {{ args['low'] + 1 }}, {{ args['high'] }})

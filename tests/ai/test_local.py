@@ -55,6 +55,8 @@ def test_embeddings_have_length_one(local: LocalProvider) -> None:
     (answer,) = local.answer([Request("ai_query", {"request": "hello"}, answer_type="ARRAY<FLOAT>", embedding=True)])
     vector = json.loads(answer.value or "[]")
     assert len(vector) == 384
+    (same,) = local.answer([Request("ai_embed", {"content": "hello"}, answer_type="ARRAY<FLOAT>", embedding=True)])
+    assert same.value == answer.value
     assert abs(sum(x * x for x in vector) - 1) < 1e-4
 
 

@@ -33,6 +33,11 @@ ANSWERS = [
     (content("ai_analyze_sentiment"), {"sentiment": "mixed"}, "mixed"),
     (Request("ai_query", {"request": "x"}, answer_type="INT", type_schema={"type": "integer"}), {"answer": 3}, "3"),
     (
+        Request("ai_filter", {"content": "x"}, {"condition": "is short"}, "BOOLEAN", type_schema={"type": "boolean"}),
+        {"answer": True},
+        "true",
+    ),
+    (
         Request("ai_query", {"request": "x"}, answer_type="ARRAY<INT>", type_schema=json_schema_of("ARRAY<INT>")),
         {"answer": [1]},
         "[1]",

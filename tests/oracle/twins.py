@@ -334,7 +334,7 @@ def readable_twins(sql: str) -> Iterator[tuple[str, str, str]]:
         return
     try:
         yield from twins(sql)
-    except (SqlglotError, IndexError):
+    except (SqlglotError, IndexError, AssertionError):
         for name, way in LAYOUT.items():
             if (made := way(sql)) is not None:
                 yield name, sql, made

@@ -33,6 +33,9 @@ TYPES = [
     ("AI_Analyze_Sentiment(t)", "STRING"),
     ("ai_mask(t, ARRAY('person'))", "STRING"),
     ("ai_fix_grammar(t)", "STRING"),
+    ("ai_filter(t, 'asks for money back')", "BOOLEAN"),
+    ("ai_embed(t)", "ARRAY<FLOAT>"),
+    ("ai_embed(t, endpoint => 'bge')", "ARRAY<FLOAT>"),
 ]
 
 
@@ -55,6 +58,9 @@ WRONG = [
     ("ai_query(endpoint_column, t)", "needs the endpoint's name as a string"),
     ("ai_query('m', t, returnType => 'STRNG<')", "no Spark type"),
     ("ai_query('m', t, failOnError => 1)", "true or false"),
+    ("ai_filter(t, u)", "needs what is to be true of the content written out as condition"),
+    ("ai_filter(t)", "lacks condition"),
+    ("ai_embed(t, u)", "needs the embedding model's name as a string"),
     ("ai_summarize(t, -1)", "0 (no limit) or more"),
 ]
 
@@ -190,3 +196,12 @@ def test_declared_functions() -> None:
     assert (call.function, call.result_type, call.model, call.model_version) == ("urgency", "INT", "small", "2")
     assert "takes 2 argument(s)" in plan("SELECT urgency(x) FROM r", functions=functions).errors[0].message
     assert plan(sql) == AiPlan(sql)
+
+
+@pytest.mark.parametrize(("number", "plain"), [(1, False), (8, False), (9, True), (40, True)])
+def test_look_ups_of_many_calls_are_plain_joins(number: int, plain: bool) -> None:
+    """Spark puts a nullif off, and then plans the query before a look-up again inside it."""
+    calls = ", ".join(f"ai_classify(t, ARRAY('a{k}', 'b{k}')) AS c{k}" for k in range(number))
+    found = plan(f"SELECT id, {calls} FROM r")
+    assert len(found.calls) == number
+    assert ("nullif" not in found.sql) is plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_mv.explain.judgement import judge
+from spark_mv.query.functions.level import Level
 
 pytestmark = pytest.mark.unit
 T = {"id": "int", "k": "string", "a": "array<int>", "v": "int", "d": "date", "ts": "timestamp"}
@@ -53,3 +54,18 @@ def test_less_than_everything_may_be_followed() -> None:
     row = next(s for s in judge(sql, unique_key=("id",), schemas=TABLES).strategies if s.strategy == "ROW_BASED")
     assert [r.code for r in row.reasons] == ["SUBQUERY"]
     assert row.when == ("rows of t change",)
+
+
+def test_a_word_is_a_column_of_the_tables_that_are_read_only() -> None:
+    tables = {"t": {"id": "INT", "d": "DATE"}, "calendar": {"current_date": "DATE"}}
+    sql = "select id from {} where d > current_date - 3"
+    found = judge(sql.format("t"), unique_key=["id"], schemas=tables)
+    assert found.errors == () and Level.COMMAND in found.analysis.levels
+    column = judge(sql.format("t, calendar"), unique_key=["id"], schemas=tables)
+    assert column.errors == () and Level.COMMAND not in column.analysis.levels
+
+
+def test_the_columns_of_an_unpivot_are_in_the_order_of_sparks() -> None:
+    tables = {"q": {"id": "INT", "q1": "INT", "q2": "INT"}}
+    found = judge("select * from q unpivot (val for nm in (q1, q2))", unique_key=["id", "nm"], schemas=tables)
+    assert [column.name for column in found.analysis.columns] == ["id", "nm", "val"]

@@ -50,7 +50,7 @@ def chat_answer(request: Request, reply: Any) -> Answer:
 
 def embedding_text(request: Request) -> str:
     """The text whose vector is asked for."""
-    asked = request.row["request"]
+    (asked,) = request.row.values()
     return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
 
 

@@ -11,7 +11,9 @@ from spark_mv.ai.chat import content_of, misfit, spent, structured
 from spark_mv.ai.prompts import answer_text, messages, response_schema
 from spark_mv.ai.protocol import Answer, ProviderError, Request
 
-PACKABLE = frozenset({"ai_classify", "ai_extract", "ai_analyze_sentiment", "ai_summarize", "ai_mask", "ai_fix_grammar"})
+PACKABLE = frozenset(
+    {"ai_classify", "ai_extract", "ai_analyze_sentiment", "ai_summarize", "ai_mask", "ai_fix_grammar", "ai_filter"}
+)
 _MANY = (
     "The user gives a JSON array of texts, each with an id. Do this for every text on its own, as if it were the only one, and give "
     "one answer for each id."

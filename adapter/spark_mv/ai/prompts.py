@@ -117,6 +117,8 @@ def _task(request: Request) -> str:
             f"Repeat the user's text exactly, with every part that is one of these replaced by [MASKED]: "
             f"{', '.join(constant['labels'])}."
         )
+    if function == "ai_filter":
+        return f"Say whether this is true of the user's text: {constant['condition']}"
     if function == "ai_fix_grammar":
         return "Repeat the user's text with its grammatical errors corrected and everything else unchanged."
     raise ProviderError("unsupported", f"{function} has no prompt")

@@ -13,7 +13,7 @@ from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
 from spark_mv.ai.secret import Secret
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.keys import AiIdentity
-from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction
+from spark_mv.query.ai_calls.signatures import BUILT_IN, VECTORS, AiFunction
 
 PROVIDERS = ("openai", "local", "scripted", "native")
 # Only the profile may say these: a model's config would write them into the manifest.
@@ -141,7 +141,7 @@ class AiSettings:
             models = dict(LOCAL_MODELS)
         elif self.embedding_model:
             version = self.versions.get(self.embedding_model, self.embedding_model)
-            models = {"ai_similarity": (self.embedding_model, version)}
+            models = dict.fromkeys(VECTORS, (self.embedding_model, version))
         return AiIdentity(
             model=self.model or (MINILM if self.provider == "local" else self.provider or "none"),
             model_version=self.model_version,

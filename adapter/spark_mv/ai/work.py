@@ -98,7 +98,7 @@ def site_of(call: AiCall) -> Site:
     """What the job must know of a call."""
     written = call.response_schema or ""
     ddl = written if written.strip().upper().startswith("STRUCT") else call.answer_type
-    typed = call.function == "ai_query" or call.prompt is not None
+    typed = call.function in ("ai_query", "ai_filter") or call.prompt is not None
     return Site(
         function=call.function,
         answer_type=call.answer_type,

@@ -77,7 +77,9 @@ def judge(
     planned = replace(analysis if known else read(sql, tables, unique_key, rewritten=False), sql=text)
     names = [column.name for column in planned.columns]
     key = [name for name in unique_key if name.lower() in map(str.lower, names)] or names
-    pins = Pins(NOW, time_zone, "me", "me", columns=frozenset(c for columns in tables.values() for c in columns))
+    asked_of = {table.name.lower() for table in planned.tables}
+    there = frozenset(c for name, columns in tables.items() if name.lower() in asked_of for c in columns)
+    pins = Pins(NOW, time_zone, "me", "me", columns=there)
     context = AiContext("ai_results", AiIdentity("model"), ()) if Level.AI in planned.levels else None
     filtered = text
     try:

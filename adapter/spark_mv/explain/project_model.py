@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spark_mv.maintenance.config import column_names
+from spark_mv.maintenance.config import column_names, with_meta_words
 from spark_mv.query.syntax.table_name import joined, parts_of
 
 MATERIALIZATION = "nondeterministic_mv"
@@ -50,7 +50,7 @@ def project_model(root: Path, target: Path, name: str) -> ProjectModel:
     sql = project.compiled(node)
     if sql is None:
         raise ModelError(f"model {name} has not been compiled; `dbt compile -s {name}` does that")
-    config = node.get("config") or {}
+    config = with_meta_words(name, node.get("config") or {})
     below = project.below(node)
     views, missing = project.views(below)
     notes = [*project.outdated(node, name)]

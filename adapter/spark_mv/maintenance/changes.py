@@ -31,9 +31,9 @@ _ATOMIC = re.compile(
 class SourceChange:
     """One source that moved from version `low` to `high`.
 
-    `how`: "feed" reads Delta's change data feed, "appended" the files that Iceberg's appends added, "changelog" also those that other commits added and
-    removed, "snapshots" compares the two versions. `append_only`: its history shows
-    inserts only. `rows`: estimated rows that came or went (None: unknown), `table_rows`: rows it has now.
+    `how`: "feed" reads Delta's change data feed, "appended" the files that Iceberg's appends added, "changelog" also those that
+    other commits added and removed, "snapshots" compares the two versions. `append_only`: its history shows inserts only.
+    `rows`: estimated rows that came or went (None: unknown), `table_rows`: rows it has now.
     """
 
     name: str
@@ -229,10 +229,7 @@ class SourceTexts:
 
 
 def feed(change: SourceChange) -> str:
-    """The rows that came since the last run, where the history shows inserts only: of the change data feed, or of the files
-    that were added."""
-    if change.how == "appended":
-        return f"{quoted_name(change.name)} {between(change)}"
+    """The rows that came since the last run, of the change data feed of a history that shows inserts only."""
     return f"table_changes('{quoted_name(change.name)}', {change.low + 1}, {change.high})"
 
 

@@ -58,6 +58,7 @@ _ALIASES = {"incremental_strict": "incremental"}
 """Other words for a choice: Databricks' own for one that never recomputes by itself."""
 ROW_UPDATE = ("keep", "redraw")
 MERGE_FORMATS = ("delta", "iceberg")
+"""Table formats in which a model's table can be kept, and which a profile may name."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,27 @@ class ModelConfig:
     def redraws(self, column: str) -> bool:
         """Whether an update of the row draws this column anew."""
         return self.row_update.get(column.lower(), self.row_update[""]) == "redraw"
+
+
+META = "nondeterministic_mv"
+"""The block of a model's `meta` that may hold config words: dbt v2 takes no words of packages beside its own."""
+
+
+def with_meta_words(model: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The model's settings with those of its `meta: {nondeterministic_mv: {…}}`. Raises ConfigError for a word that is said in both
+    places, and not alike.
+
+    >>> with_meta_words("m", {"unique_key": "id", "meta": {"nondeterministic_mv": {"freeze": ["a"]}, "owner": "me"}})["freeze"]
+    ['a']
+    """
+    words = (config.get("meta") or {}).get(META) or {}
+    if not isinstance(words, Mapping):
+        raise ConfigError(model, [f"meta: {META}: expected a mapping of settings, got {words!r}"])
+    twice = [word for word, value in words.items() if config.get(word) is not None and config[word] != value]
+    if twice:
+        listed = ", ".join(twice)
+        raise ConfigError(model, [f"{listed}: said beside meta and under meta: {META}, and not alike. Say it once"])
+    return {**config, **words}
 
 
 def layered(profile: Mapping[str, Any], config: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,6 +49,12 @@ class Opening:
         """Whether what changed in the sources matters."""
         return self.tree is not None
 
+    def holding(self) -> Opening:
+        """The same where the run holds what it stages in memory."""
+        situation = self.ground.situation
+        held = replace(situation, facts=replace(situation.facts, held=True))
+        return replace(self, ground=replace(self.ground, situation=held))
+
 
 def begin(situation: Situation) -> Opening:
     """Raises RefusedError when the target is not ours or the analysis found errors, ConfigError when settings do not fit

@@ -106,6 +106,7 @@ class RunFacts:
     functions: Mapping[str, str] = field(default_factory=dict)  # the project's own that are called: hash of each
     partial: bool = False  # --empty or --sample: the sources are handed over incomplete
     fixed_seconds: float | None = None  # a unit of fixed cost in this session, learned from its runs
+    held: bool = False  # staged rows stay in memory
     result_print: str = ""  # of what decides the names and types of the result's columns, see result_columns.py
 
     @property

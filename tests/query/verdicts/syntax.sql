@@ -171,6 +171,14 @@ FROM t |> DISTRIBUTE BY a |> SORT BY b |> SELECT id
 -- table u id bigint
 FROM t |> INTERSECT TABLE u |> SELECT id
 
+-- table t id bigint
+-- table u id bigint
+FROM t |> SELECT id |> UNION ALL SELECT id FROM u |> WHERE id > 3
+
+-- table t id bigint
+-- table u id bigint
+FROM t |> SELECT id |> EXCEPT DISTINCT TABLE u |> UNION ALL VALUES (1)
+
 -- table db.t id bigint
 SELECT id FROM db.t UNION ALL TABLE db.t
 

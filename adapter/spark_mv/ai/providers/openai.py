@@ -12,6 +12,7 @@ from spark_mv.ai.chat import chat_answer, chat_body, embedding_body, embedding_t
 from spark_mv.ai.pace import pause
 from spark_mv.ai.packing import alone, divided, packable, packed_answers, packed_body, packs
 from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
+from spark_mv.query.ai_calls.signatures import VECTORS
 
 _EMBEDDING_BATCH = 64
 
@@ -29,15 +30,15 @@ class OpenAIProvider:
     def batch_size(self, request: Request) -> int:
         if self._together > 1 and packable(request):
             return self._together
-        return _EMBEDDING_BATCH if request.embedding and request.function == "ai_query" else 1
+        return _EMBEDDING_BATCH if request.embedding and request.function != "ai_similarity" else 1
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
         first = requests[0]
+        if first.function in VECTORS and not first.embedding:
+            raise ProviderError(
+                "unsupported", f"{first.function} needs an embedding model, {first.model} is none: set embedding_model"
+            )
         if first.function == "ai_similarity":
-            if not first.embedding:
-                raise ProviderError(
-                    "unsupported", f"ai_similarity needs an embedding model, {first.model} is none: set embedding_model"
-                )
             return [self._similarity(r) for r in requests]
         if first.embedding:
             return self._embeddings(requests)

@@ -21,13 +21,18 @@ from spark_mv.query.ai_calls.keys import (
 )
 from spark_mv.query.ai_calls.places import Places
 from spark_mv.query.ai_calls.requests import Requests
-from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, ParsedCall, SignatureError, parse_call
+from spark_mv.query.ai_calls.signatures import BUILT_IN, VECTORS, AiFunction, ParsedCall, SignatureError, parse_call
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import Span
 
 __all__ = ["AiCall", "AiFunction", "AiIdentity", "AiPlan", "plan_ai"]
+
+
+MANY = 9
+"""Calls in a query from which on Spark takes longer to plan their look-ups, a second at eight and twice that for each two more, than
+to aggregate the answers of their functions."""
 
 
 @dataclass(frozen=True)
@@ -210,15 +215,20 @@ class Planner:
         return request, identity_text(parsed, self.identity)
 
     def _lookup(self, parsed: ParsedCall, render: Any) -> str:
-        request = request_sql(parsed, render)
+        request = request_sql(parsed, render, len(self.calls) >= MANY)
         key = key_sql(request, identity_text(parsed, self.identity))
         return lookup_sql(parsed, key, request, self.results_table, self.identity)
 
     def _fails(self, requests: Requests, parsed: ParsedCall, render: Any) -> str:
-        request = request_sql(parsed, render)
+        request = request_sql(parsed, render, len(self.calls) >= MANY)
         key = key_sql(request, identity_text(parsed, self.identity))
         failing = failing_sql(parsed, key, request, self.results_table, self.identity)
         return f"coalesce({requests.guarded(parsed, f'({failing})')}, false)"
+
+    def _asks_for_vectors(self, parsed: ParsedCall, model: str) -> bool:
+        if parsed.function == "ai_embed" and parsed.endpoint is not None:
+            return True
+        return parsed.function in {"ai_query", *VECTORS} and self.identity.is_embedding(model)
 
     def _call(self, parsed: ParsedCall, sql: str) -> AiCall:
         model, version = self.identity.model_of(parsed)
@@ -232,7 +242,7 @@ class Planner:
             model=model,
             model_version=version,
             identity_hash=identity_hash(identity_text(parsed, self.identity)),
-            embedding=parsed.function in {"ai_query", "ai_similarity"} and self.identity.is_embedding(model),
+            embedding=self._asks_for_vectors(parsed, model),
             parameters={**self.identity.parameters, **parsed.parameters},
             response_schema=parsed.response_schema,
             prompt=parsed.declared.prompt if parsed.declared else None,

@@ -88,11 +88,15 @@ def identity_text(parsed: ParsedCall, identity: AiIdentity) -> str:
     return canonical(parts)
 
 
-def request_sql(parsed: ParsedCall, render: Callable[[Span], str]) -> str:
+def request_sql(parsed: ParsedCall, render: Callable[[Span], str], many: bool = False) -> str:
     """SQL of the call's canonical request, NULL when an argument is NULL.
 
     {"constant": {…}, "function": …, "row": [{"name": value}, …]}: to_json leaves out a NULL field, so each row
     argument is an object of its own that turns to NULL when it comes out empty; the argument's text stands once.
+
+    `many` calls in the query. With nullif, which Spark takes apart late, a look-up joins the answers with the keys of the query's rows
+    before it aggregates them: few answers of a large table are touched, but the query before it is planned anew inside each
+    look-up, twice as long for every further one. Otherwise it aggregates all answers of the function, and is a plain join.
     """
     head = canonical({"constant": dict(parsed.constants), "function": parsed.function})[:-1] + ',"row":['
     parts = [quote(head)]
@@ -100,7 +104,8 @@ def request_sql(parsed: ParsedCall, render: Callable[[Span], str]) -> str:
         value = around.replace("{}", render(span), 1)
         if number:
             parts.append("','")
-        parts.append(f"nullif(to_json(named_struct({quote(name)}, {value})), '{{}}')")
+        written = f"to_json(named_struct({quote(name)}, {value}))"
+        parts.append(f"get(array_remove(array({written}), '{{}}'), 0)" if many else f"nullif({written}, '{{}}')")
     return f"concat({', '.join([*parts, quote(']}')])})"
 
 
@@ -130,7 +135,7 @@ def lookup_sql(parsed: ParsedCall, key: str, request: str, results_table: str, i
     value = f"max_by(__mv_v, {newest})"
     if not parsed.fail_on_error:
         value = f"max_by(__mv_v, {newest}) FILTER (WHERE __mv_s = 'ok')"
-    answer = convert_sql(value, parsed.answer_type)
+    answer = convert_sql(value, parsed.answer_type, strict=False)
     if not parsed.fail_on_error:
         error = f"if(max(__mv_s = 'ok'), NULL, max_by(__mv_e, {newest}))"
         fields = [f"'{ANSWER_FIELD}', {answer}", *(f"'{name}', {error}" for name in ERROR_FIELDS)]
@@ -148,13 +153,14 @@ def failing_sql(parsed: ParsedCall, key: str, request: str, results_table: str, 
     return f"SELECT coalesce(NOT max(__mv_s = 'ok'), false) AS __mv_f FROM {relation} WHERE __mv_k = {match}"
 
 
-def convert_sql(value: str, result_type: str) -> str:
-    """SQL that turns the stored text into the call's type."""
+def convert_sql(value: str, result_type: str, strict: bool = True) -> str:
+    """SQL that turns the stored text into the call's type. Not `strict`: NULL for a text of another type, as a look-up meets
+    among the answers to other calls of the function."""
     kind = result_type.strip().upper()
     if kind == "STRING":
         return value
     if kind == "VARIANT":
-        return f"parse_json({value})"
+        return f"parse_json({value})" if strict else f"try_parse_json({value})"
     if kind.startswith(("ARRAY", "STRUCT", "MAP")):
         return f"from_json({value}, {quote(result_type.strip())})"
     return f"try_cast({value} AS {result_type.strip()})"

@@ -1,6 +1,7 @@
 """The AI functions' signatures: arguments, versions by argument type, and the type of each call's answer.
 
-Source of names, order and types: Databricks' reference of its AI functions, so that a model moves unchanged.
+Source of names, order and types: Databricks' reference of its AI functions, so that a model moves unchanged; ai_filter and
+ai_embed, which it has not, are named as in Snowflake's.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ from spark_mv.query.syntax.table_name import quoted
 
 BUILT_IN = (
     "ai_query", "ai_classify", "ai_extract", "ai_gen", "ai_summarize", "ai_translate", "ai_similarity",
-    "ai_analyze_sentiment", "ai_mask", "ai_fix_grammar",
+    "ai_analyze_sentiment", "ai_mask", "ai_fix_grammar", "ai_filter", "ai_embed",
 )  # fmt: skip
 # Part of every result key: raised when a prompt changes in a way that changes answers.
 PROMPT_VERSION = "1"
+VECTOR = "ARRAY<FLOAT>"
+VECTORS = frozenset({"ai_similarity", "ai_embed"})
+"""Functions that an embedding model answers, whatever it is called; ai_query asks one where its endpoint is one."""
 # Fields of ai_query's STRUCT with failOnError => false. Descriptions of it disagree on the name of the error: both are there.
 ANSWER_FIELD = "result"
 ERROR_FIELDS = ("errorMessage", "errorStatus")
@@ -90,6 +94,8 @@ _POSITIONS: dict[str, tuple[tuple[str, ...], int]] = {  # names in order, how ma
     "ai_analyze_sentiment": (("content",), 1),
     "ai_mask": (("content", "labels"), 2),
     "ai_fix_grammar": (("content",), 1),
+    "ai_filter": (("content", "condition"), 2),
+    "ai_embed": (("content", "endpoint"), 1),
 }
 _ALIASES = {"schema": "labels"}  # ai_extract's v2 calls its second argument schema
 
@@ -280,6 +286,20 @@ def _mask(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embed
     )
 
 
+def _filter(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
+    condition = _must(text, arguments["condition"], "condition", str, "what is to be true of the content")
+    row = (("content", arguments["content"], _STRING),)
+    return ParsedCall(call, call.name, row, {"condition": condition}, "BOOLEAN", "BOOLEAN")
+
+
+def _embed(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
+    endpoint = None
+    if "endpoint" in arguments:
+        endpoint = _must(text, arguments["endpoint"], "endpoint", str, "the embedding model's name as a string")
+    row = (("content", arguments["content"], _STRING),)
+    return ParsedCall(call, call.name, row, {}, VECTOR, VECTOR, endpoint)
+
+
 def _summarize(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
     words = 50
     if "max_words" in arguments:
@@ -295,7 +315,7 @@ def _query(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embe
     constants: dict[str, Any] = {}
     parameters: dict[str, Any] = {}
     schema = None
-    answer = "ARRAY<FLOAT>" if is_embedding(endpoint) else "STRING"
+    answer = VECTOR if is_embedding(endpoint) else "STRING"
     if "modelparameters" in arguments:
         parameters = _must(text, arguments["modelparameters"], "modelParameters", dict, "a STRUCT of literals")
     if "responseformat" in arguments:
@@ -345,4 +365,6 @@ _READERS = {
     "ai_analyze_sentiment": _simple("STRING", "content"),
     "ai_mask": _mask,
     "ai_fix_grammar": _simple("STRING", "content"),
+    "ai_filter": _filter,
+    "ai_embed": _embed,
 }

@@ -46,7 +46,7 @@ def _unpivoted(walk: Walk, relation: Relation, pivot: exp.Expr, scope: Scope, te
     values = [c.name for item in pivot.expressions for c in item.find_all(exp.Identifier)]
     labels = [item.this.name for item in pivot.args.get("fields") or [] if isinstance(item, exp.In)]
     made = [
-        *(Field(name, taint, digest("unpivoted", name.lower(), text)) for name in values),
         *(Field(name, CLEAN, digest("unpivoted", name.lower(), text)) for name in labels if name not in values),
+        *(Field(name, taint, digest("unpivoted", name.lower(), text)) for name in values),
     ]
     return Relation((*rest, *made), whole, relation.rows)

@@ -283,6 +283,7 @@ class _Written(_Placing):
     """What both dialects' parsers do differently from sqlglot's: names of calls as written, pipes, samples of subqueries."""
 
     _right_of_pipe = False  # at the FROM item of a `|> JOIN`
+    _set_of_pipe = False  # at a `|> UNION`
 
     def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
         return super().validate_expression(_as_written(expression, args), None if args is None else [])
@@ -294,6 +295,21 @@ class _Written(_Placing):
             return super()._parse_pipe_syntax_join(query)
         finally:
             self._right_of_pipe = False
+
+    def _parse_pipe_syntax_set_operator(self, query: exp.Query) -> exp.Query | None:
+        self._set_of_pipe = True
+        try:
+            return super()._parse_pipe_syntax_set_operator(query)
+        finally:
+            self._set_of_pipe = False
+
+    def parse_set_operation(self, *args: Any, **kwargs: Any) -> exp.SetOperation | None:
+        piped, self._set_of_pipe = self._set_of_pipe, False
+        found = super().parse_set_operation(*args, **kwargs)
+        if piped and found is not None and not isinstance(found.expression, exp.Subquery):
+            # sqlglot knows a query in parentheses here, Spark's grammar has any queryPrimary
+            found.set("expression", exp.Subquery(this=found.expression))
+        return found
 
     def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         if self._right_of_pipe:

@@ -13,8 +13,8 @@ from typing import Any
 
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
-#: keys of the section "# Detailed Table Information" that dbt shows
 _NONE: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+#: keys of the section "# Detailed Table Information" that dbt shows
 _OWNER, _COMMENT, _STATISTICS, _TYPE = "Owner", "Comment", "Statistics", "Type"
 
 

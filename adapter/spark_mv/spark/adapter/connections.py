@@ -38,21 +38,44 @@ class SparkMvConnectionManager(SparkConnectionManager):
             return opened
 
         from spark_mv.spark.session.jars import JarsError
-        from spark_mv.spark.session.session import JavaError, SessionError, close_remote, is_remote, open_session
+        from spark_mv.spark.session.session import JavaError, SessionError, close_remote, is_connect
 
         try:
-            spark = open_session(
-                creds.server_side_parameters,
-                creds.warehouse_path(cls.project_root),
-                cls.project_root / "logs" / "spark.log",
-                creds.connect_timeout,
-            )
+            spark = cls._session(creds)
         except (JavaError, JarsError, SessionError) as error:
             raise FailedToConnectError(str(error)) from error
-        remote = is_remote(creds.server_side_parameters)
-        connection.handle = SessionHandle(spark, release=partial(close_remote, spark) if remote else None)
+        connection.handle = SessionHandle(spark, release=partial(close_remote, spark) if is_connect(spark) else None)
         connection.state = ConnectionState.OPEN
         return connection
+
+    @classmethod
+    def _session(cls, creds: Any) -> Any:
+        """A session of the embedded Spark, of a Spark Connect server, or of the one that `spark-mv serve` runs for the warehouse."""
+        from spark_mv.spark.serve.use import holds_the_catalogue, refuse_other_settings, server_to_use
+        from spark_mv.spark.session.session import CatalogueInUse, SessionError, close_remote, open_session
+
+        user, warehouse = creds.server_side_parameters, creds.warehouse_path(cls.project_root)
+        log = cls.project_root / "logs" / "spark.log"
+        server = server_to_use(user, warehouse) if creds.serve == "auto" else None
+        if server is None:
+            try:
+                return open_session(user, warehouse, log, creds.connect_timeout)
+            except CatalogueInUse as error:
+                raise SessionError(f"{error} {holds_the_catalogue(warehouse) or ''}".rstrip()) from error
+        session = open_session({**user, "spark.remote": server.url}, warehouse, log, creds.connect_timeout)
+        try:
+            refuse_other_settings(session, server, user)
+        except SessionError:
+            close_remote(session)
+            raise
+        return session
+
+    def cleanup_all(self) -> None:
+        """Closes all connections; a server of `spark-mv serve` is not used by this process any more."""
+        super().cleanup_all()
+        from spark_mv.spark.serve.use import let_go
+
+        let_go()
 
     @contextmanager
     def exception_handler(self, sql: str) -> Generator[None, None, None]:

@@ -14,16 +14,16 @@ from typing import Any
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
 
+from spark_mv.maintenance.config import MERGE_FORMATS
 from spark_mv.spark.adapter.target_branches import show_target_type
 from spark_mv.spark.session.iceberg import FORMATS
 
 #: what `target.type` may say
 TARGET_TYPES = ("spark_mv", "spark", "databricks")
+#: what `serve` may say
+SERVE = ("auto", "off")
 #: shown as the host of a session that runs in dbt's own process
 EMBEDDED_HOST = "embedded"
-
-#: table formats that a profile may name
-FORMAT_WORDS = ("delta", "iceberg")
 
 
 @dataclass
@@ -39,6 +39,7 @@ class SparkMvCredentials(SparkCredentials):
     `formats`: table formats that the embedded session brings, `[delta, iceberg]`; Delta always.
     `file_format`: of every table that no config says otherwise for.
     `max_rows_changed`, `audit`, `second_reading`, `choose_by`: defaults of the model settings of these names.
+    `serve`: `auto`, a Spark that `spark-mv serve` runs for the warehouse is used; `off`, it never is.
     `target_type`: what `target.type` says in models and macros, for packages that know `spark` only.
     """
 
@@ -57,10 +58,14 @@ class SparkMvCredentials(SparkCredentials):
     second_reading: Any = None
     choose_by: Any = None
     target_type: str | None = None
+    serve: Any = "auto"
 
     def __post_init__(self) -> None:
         if self.host is None and self.method == SparkConnectionMethod.SESSION:
             self.host = EMBEDDED_HOST
+        self.serve = "off" if self.serve is False else self.serve  # YAML reads `off` as false
+        if self.serve not in SERVE:
+            raise DbtRuntimeError(f"serve: {self.serve!r} is not one of {', '.join(SERVE)}")
         if self.target_type not in (None, *TARGET_TYPES):
             raise DbtRuntimeError(f"target_type: {self.target_type!r} is not one of {', '.join(TARGET_TYPES)}")
         if self.target_type:
@@ -111,9 +116,9 @@ def _formats(named: Any) -> list[str]:
     """The formats that the profile names. Raises DbtRuntimeError for one that is not there."""
     given = [named] if isinstance(named, str) else list(named)
     words = [str(word).strip().lower() for word in given]
-    if unknown := [word for word in words if word not in FORMAT_WORDS]:
+    if unknown := [word for word in words if word not in MERGE_FORMATS]:
         raise DbtRuntimeError(
-            f"formats: {', '.join(unknown)} is not there; the table formats that are, are {' and '.join(FORMAT_WORDS)}"
+            f"formats: {', '.join(unknown)} is not there; the table formats that are, are {' and '.join(MERGE_FORMATS)}"
         )
     return list(dict.fromkeys(["delta", *words]))
 

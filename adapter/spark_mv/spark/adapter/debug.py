@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from spark_mv.spark.session.session import is_connect
 from spark_mv.spark.session.warm_up import said_of_the_start
 
 #: settings of a Spark session that tell where tables live and in which formats
@@ -35,7 +36,7 @@ def can_merge(spark: Any | None, query: Callable[[str], Any]) -> str:
 
     Outside this process there is no folder that the server would share, so there it is only parsed and planned.
     """
-    if spark is None or _is_remote(spark):
+    if spark is None or is_connect(spark):
         return "MERGE: not tried, since the tables of a server are not dbt's to make; see the formats of your catalog"
     folder = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-debug-"))
     table = f"delta.`{(folder / 'probe').as_uri()}`"
@@ -51,10 +52,6 @@ def can_merge(spark: Any | None, query: Callable[[str], Any]) -> str:
         return f"MERGE: does not work here: {str(error).strip().splitlines()[0]}"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_remote(spark: Any) -> bool:
-    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def _formats(spark: Any) -> list[str]:

@@ -14,6 +14,7 @@ from dbt.adapters.spark.connections import SparkConnectionWrapper
 
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.spark.adapter.statements import split_statements
+from spark_mv.spark.session.held_rows import held
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -58,7 +59,7 @@ class SessionHandle(SparkConnectionWrapper):
         self._frame = None
         for statement in split_statements(sql):
             with self._work:
-                self._frame = self.spark.sql(statement)
+                self._frame = None if held(self.spark, statement) else self.spark.sql(statement)
 
     @property
     def description(self) -> Description:

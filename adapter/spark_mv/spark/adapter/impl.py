@@ -110,12 +110,13 @@ class SparkMvAdapter(MvMixin, SparkAdapter):
         credentials = self.config.credentials
         command = getattr(get_flags(), "WHICH", None)
         if command in USES_SPARK and credentials.method == "session":
+            from spark_mv.spark.serve.state import is_held
             from spark_mv.spark.session.session import start_early
 
             root = SparkMvConnectionManager.project_root
-            start_early(
-                credentials.server_side_parameters, credentials.warehouse_path(root), root / "logs" / "spark.log"
-            )
+            warehouse = credentials.warehouse_path(root)
+            if not is_held(warehouse):  # a server has the catalogue, and dbt uses the server or says so
+                start_early(credentials.server_side_parameters, warehouse, root / "logs" / "spark.log")
 
     @classmethod
     def get_adapter_run_info(cls, config: Any) -> AdapterTrackingRelationInfo:

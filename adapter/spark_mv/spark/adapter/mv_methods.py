@@ -143,6 +143,11 @@ class MvMixin(metaclass=AdapterMeta):
         super().cleanup_connections()  # type: ignore[misc]
 
     @available
+    def mv_frame(self, relation: Any) -> Any:
+        """The table of a Python model's frame, beside the model's own."""
+        return relation.incorporate(path={"identifier": f"{relation.identifier}__frame"})
+
+    @available
     def mv_relation_names(self, relation: Any) -> list[str]:
         """The tables and views of the relation's schema, from dbt's cache."""
         return [r.identifier for r in self.list_relations(relation.database, relation.schema)]  # type: ignore[attr-defined]
@@ -168,6 +173,20 @@ class MvMixin(metaclass=AdapterMeta):
         explain = explain_json if form == "json" else explain_text
         runs = past_runs(self.query, seen.invocation.schema, seen.invocation.unique_id)
         return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan, calls, runs, costs)
+
+    @available
+    def mv_macro_plan(self, invocation: Mapping[str, Any]) -> dict[str, Any]:
+        """The model's plan for the macro-only mode, see spark/run/macro_plan.py; `error` is what a run would stop with."""
+        from spark_mv.spark.run.invocation import Invocation
+        from spark_mv.spark.run.macro_plan import macro_plan
+
+        about = {"name": invocation["model"]["name"], "table": invocation["target"]}
+        try:
+            asked = Invocation.from_macro(invocation)
+            language = str(invocation["model"].get("language") or "sql")
+            return {**about, "plan": macro_plan(self, asked, self._mv_profile(), language)}
+        except (ConfigError, RefusedError, ValueError) as error:
+            return {**about, "error": str(error)}
 
     @available
     def mv_ai_upkeep(self, what: str, invocations: Sequence[Mapping[str, Any]], **options: Any) -> str:

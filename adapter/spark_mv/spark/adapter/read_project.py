@@ -166,10 +166,9 @@ class _Reader:
 
     def _sql(self, node: Any) -> tuple[str, str]:
         """The SELECT as the last run of dbt compiled it; compiled now where there is none. And why there is none."""
-        if (
-            getattr(node, "language", "sql") == "python"
-        ):  # the SELECT of its run, see macros/materializations/mv_query.sql
-            return f"select * from {node.schema}.{node.alias}__frame", ""
+        if getattr(node, "language", "sql") == "python":  # as mv_frame_query writes it
+            frame = self.adapter.mv_frame(self.adapter.Relation.create_from(self.config, node))
+            return f"select * from {frame}", ""
         root = Path(self.config.project_root) / str(self.config.target_path)
         file = root / "compiled" / node.package_name / node.original_file_path
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from spark_mv.report.findings import Finding, ok, problem, warning
 from spark_mv.spark.doctor.patient import Patient
+from spark_mv.spark.serve.state import ENDS_IT, running
 from spark_mv.spark.session.derby_lock import LOCK, ONE_AT_A_TIME, UnknownHolder, derby_folder, holder
 from spark_mv.spark.session.own_catalogue import in_process
 
@@ -27,6 +28,12 @@ def catalogue(patient: Patient) -> Finding:
     folder = database(patient)
     if folder is None:
         return ok("catalogue", "of the server" if not patient.embedded else "no database of this machine's own")
+    if (server := running(patient.warehouse)) is not None:
+        sentence = f"{folder}, open in the server of `spark-mv serve` (process {server.process}"
+        if patient.serve == "auto":
+            others = server.other_settings(patient.user)
+            return ok("catalogue", f"{sentence}), which dbt uses") if not others else _other(sentence, others)
+        return problem("catalogue", f"{sentence}), and the profile says `serve: off`", f"`serve: auto`, or {ENDS_IT}")
     try:
         process = holder(folder)
     except UnknownHolder as error:
@@ -40,6 +47,13 @@ def catalogue(patient: Patient) -> Finding:
     if folder.exists() and not (folder / "service.properties").is_file():
         return warning("catalogue", f"{folder} is no Derby database", "remove it if nothing of yours is in it")
     return ok("catalogue", f"{folder}, {'free' if folder.exists() else 'made by the first run'}")
+
+
+def _other(sentence: str, others: list[str]) -> Finding:
+    return warning(
+        "catalogue", f"{sentence}), which was started with other settings: {', '.join(others)}",
+        f"where they are not of a session, start it again: {ENDS_IT}, then `spark-mv serve`",
+    )  # fmt: skip
 
 
 def alone(patient: Patient) -> bool:

@@ -22,6 +22,7 @@ class Patient:
     user: Mapping[str, str]
     warehouse: Path
     logs: Path
+    serve: str = "auto"
 
     @classmethod
     def of(cls, project: OpenProject) -> Patient:
@@ -33,7 +34,7 @@ class Patient:
         credentials = project.config.credentials
         method = str(getattr(credentials.method, "value", credentials.method))
         user = dict(credentials.server_side_parameters)
-        return cls(project, method, user, credentials.warehouse_path(project.root), logs)
+        return cls(project, method, user, credentials.warehouse_path(project.root), logs, credentials.serve)
 
     @property
     def embedded(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -66,31 +66,35 @@ def latest_version(query: Query, table: str) -> SourceVersion | None:
 def last_change(query: Query, table: str) -> datetime | None:
     """When rows of a Delta table last changed, by the newest commit that can have changed any (UTC); None where no commit that is left
     has. Raises what Spark raises for a table that is none of Delta's."""
+    for rows, _ in _looks(query, table):
+        for row in rows:
+            if row["operation"] not in KEEPS_ROWS:
+                return datetime.fromisoformat(commit_time(row)).replace(tzinfo=timezone.utc)
+    return None
+
+
+def _looks(query: Query, table: str) -> Iterator[tuple[Rows, bool]]:
+    """Ever more of the newest commits of a table, and whether they are all."""
     for few in FEW:
         rows = commits(query, table, few)
-        found = next((row for row in rows if row["operation"] not in KEEPS_ROWS), None)
-        if found is not None or len(rows) < few:
-            break
-    else:
-        found = next((row for row in query(f"describe history {table}") if row["operation"] not in KEEPS_ROWS), None)
-    if found is None:
-        return None
-    return datetime.fromisoformat(commit_time(found)).replace(tzinfo=timezone.utc)
+        yield rows, len(rows) < few
+        if len(rows) < few:
+            return
+    yield query(f"describe history {table}"), True
 
 
 def read_history(query: Query, table: str, model: str = "") -> History | None:
     """The target's history. Looks at the newest commits first and at all of them only if none carries a record of `model`
     (dbt's unique id; empty: of any)."""
-    for few in FEW:
-        rows = commits(query, table, few)
+    for rows, whole in _looks(query, table):
         if not rows:
             return None
         history = _history(rows, model)
         base = _honoured(history.record) if history.record else None
         reached = base is None or int(rows[-1]["version"]) <= base + 1
-        if (history.record is not None and reached) or len(rows) < few:
+        if whole or (history.record is not None and reached):
             return history
-    return history if history.record is not None and reached else _history(query(f"describe history {table}"), model)
+    return None
 
 
 def _honoured(record: RunRecord) -> int | None:

@@ -64,12 +64,17 @@ def read_log(query: Query, table: str, limit: int) -> Log:
     return _from_tables(query, table, limit) if found is None else found
 
 
+def loaded_table(spark: Any, table: str) -> Any:
+    """Iceberg's own object for a table, as it is now, in a session whose JVM is in reach."""
+    loaded = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
+    loaded.refresh()
+    return loaded
+
+
 def _from_metadata(spark: Any, table: str, limit: int) -> Log | None:
     """From the table's metadata, or None where it cannot be read this way."""
     try:
-        jvm = spark._jvm
-        loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
-        loaded.refresh()
+        jvm, loaded = spark._jvm, loaded_table(spark, table)
         found: list[Snapshot] = []
         current = loaded.currentSnapshot()
         while current is not None and len(found) < limit:

@@ -8,8 +8,7 @@ several statements show at once, and a run that was killed leaves a branch that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from spark_mv.maintenance.errors import TurnTaken
@@ -17,7 +16,7 @@ from spark_mv.maintenance.forget import waiting
 from spark_mv.maintenance.record import RunRecord, read_record
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.history import History
-from spark_mv.spark.formats.iceberg_log import Log, Snapshot, read_log
+from spark_mv.spark.formats.iceberg_log import Log, Snapshot, loaded_table, read_log
 from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import TurnSession, tagged
 
@@ -116,21 +115,21 @@ def _through_branch(
 ) -> None:
     table, name = asked.turn.table, BRANCH + asked.branch
     to = branch_of(table, asked.branch)
-    with _table(session, table) as loaded:
-        if loaded.snapshot(name) is None:
-            _drop_dead(loaded, asked)
-            _make_branch(loaded, name, asked)
+    loaded = loaded_table(session.mv_spark(), table)
+    if loaded.snapshot(name) is None:
+        _drop_dead(loaded, asked)
+        _make_branch(loaded, name, asked)
     with tagged(session, settings):
         write()
     if asked.part:
         return
-    with _table(session, table) as loaded:
-        carried = asked.turn.run_id in str(loaded.snapshot(name).summary().get(RECORD) or "")
+    loaded = loaded_table(session.mv_spark(), table)
+    carried = asked.turn.run_id in str(loaded.snapshot(name).summary().get(RECORD) or "")
     if not carried:
         with tagged(session, settings):
             query(f"insert into {to} select * from {to} where false")
-    with _table(session, table) as loaded:
-        _move_main(loaded, name, asked)
+    loaded = loaded_table(session.mv_spark(), table)
+    _move_main(loaded, name, asked)
 
 
 def _make_branch(loaded: Any, name: str, asked: Publishing) -> None:
@@ -158,13 +157,13 @@ def _make(
     claim = None
     if asked.base is not None:
         table, name = asked.turn.table, BRANCH + asked.branch
-        with _table(session, table) as loaded:
-            _make_branch(loaded, name, asked)
+        loaded = loaded_table(session.mv_spark(), table)
+        _make_branch(loaded, name, asked)
         to = branch_of(table, asked.branch)
         query(f"insert into {to} select * from {to} where false")
-        with _table(session, table) as loaded:
-            claim = int(loaded.snapshot(name).snapshotId())
-            _move_main(loaded, name, asked)
+        loaded = loaded_table(session.mv_spark(), table)
+        claim = int(loaded.snapshot(name).snapshotId())
+        _move_main(loaded, name, asked)
     with tagged(session, settings):
         write()
     if claim is not None:
@@ -174,20 +173,20 @@ def _make(
 def _undo_unless_next(asked: Publishing, session: TurnSession, claim: int) -> None:
     """Raises TurnTaken where a run that started from the claim published before the table was replaced; the table is put back, its
     columns and layout included."""
-    with _table(session, asked.turn.table) as loaded:
-        operations = loaded.operations()
-        replaced = operations.current()
-        files = replaced.previousFiles()
-        parser = session.mv_spark()._jvm.org.apache.iceberg.TableMetadataParser
-        before = parser.read(operations.io(), files.get(files.size() - 1).file())
-        newest = before.currentSnapshot()
-        if newest is not None and int(newest.snapshotId()) == claim:
-            return
-        operations.commit(replaced, before)
-        loaded.refresh()
-        if newest is not None and loaded.currentSnapshot().snapshotId() != newest.snapshotId():
-            # a REST catalogue is sent changes, of which metadata that was read has none
-            loaded.manageSnapshots().setCurrentSnapshot(newest.snapshotId()).commit()
+    loaded = loaded_table(session.mv_spark(), asked.turn.table)
+    operations = loaded.operations()
+    replaced = operations.current()
+    files = replaced.previousFiles()
+    parser = session.mv_spark()._jvm.org.apache.iceberg.TableMetadataParser
+    before = parser.read(operations.io(), files.get(files.size() - 1).file())
+    newest = before.currentSnapshot()
+    if newest is not None and int(newest.snapshotId()) == claim:
+        return
+    operations.commit(replaced, before)
+    loaded.refresh()
+    if newest is not None and loaded.currentSnapshot().snapshotId() != newest.snapshotId():
+        # a REST catalogue is sent changes, of which metadata that was read has none
+        loaded.manageSnapshots().setCurrentSnapshot(newest.snapshotId()).commit()
     raise TurnTaken(asked.turn.table)
 
 
@@ -202,10 +201,10 @@ def _is_published(asked: Publishing, query: Query) -> bool:
 def _drop_branch(asked: Publishing, session: TurnSession) -> None:
     """What is left of a run that has not published. A branch that stays is no harm: nobody reads it."""
     try:
-        with _table(session, asked.turn.table) as loaded:
-            name = BRANCH + asked.branch
-            if loaded.snapshot(name) is not None:
-                loaded.manageSnapshots().removeBranch(name).commit()
+        loaded = loaded_table(session.mv_spark(), asked.turn.table)
+        name = BRANCH + asked.branch
+        if loaded.snapshot(name) is not None:
+            loaded.manageSnapshots().removeBranch(name).commit()
     except Exception as error:
         session.warn(
             f"{asked.turn.table}: its branch {BRANCH}{asked.branch} could not be dropped: {_first_line(error)}"
@@ -223,15 +222,6 @@ def say_with_a_commit(session: TurnSession, query: Query, table: str, text: str)
     """A commit that writes nothing and carries `text`."""
     with tagged(session, {SETTING: text}):
         query(f"insert into {table} select * from {table} where false")
-
-
-@contextmanager
-def _table(session: TurnSession, table: str) -> Iterator[Any]:
-    """Iceberg's own object for a table, as it is now."""
-    spark = session.mv_spark()
-    loaded = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
-    loaded.refresh()
-    yield loaded
 
 
 def _first_line(error: Exception) -> str:

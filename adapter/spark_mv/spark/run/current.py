@@ -82,6 +82,7 @@ class CurrentRun:
     providers: Mapping[str, str] = field(default_factory=dict)
     amend: Amendments = field(default_factory=lambda: Amendments(""))
     stamp: str = ""
+    held: bool = False  # staged rows stay in memory
     leftovers: tuple[str, ...] = ()
     in_the_way: str | None = None  # `view` or `table`: what the new table takes the place of
     ai_round: Callable[[Sequence[Any]], AiOutcome] | None = None

@@ -209,6 +209,8 @@ class MvRun(CurrentRun):
             step = replace(step, args={**step.args, "failing": None, "failing_columns": ()})  # no answer is failing
         args = step_args(step, self.relations)
         kind, of_model = KINDS[step.kind], step.args.get("relation") == "target"
+        if kind.work is Work.STAGE:
+            args["held"] = self.held
         if kind.makes:
             names = [column.name for column in step.args["columns"]]
             args["properties"] = self.amend.properties(names, of_model)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from spark_mv.maintenance.config import with_meta_words
 from spark_mv.query.syntax.table_name import quoted
 
 
@@ -43,6 +44,7 @@ class Invocation:
         explicit = frozenset(dict(model.get("unrendered_config") or config))
         if "on_schema_change" not in explicit:
             config.pop("on_schema_change", None)
+        config = with_meta_words(model["name"], config)
         return cls(
             unique_id=model["unique_id"],
             name=model["name"],
@@ -69,6 +71,10 @@ class Invocation:
     def beside(self, suffix: str) -> str:
         """The rendered name of a relation that belongs to the model's table."""
         return f"{self.schema}.{quoted(f'{self.identifier}__{suffix}')}"
+
+    def in_session(self, suffix: str) -> str:
+        """The rendered name of rows that only this session knows."""
+        return quoted(f"{self.identifier}__{suffix}")
 
     @property
     def state_table(self) -> str:

@@ -34,6 +34,7 @@ from spark_mv.spark.run.evaluated import Evaluated, evaluate
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forgetting import still_possible
 from spark_mv.spark.run.frozen_condition import check_condition
+from spark_mv.spark.run.holding import holds
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import SessionFacts, session_facts, target_facts, uncastable
 from spark_mv.spark.run.planning import look_ahead
@@ -58,6 +59,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         session=adapter,
         plan=prepared.plan,
         relations=_relations(invocation, prepared, stamp),
+        held=prepared.held,
         query_sql=prepared.rewritten.sql,
         app_id=f"spark_mv:{invocation.unique_id}",
         as_of=prepared.facts.as_of,
@@ -88,9 +90,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood). `ahead`:
     a run will follow, and what it is sure to need is looked for meanwhile."""
     query = Ask(adapter.query, adapter.mv_spark())
-    said = layered(profile.get("safety", {}), invocation.config, invocation.variables)
-    config = read_config(invocation.name, said, declared_words())
-    _can_write(adapter, invocation, config)
+    config = config_of(adapter, invocation, profile)
     session = session_facts(query, invocation.sql)
     as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone, invocation.allow_future_as_of)
     model = read_model(query, invocation, config, profile)
@@ -102,15 +102,17 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     evaluated = evaluate(adapter, query, invocation, profile, config, model, session, as_of, remembered(facts))
     situation, runner = _situation(query, invocation, config, model, facts, evaluated), evaluated.runner
     opening = begin(situation)
+    if not opening.no_op.applies and holds(adapter.mv_spark(), facts, invocation.target):
+        opening = opening.holding()
     changes = read_changes(query, situation.facts, invocation.target) if opening.asks_for_changes else None
     plan = decide(opening, changes)
-    return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking)
+    held = opening.ground.situation.facts.held
+    return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking, held)
 
 
 def look_at_target(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> None:
     """Raises what a run of the model would raise of its settings and of what is in the place of its table."""
-    said = layered(profile.get("safety", {}), invocation.config, invocation.variables)
-    _can_write(adapter, invocation, read_config(invocation.name, said, declared_words()))
+    config_of(adapter, invocation, profile)
     if invocation.target_exists and not invocation.full_refresh:
         target = target_facts(Ask(adapter.query, adapter.mv_spark()), invocation.target, True, invocation.unique_id)
         refuse_foreign(invocation.name, target, False)
@@ -123,12 +125,16 @@ def target_format(config: ModelConfig) -> TableFormat:
     return found
 
 
-def _can_write(adapter: Any, invocation: Invocation, config: ModelConfig) -> None:
+def config_of(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> ModelConfig:
+    """The model's settings, of a table that this session can write."""
+    said = layered(profile.get("safety", {}), invocation.config, invocation.variables)
+    config = read_config(invocation.name, said, declared_words())
     table_format = target_format(config)
     if problem := table_format.unusable(adapter.mv_spark()):
         raise RefusedError("FORMAT_UNUSABLE", f"model {invocation.name}: file_format: {config.file_format}: {problem}")
     if problems := table_format.refused(invocation.config):
         raise ConfigError(invocation.name, problems)
+    return config
 
 
 def _same_format(facts: RunFacts, config: ModelConfig) -> None:
@@ -198,16 +204,17 @@ def _situation(
 
 
 def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[str, str]:
-    """The rendered name of each relation that steps name."""
+    """The rendered name of each relation that steps name. Rows that are held belong to the session and to no schema."""
     target = prepared.facts.target
     keys = (
         target.record.keys if target.record else ()
     ) or prepared.config.unique_key  # those that the table's rows have
     keys = tuple(key for key in keys if target.has(key)) or tuple(c.name for c in target.columns)
+    aside = invocation.beside(f"mv_stage_{stamp}_{stamps.ASIDE}")
+    named = invocation.in_session if prepared.held else invocation.beside
     stages = {
         "stage": f"mv_stage_{stamp}",
         "state_stage": f"mv_stage_s_{stamp}",
-        "aside": f"mv_stage_{stamp}_{stamps.ASIDE}",
         "trials": f"mv_stage_{stamp}_trials",
         "affected": f"mv_stage_{stamp}_affected",
         **{f"changes_{k}": f"mv_stage_{stamp}_changes_{k}" for k in range(len(prepared.facts.sources))},
@@ -215,8 +222,9 @@ def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[s
     return {
         "target": invocation.target,
         "state": invocation.state_table,
+        "aside": aside,
         **our_rows(target, invocation.target, keys),
-        **{name: invocation.beside(suffix) for name, suffix in stages.items()},
+        **{name: named(end) for name, end in stages.items()},
     }
 
 

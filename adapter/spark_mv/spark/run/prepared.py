@@ -26,7 +26,8 @@ if TYPE_CHECKING:  # loaded by models with AI calls only
 @dataclass(frozen=True)
 class Prepared:
     """`explain_mv` prints it, `prepare` makes a run of it. `ai`: the model's calls,
-    over the sources as they are whenever one looks. `looking`: what another thread does for the run meanwhile."""
+    over the sources as they are whenever one looks. `looking`: what another thread does for the run meanwhile. `held`: the run
+    holds what it stages in memory."""
 
     invocation: Invocation
     analysis: Analysis
@@ -36,6 +37,7 @@ class Prepared:
     runner: AiRunner | None
     ai: AiPlan | None = None
     looking: Future[Any] | None = None
+    held: bool = False
 
     @property
     def config(self) -> ModelConfig:

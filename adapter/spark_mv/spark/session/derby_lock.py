@@ -10,7 +10,8 @@ from pathlib import Path
 LOCK = "dbex.lck"
 """The file in a Derby database on which the process that has it open holds a lock; the file itself stays when it ends."""
 ONE_AT_A_TIME = (
-    "Wait for the other dbt run (or close the notebook), or give this one its own `warehouse:` folder in the profile."
+    "Wait for the other dbt run (or close the notebook), let all share one Spark (`spark-mv serve`), or give this one its own "
+    "`warehouse:` folder in the profile."
 )
 
 

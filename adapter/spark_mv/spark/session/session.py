@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 import threading
 from collections.abc import Mapping
@@ -30,6 +31,10 @@ _lock = threading.Lock()
 
 class SessionError(Exception):
     """Spark could not be started. The message says why and what to do."""
+
+
+class CatalogueInUse(SessionError):
+    """Another process has the embedded catalogue open."""
 
 
 def is_remote(user: Mapping[str, str]) -> bool:
@@ -59,6 +64,16 @@ def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path, remot
     return session
 
 
+def is_connect(spark: Any) -> bool:
+    """Whether a session is one of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def has_own_spark() -> bool:
+    """Whether a Spark runs in this process."""
+    return _running() is not None
+
+
 def start_early(user: Mapping[str, str], warehouse: Path, log_file: Path) -> None:
     """Starts Spark in the background while dbt still reads the project. What goes wrong is told by `open_session`."""
     if is_remote(user):
@@ -86,12 +101,7 @@ def _remote_session(user: Mapping[str, str], seconds: float) -> SparkSession:
     from pyspark.sql import SparkSession
 
     url = user.get("spark.remote") or os.environ["SPARK_REMOTE"]
-    try:
-        from pyspark.sql.connect.session import SparkSession as _  # noqa: F401
-    except ImportError as error:
-        raise SessionError(
-            f"A Spark Connect client needs more than pyspark: pip install 'dbt-spark-mv[connect]' ({error})"
-        ) from error
+    need_connect_client()
     _hush()
     builder: Any = SparkSession.builder
     session = builder.remote(url).create()
@@ -104,6 +114,16 @@ def _remote_session(user: Mapping[str, str], seconds: float) -> SparkSession:
         )
     _apply(session, {key: value for key, value in user.items() if key != "spark.remote"})
     return session
+
+
+def need_connect_client() -> None:
+    """Raises SessionError where packages of a Spark Connect client are missing."""
+    try:
+        from pyspark.sql.connect.session import SparkSession as _  # noqa: F401
+    except ImportError as error:
+        raise SessionError(
+            f"A Spark Connect client needs more than pyspark: pip install 'dbt-spark-mv[connect]' ({error})"
+        ) from error
 
 
 def _answers(session: Any, seconds: float) -> bool:
@@ -122,9 +142,19 @@ def _answers(session: Any, seconds: float) -> bool:
 def close_remote(session: Any, seconds: float = 2) -> None:
     """Ends a Connect session, on the server too if that is there: it keeps the session of a client that just leaves for
     an hour. A client left open keeps Python from ending."""
-    if not seconds or not _answers(session, seconds):
+    if not seconds or not _listens(session, seconds):
         session.release_session_on_close = False
     session.stop()
+
+
+def _listens(session: Any, seconds: float) -> bool:
+    """Whether somebody is at the server's port. Asked without gRPC, whose thread would still look at the channel when that is closed."""
+    host, _, port = session.client._builder.endpoint.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), seconds).close()
+    except OSError:
+        return False
+    return True
 
 
 def _apply(session: SparkSession, user: Mapping[str, str]) -> None:
@@ -157,6 +187,7 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     log_file.parent.mkdir(parents=True, exist_ok=True)
+    earlier = log_file.stat().st_size if log_file.exists() else 0
     start = without_secrets(settings)  # the others are told to the session's builder, below
     conf = SparkConf(loadDefaults=False)
     for key, value in start.shown.items():
@@ -182,7 +213,7 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
         if asked_for(user):
             make_lock_tables(session)
     except Exception as error:
-        raise SessionError(_why(error, warehouse, log_file)) from error
+        raise why_no_start(error, warehouse, log_file, earlier) from error
     return session
 
 
@@ -195,23 +226,27 @@ def _hush() -> None:
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
 
 
-def _why(error: Exception, warehouse: Path, log_file: Path) -> str:
-    text = str(error)
-    tail = _tail(log_file)
-    if "Another instance of Derby" in text or "XSDB6" in text or "XSDB6" in tail:
-        return (
+def why_no_start(error: Exception, warehouse: Path, log_file: Path, earlier: int) -> SessionError:
+    """What to tell of a start that failed. What this start has logged stands behind the first `earlier` bytes: Java's causes of causes can
+    fill hundreds of lines, and the one that matters may stand anywhere among them."""
+    text, logged = str(error), _logged(log_file, earlier)
+    if any(mark in said for mark in ("Another instance of Derby", "XSDB6") for said in (text, logged)):
+        return CatalogueInUse(
             f"The catalogue in {warehouse} is in use by another process: the embedded session serves one process at a "
             f"time. {ONE_AT_A_TIME}"
         )
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
-    return f"Spark could not be started: {first}\nThe end of {log_file}:\n{tail}"
+    tail = "\n".join(logged.splitlines()[-15:])
+    return SessionError(f"Spark could not be started: {first}\nThe end of {log_file}:\n{tail}")
 
 
-def _tail(log_file: Path, lines: int = 15) -> str:
+def _logged(log_file: Path, earlier: int) -> str:
     try:
-        return "\n".join(log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+        with log_file.open("rb") as log:
+            log.seek(earlier)
+            return log.read().decode("utf-8", errors="replace")
     except OSError:
         return ""
 
 
-__all__ = ["JavaError", "SessionError", "close_remote", "is_remote", "open_session", "start_early"]
+__all__ = ["CatalogueInUse", "JavaError", "SessionError", "close_remote", "is_remote", "open_session", "start_early"]

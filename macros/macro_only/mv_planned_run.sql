@@ -1,0 +1,103 @@
+{#- A run by macros alone: the plan's own steps, rendered by the statement macros, and one commit that carries the record. Returns whether the
+    table was made anew. -#}
+{% macro mv_planned_run(relation, existing_relation, sql) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- set planned = mv.mv_planned(relation, sql) -%}
+  {%- set facts = mv.mv_planned_facts(planned, relation, existing_relation) -%}
+  {%- do planned.update({'table_columns': mv.mv_in_lower(planned['columns'])}) -%}
+  {%- set choice = mv.mv_planned_choice(planned, facts) -%}
+  {%- if choice.get('needs') -%}
+    {%- do mv.mv_adapter_once(choice['needs']) -%}
+  {%- elif choice['situation'] == 'no_op' -%}
+    {%- do store_raw_result(name='main', message='NO_OP ' ~ choice['why'], code='NO_OP', rows_affected=0) -%}
+    {{ return(false) }}
+  {%- endif -%}
+  {%- set seconds = run_started_at.timestamp() | int -%}
+  {%- do facts['places'].update({'__mv_fill_stamp__': ('%x' | format(seconds)) ~ '_' ~ local_md5(invocation_id ~ model.unique_id)[:12]}) -%}
+  {%- set done = mv.mv_planned_steps(planned, facts, mv.mv_filled(planned['situations'][choice['situation']], facts['places']), relation) -%}
+  {%- set counts = done['counts'] -%}
+  {%- set changed = counts['inserted'] + counts['updated'] + counts['deleted'] -%}
+  {%- set message = 'COMPLETE_RECOMPUTE by macros (' ~ choice['why'] ~ '): ' ~ counts['inserted'] ~ ' inserted, ' ~ counts['updated'] ~ ' updated, ' ~ counts['deleted'] ~ ' deleted' -%}
+  {%- do store_raw_result(name='main', message=message, code=done['verb'], rows_affected=changed) -%}
+  {{ return(done['verb'] != 'MERGE') }}
+{%- endmacro %}
+
+{#- The steps in order. What the check of the staged rows counts decides which of the later ones are due (maintenance/staged.py). -#}
+{% macro mv_planned_steps(planned, facts, steps, relation) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- set ns = namespace(counts={}, due={}, next=none, stage=none, verb='MERGE', replaced=false) -%}
+  {%- for step in steps -%}
+    {%- set args, kind = step['args'], step['kind'] -%}
+    {%- if step['when'] is not none and not ns.due[step['when']] -%}
+    {%- elif kind == 'stage_changes' -%}
+      {%- set ns.stage = args['into'] -%}
+      {%- do run_query(mv.mv_statement(step)) -%}
+    {%- elif kind == 'check_stage' -%}
+      {%- set ns.counts = mv.mv_asked(mv.mv_statement(step)) -%}
+      {%- do mv.mv_refuse_keys(ns.counts, args['keys'], ns.stage) -%}
+      {%- set ns.due = mv.mv_due(ns.counts) -%}
+      {%- if args.get('target_rows') is not none -%}{%- do ns.counts.update({'target_rows': args['target_rows']}) -%}{%- endif -%}
+    {%- elif kind == 'count_evicted' -%}
+    {%- elif kind == 'next_change' -%}
+      {%- for query in [args['near'], args['query']] if query and ns.next is none -%}
+        {%- set ns.next = mv.mv_asked('select unix_micros((\n' ~ query ~ '\n)) as next_change').get('next_change') -%}
+      {%- endfor -%}
+    {%- else -%}
+      {%- set ns.replaced = kind in ('create_table', 'replace_table') -%}
+      {%- if ns.replaced -%}{%- set ns.verb = 'CREATE' if kind == 'create_table' else 'REPLACE' -%}{%- endif -%}
+      {%- set record = mv.mv_planned_record(planned, facts, ns.counts, mv.mv_instant(ns.next), ns.replaced) -%}
+      {%- do mv.mv_publish(relation, record, facts, mv.mv_statement(step), ns.stage) -%}
+    {%- endif -%}
+  {%- endfor -%}
+  {%- do run_query('drop table if exists ' ~ ns.stage) -%}
+  {{ return({'counts': ns.counts, 'verb': ns.verb}) }}
+{%- endmacro %}
+
+{#- Which steps are due, by the names of their conditions. -#}
+{% macro mv_due(counts) -%}
+  {%- set rows = counts['inserted'] + counts['updated'] + counts['deleted'] -%}
+  {{ return({
+      'deletes': counts['deleted'] > 0,
+      'only_new': rows == counts['inserted'] and rows > 0,
+      'many_keys': rows > counts['inserted'],
+      'unchanged': rows == 0,
+  }) }}
+{%- endmacro %}
+
+{% macro mv_refuse_keys(counts, keys, stage) -%}
+  {%- if counts['duplicate_keys'] or counts['null_keys'] -%}
+    {%- do run_query('drop table if exists ' ~ stage) -%}
+    {%- do exceptions.raise_compiler_error(
+        "[KEY_REPEATED] model " ~ model.name ~ ": unique_key (" ~ keys | join(', ') ~ ") does not identify the rows of the query: "
+        ~ counts['duplicate_keys'] ~ " rows share a key with another" ~ (', e.g. ' ~ counts['duplicate_example'] if counts.get('duplicate_example') else '')
+        ~ "; " ~ counts['null_keys'] ~ " rows have a NULL in it. The table was not touched"
+    ) -%}
+  {%- endif -%}
+{%- endmacro %}
+
+{#- What the commit says of the run (maintenance/record.py). The query's columns, key bounds and costs are left for the adapter to find. -#}
+{% macro mv_planned_record(planned, facts, counts, next_change_at, replaced) -%}
+  {%- set table, record = facts['table'], {} -%}
+  {%- set last = table['record'] if table is not none else {} -%}
+  {%- set rows = counts.get('target_rows') -%}
+  {%- do record.update(planned['record']) -%}
+  {%- do record.update({
+      'as_of': facts['as_of'],
+      'time_zone': planned['time_zone'],
+      'sources': facts['sources'],
+      'pins': facts['pins'],
+      'settings': facts['settings'],
+      'next_change_at': next_change_at,
+      'base_version': none if table is none else table['version'],
+      'turn': 0 if table is none else table['record_version'] + 1,
+      'invocation_id': invocation_id,
+      'started_at': facts['started_at'],
+      'target_rows': counts['remaining'] if replaced else (none if rows is none else rows + counts['inserted'] - counts['deleted']),
+      'pace': last.get('pace', {}),
+      'unaudited': last.get('unaudited', 0) + 1,
+      'read_twice': last.get('read_twice', {}) if last.get('query') == planned['record']['query'] and not facts['full_refresh'] else {},
+      'model': model.unique_id,
+      'run_id': local_md5(invocation_id ~ ' ' ~ model.unique_id),
+  }) -%}
+  {{ return(record) }}
+{%- endmacro %}
