@@ -16,6 +16,10 @@ PATH = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.wh
 WAIT = 60.0
 
 
+def _value_of(script: str) -> dict[str, Any]:
+    return {"expression": script, "returnByValue": True, "awaitPromise": True}
+
+
 class Browser:
     def __init__(self, profile: Path) -> None:
         ours_in, theirs_out = os.pipe()
@@ -37,6 +41,11 @@ class Browser:
     session: str | None = None
 
     def ask(self, method: str, **params: Any) -> Any:
+        answer = self._answer(method, **params)
+        assert "error" not in answer, answer["error"]
+        return answer["result"]
+
+    def _answer(self, method: str, **params: Any) -> dict[str, Any]:
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
         if self.session:
@@ -45,8 +54,7 @@ class Browser:
         while True:
             answer = self._read()
             if answer.get("id") == self._number:
-                assert "error" not in answer, answer["error"]
-                return answer["result"]
+                return answer
             self.events.append(answer)
 
     def _read(self) -> dict[str, Any]:
@@ -58,7 +66,7 @@ class Browser:
         return dict(json.loads(text))
 
     def script(self, text: str) -> Any:
-        found = self.ask("Runtime.evaluate", expression=text, returnByValue=True, awaitPromise=True)
+        found = self.ask("Runtime.evaluate", **_value_of(text))
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -74,10 +82,16 @@ class Browser:
         self.wait(f"document.readyState === 'complete' && location.href !== 'about:blank' && ({ready})")
 
     def wait(self, condition: str) -> None:
+        """Until `condition` (a script) is true."""
         until = time.monotonic() + WAIT
-        while not self.script(condition):
+        while not self._holds(condition):
             assert time.monotonic() < until, condition
             time.sleep(0.1)
+
+    def _holds(self, condition: str) -> bool:
+        """Whether the script is true now; one that fails is not: a page that loads has no body, one that is being left gives no answer."""
+        answer = self._answer("Runtime.evaluate", **_value_of(condition))
+        return bool(answer.get("result", {}).get("result", {}).get("value"))
 
     def requests(self) -> list[str]:
         sent = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]

@@ -104,3 +104,9 @@ def test_the_served_page_reloads_itself(browser: Browser, tmp_path: Path) -> Non
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_a_condition_that_fails_is_not_true_yet(browser: Browser, page: str) -> None:
+    browser.open(page)
+    browser.wait("window.tries = (window.tries || 0) + 1, window.tries > 2 || document.nothing.textContent")
+    assert browser.script("window.tries") == 3
