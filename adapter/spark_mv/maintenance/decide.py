@@ -51,9 +51,7 @@ class Opening:
 
     def holding(self) -> Opening:
         """The same where the run holds what it stages in memory."""
-        situation = self.ground.situation
-        held = replace(situation, facts=replace(situation.facts, held=True))
-        return replace(self, ground=replace(self.ground, situation=held))
+        return replace(self, ground=replace(self.ground, situation=self.ground.situation.holding()))
 
 
 def begin(situation: Situation) -> Opening:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.config import ModelConfig
@@ -32,3 +32,7 @@ class Situation:
     def schemas(self) -> dict[str, dict[str, str]]:
         """Column types of each source."""
         return {s.name: {c.name: c.type for c in s.columns} for s in self.facts.sources}
+
+    def holding(self) -> Situation:
+        """The same where the run holds what it stages in memory."""
+        return replace(self, facts=replace(self.facts, held=True))

@@ -59,7 +59,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         session=adapter,
         plan=prepared.plan,
         relations=_relations(invocation, prepared, stamp),
-        held=prepared.held,
+        held=prepared.facts.held,
         query_sql=prepared.rewritten.sql,
         app_id=f"spark_mv:{invocation.unique_id}",
         as_of=prepared.facts.as_of,
@@ -103,11 +103,10 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     situation, runner = _situation(query, invocation, config, model, facts, evaluated), evaluated.runner
     opening = begin(situation)
     if not opening.no_op.applies and holds(adapter.mv_spark(), facts, invocation.target):
-        opening = opening.holding()
+        opening, situation = opening.holding(), situation.holding()
     changes = read_changes(query, situation.facts, invocation.target) if opening.asks_for_changes else None
     plan = decide(opening, changes)
-    held = opening.ground.situation.facts.held
-    return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking, held)
+    return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking)
 
 
 def look_at_target(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> None:
@@ -211,7 +210,7 @@ def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[s
     ) or prepared.config.unique_key  # those that the table's rows have
     keys = tuple(key for key in keys if target.has(key)) or tuple(c.name for c in target.columns)
     aside = invocation.beside(f"mv_stage_{stamp}_{stamps.ASIDE}")
-    named = invocation.in_session if prepared.held else invocation.beside
+    named = invocation.in_session if prepared.facts.held else invocation.beside
     stages = {
         "stage": f"mv_stage_{stamp}",
         "state_stage": f"mv_stage_s_{stamp}",

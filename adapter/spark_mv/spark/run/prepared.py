@@ -26,8 +26,7 @@ if TYPE_CHECKING:  # loaded by models with AI calls only
 @dataclass(frozen=True)
 class Prepared:
     """`explain_mv` prints it, `prepare` makes a run of it. `ai`: the model's calls,
-    over the sources as they are whenever one looks. `looking`: what another thread does for the run meanwhile. `held`: the run
-    holds what it stages in memory."""
+    over the sources as they are whenever one looks. `looking`: what another thread does for the run meanwhile."""
 
     invocation: Invocation
     analysis: Analysis
@@ -37,7 +36,6 @@ class Prepared:
     runner: AiRunner | None
     ai: AiPlan | None = None
     looking: Future[Any] | None = None
-    held: bool = False
 
     @property
     def config(self) -> ModelConfig:
