@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
-from integration_tests.conftest import FORMAT
+from integration_tests.conftest import COMPILED, FORMAT
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target(dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+    return {**dbt_profile_target, "spark_config": dict(COMPILED)}
 
 
 @pytest.fixture(scope="class")
