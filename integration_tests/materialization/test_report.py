@@ -25,7 +25,7 @@ BROKEN = """
 select id % 3 as id, uuid() as token, 'hunter-hunter' as said from {{ target.schema }}.src
 """
 NEVER = """
-{{ config(materialized='nondeterministic_mv', unique_key='id') }} select id, rand() as r from {{ ref('mv') }}
+{{ config(materialized='nondeterministic_mv', meta={'nondeterministic_mv': {'unique_key': 'id', 'refresh': 'full'}}) }} select id, rand() as r from {{ ref('mv') }}
 """
 
 
@@ -67,6 +67,8 @@ class TestReport:
         assert made.exit_code == 0, made.output
         facts = from_json(kept.read_text())
         mine = next(m for m in facts.models if m.name == "mv")
+        other = next(m for m in facts.models if m.name == "never")
+        assert other.unique_key == ("id",) and other.settings["refresh"] == "full"
         newest, first = mine.runs
         assert (first.rows_inserted, first.ai_calls, first.ai_reused) == (9, 4, 0)
         assert (newest.rows_evicted, newest.ai_calls) == (3, 0)

@@ -13,7 +13,7 @@ from typing import Any
 
 from spark_mv.ai.results import TABLE_NAME as AI_RESULTS
 from spark_mv.explain.project_model import MATERIALIZATION
-from spark_mv.maintenance.config import column_names
+from spark_mv.maintenance.config import column_names, with_meta_words
 from spark_mv.report.facts import AiUse, ModelFacts, ProjectFacts, RunRow
 from spark_mv.spark.adapter.hidden import Hidden
 from spark_mv.spark.adapter.open_project import ProjectError, declared_functions
@@ -129,7 +129,8 @@ class _Reader:
                 f"the commits of {relation}", partial(history_of, self.query, relation.render(), node.unique_id), None
             )
         sql, problem = self._sql(node)
-        config = node.config
+        said = node.config.to_dict()
+        config = self._try(f"the settings of {node.name}", partial(with_meta_words, node.name, said), said)
         return ModelFacts(
             unique_id=node.unique_id,
             name=node.name,
