@@ -22,6 +22,26 @@ _WORDS = (
 )
 
 
+_VARIANTS = (
+    r"test_utils\.py::(?!TestDateAdd|TestDateDiff|TestCast\b|TestCurrentTimestamps|TestCalculateFreshness|TestFunction\b)",
+    r"::TestSnapshot(Column|New|Invalid|DbtValid|Ephemeral)",
+    r"::TestStoreTestFailuresAs",
+    r"::TestPrePost(ModelHooks(InConfig|OnSeeds|OnSnapshots|Underscores)|SnapshotHooks)",
+    r"::Test(Macro|Empty|Null)\w*QueryComments",
+    r"::Test(Incremental|Table)Constraints(DdlEnforcement|Rollback)",
+    r"::TestSeed(Config|With)",
+    r"::TestPersistDocs(ColumnMissing|AllColumns)",
+)
+"""Classes of the standard suite that say once more, with other settings or with SQL of dbt-spark's alone, what their kin say: before a
+release (`-m slow`)."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(re.search(variant, item.nodeid) for variant in _VARIANTS):
+            item.add_marker(pytest.mark.slow)
+
+
 def to_spark(sql: str) -> list[str]:
     """The statements of a script of the suite, one by one, in Spark's words. Text between quotes keeps its semicolons.
 
