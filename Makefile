@@ -17,7 +17,7 @@ help:
 	@echo "make test-all   the slow ones too"
 	@echo "make lint       ruff and mypy --strict"
 	@echo "make docs       the documentation as a site, in build/site"
-	@echo "make demo       the quickstart"
+	@echo "make demo       the quickstart (FORMAT=iceberg: on Iceberg)"
 	@echo "make bench      incremental runs against rebuilds and merges (BENCH_ARGS='--rows 1000000')"
 	@echo "make build      wheel and sdist into dist/"
 	@echo "make release-check  what an upload to PyPI would check, without one"

@@ -1,7 +1,8 @@
 """The quickstart: `make demo`, or `python examples/quickstart/run.py` where dbt-spark-mv[embedded,local] is installed.
 
 Plays four days with the dbt project in this folder and prints what happened to the table. Starts afresh each time;
-everything it writes is inside this folder. Exit code 0 only if every claim that it prints was found true.
+everything it writes is inside this folder. Exit code 0 only if every claim that it prints was found true. With FORMAT=iceberg in the
+environment, source and model are Iceberg tables (target `iceberg` of the profile).
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ HEADS = ("inserted", "updated", "deleted", "evicted", "AI calls", "rows")
 def main() -> int:
     begun = time.time()
 
+    table_format = os.environ.get("FORMAT", "delta")
+    if table_format not in ("delta", "iceberg"):
+        print(f"FORMAT is delta or iceberg, not {table_format}", file=sys.stderr)
+        return 1
+
     def say(text: str) -> None:
         print(textwrap.shorten(f"[{time.time() - begun:5.1f} s] {text}", WIDTH), flush=True)
 
@@ -39,13 +45,15 @@ def main() -> int:
 
     reviews = laid_out(demo_reviews(HERE / ".data"), FIRST_REVIEW, LAST_REVIEW, per_day=8)
 
-    say("starting Spark in this process (the very first time, Delta's jars are fetched) …")
+    say("starting Spark in this process (the very first time, its jars are fetched) …")
+    from spark_mv.spark.session.iceberg import FORMATS
     from spark_mv.spark.session.jars import JarsError
     from spark_mv.spark.session.session import JavaError, SessionError, open_session
 
     try:
         # the same Spark that dbt's connection will use: `warehouse` is the profile's default
-        spark = open_session({}, HERE / "spark-warehouse", HERE / "logs" / "spark.log")
+        settings = {} if table_format == "delta" else {FORMATS: f"delta,{table_format}"}
+        spark = open_session(settings, HERE / "spark-warehouse", HERE / "logs" / "spark.log")
     except (JavaError, JarsError, SessionError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -54,7 +62,7 @@ def main() -> int:
         print("\n".join(["", *describe(played), ""]), flush=True)
 
     try:
-        played = play(Upstream(spark, reviews), HERE, say, show)
+        played = play(Upstream(spark, reviews, table_format), HERE, say, show)
     except RunError as error:
         print(f"dbt run failed: {error}\n(more in {HERE / 'logs' / 'dbt.log'})", file=sys.stderr)
         return 1

@@ -45,6 +45,7 @@ class Upstream:
 
     spark: Any
     reviews: list[Review]
+    format: str = "delta"
     seen: set[str] = field(default_factory=set)
 
     def day_1(self) -> str:
@@ -90,7 +91,9 @@ class Upstream:
     def _append(self, reviews: list[Review]) -> None:
         rows = [(r.review_id, r.drug, r.reviewed_on, r.useful_count, r.review) for r in reviews]
         schema = "review_id bigint, drug string, reviewed_on date, useful_count int, review string"
-        self.spark.createDataFrame(rows, schema).write.format("delta").mode("append").saveAsTable(SOURCE)
+        self.spark.createDataFrame(rows, schema).createOrReplaceTempView("arrived")
+        self.spark.sql(f"create table if not exists {SOURCE} ({schema}) using {self.format}")
+        self.spark.sql(f"insert into {SOURCE} select * from arrived")
 
 
 class RunError(Exception):
@@ -98,10 +101,10 @@ class RunError(Exception):
 
 
 class Dbt:
-    """`dbt run` in this process. Remembers the line that dbt prints for the model; `say` hears of progress."""
+    """`dbt run` in this process, of the profile's target. Remembers the line that dbt prints for the model; `say` hears of progress."""
 
-    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
-        self.folder, self.say, self.line = folder, say, ""
+    def __init__(self, folder: Path, target: str, say: Callable[[str], None]) -> None:
+        self.folder, self.target, self.say, self.line = folder, target, say, ""
 
     def run(self, as_of: str, *flags: str) -> dict[str, Any]:
         """The model's adapter response. Raises RunError if the run fails."""
@@ -114,7 +117,7 @@ class Dbt:
             "--vars",
             json.dumps({"as_of": as_of, "allow_future_as_of": True}),
         ]
-        folders = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
+        folders = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder), "--target", self.target]
         self.line = ""
         result = dbtRunner(callbacks=[self._hear]).invoke([*command, *folders, *flags])
         if result.exception:
@@ -135,7 +138,7 @@ def play(
     upstream: Upstream, folder: Path, say: Callable[[str], None], show: Callable[[Played], None] = lambda played: None
 ) -> list[Played]:
     """Play the days, and two encores on the last of them. `show` is called after each run."""
-    dbt, played = Dbt(folder, say), []
+    dbt, played = Dbt(folder, "dev" if upstream.format == "delta" else upstream.format, say), []
     days: list[tuple[str, int, str, Callable[[], str], tuple[str, ...]]] = [
         ("day 1", 0, "06:00:00", upstream.day_1, ()),
         ("day 2", 1, "06:00:00", upstream.day_2, ()),
