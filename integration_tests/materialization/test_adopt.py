@@ -76,7 +76,10 @@ class TestAdopt:
         dry = command("adopt", "mv")
         assert dry.exit_code == 0, dry.output
         assert "20; id is unique and never NULL" in dry.output
-        assert "+1 new, ~2 that differ today (body 1, note 1), -1 that only the table has" in dry.output
+        assert (
+            "+1 new, ~2 that differ today (body 1, note 1), -1 that only the table has; not compared: mood"
+            in dry.output
+        )
         assert (
             "mood: 5 answers from 17 rows, which nobody pays again, none from 1 rows that were edited since"
             in dry.output

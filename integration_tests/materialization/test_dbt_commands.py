@@ -52,6 +52,18 @@ models:
       - ai_error_rate_below: {arguments: {rate: 0.5}}
       - ai_error_rate_below: {name: no_errors, arguments: {rate: 0.01}}
       - matches_recompute
+  - name: own_as_of
+    columns:
+      - name: today
+        data_tests:
+          - window_respected: {name: by_the_models_clock, arguments: {interval: 1 hour, grace: 1 hour}}
+    data_tests:
+      - values_unchanged: {name: misspelt_column, arguments: {columns: [todey]}}
+      - values_unchanged: {name: misspelt_key, arguments: {columns: [today], unique_key: ids}}
+      - values_unchanged: {name: no_version_back, arguments: {columns: [today], back: 0}}
+      - ai_error_rate_below: {name: five_meant_as_percent, arguments: {rate: 5}}
+      - ai_agrees_with: {name: none_of_no_rows, arguments: {labels: ref('labels'), column: today, at_least: 0.9, rows: 0}}
+      - matches_recompute: {name: sample_of_nothing, arguments: {sample: 0%}}
 unit_tests:
   - name: of_given_values
     model: mv
@@ -118,6 +130,7 @@ class TestCommands:
         self.desk = project.test_schema
         self.first_runs(mv, sql)
         self.shipped_tests(sql)
+        self.arguments_of_tests()
         self.unit_tests(project)
         self.looking(project, mv)
         self.retry_and_partial(mv, sql)
@@ -152,6 +165,22 @@ class TestCommands:
         names = ["ai_error_rate_below_mv_0_5", "no_errors"]
         found = {n: str(r.status) for n, r in self.dbt("test", "--select", *names, ok=False).items()}
         assert found == dict(zip(names, ("pass", "fail"), strict=True))
+
+    def arguments_of_tests(self) -> None:
+        """A test that could never fail is an error; the clock of a model with an as_of of its own is that."""
+        run_dbt(["run", "--select", "own_as_of"])
+        found = {r.node.name: r for r in run_dbt(["test", "--select", "own_as_of"], expect_pass=False)}
+        assert str(found.pop("by_the_models_clock").status) == "pass"
+        said = {
+            "misspelt_column": "has no column todey",
+            "misspelt_key": "has no column ids",
+            "no_version_back": "whole number from 1 on",
+            "five_meant_as_percent": "a share from 0 to 1",
+            "none_of_no_rows": "whole number from 1 on",
+            "sample_of_nothing": "[WRONG_SAMPLE]",
+        }
+        assert {name: str(r.status) for name, r in found.items()} == dict.fromkeys(said, "error")
+        assert not {name: found[name].message for name, text in said.items() if text not in found[name].message}
 
     def unit_tests(self, project: Any) -> None:
         found = self.dbt("test", "--select", "mv,test_type:unit")

@@ -133,7 +133,7 @@ class TestFreezeWhere:
             "rand() < 0.5": "depends on rand",
             "id in (select 1)": "has a subquery",
             "d > current_date()": "can become false by the clock alone",
-            "nowhere = 1": "cannot be evaluated on the query's columns",
+            "nowhere = 1": "cannot be evaluated on the query's columns: [UNRESOLVED_COLUMN",
             "id + 1": "gives bigint",
         }.items():
             assert why in refused.run(expect_pass=False, frozen=condition)

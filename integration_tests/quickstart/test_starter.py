@@ -40,3 +40,7 @@ def test_spark_mv_init_and_dbt_build(tmp_path: Path) -> None:
     built = results(project)
     assert len(built) == 6 and {one["status"] for one in built.values()} == {"success", "pass"}
     assert built["visitors"]["adapter_response"]["rows_inserted"] == 5
+    assert "visitors" in run(project, "spark-mv", "status")  # what the project's README goes on with
+    assert "visits" in run(project, "spark-mv", "explain", "visitors")
+    run(project, "spark-mv", "report")
+    assert "visitors" in (project / "target" / "spark_mv_report.html").read_text(encoding="utf-8")

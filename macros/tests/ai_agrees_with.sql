@@ -16,6 +16,8 @@
   {%- if not (answered and keys) -%}
     {%- do exceptions.raise_compiler_error("ai_agrees_with: name the `column`, and the `key` that model and labels share") -%}
   {%- endif -%}
+  {%- do mv.mv_test_share("ai_agrees_with", "at_least", at_least) -%}
+  {%- do mv.mv_test_count("ai_agrees_with", "rows", rows) %}
 select count(*) as labelled, count_if(m.{{ adapter.quote(answered) }} <=> l.{{ adapter.quote(label) }}) as agreed
 from {{ model }} m
 join {{ labels }} l on {% for name in keys %}m.{{ adapter.quote(name) }} = l.{{ adapter.quote(name) }}{{ ' and ' if not loop.last }}{% endfor %}

@@ -11,7 +11,8 @@
     {%- set node = mv.mv_tested(context['model']) -%}
     {%- if adapter.type() != 'spark_mv' or node.get('config', {}).get('materialized') != 'nondeterministic_mv' -%}
       {%- do exceptions.raise_compiler_error("ai_error_rate_below: " ~ node.get('name', 'this') ~ " is no nondeterministic_mv on the adapter spark_mv") -%}
-    {%- endif %}
+    {%- endif -%}
+    {%- do mv.mv_test_share("ai_error_rate_below", "rate", rate) %}
 select count_if(state = 'error') as failing, count(*) as inputs
 from (
 {{ adapter.mv_ai_answers(mv.mv_invocation_of(node)) }}

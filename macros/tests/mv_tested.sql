@@ -1,10 +1,11 @@
 {#- The model that a generic test stands on, and its relation: the test's own `model` may be a query that filters it. -#}
 {% macro mv_tested(test) -%}
-  {{ return(graph.nodes.get(test.get('attached_node') or test['depends_on']['nodes'][0], {})) }}
+  {%- set name = test.get('attached_node') or test['depends_on']['nodes'][0] -%}
+  {{ return(graph.nodes.get(name) or graph.sources.get(name, {})) }}
 {%- endmacro %}
 
 {% macro mv_tested_relation(node) -%}
-  {{ return(api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias, type='table')) }}
+  {{ return(api.Relation.create(database=node.database, schema=node.schema, identifier=node.get('alias') or node.get('identifier'), type='table')) }}
 {%- endmacro %}
 
 {% macro mv_listed(given, otherwise=none) -%}
@@ -12,7 +13,31 @@
   {{ return([found] if found is string else (found or [])) }}
 {%- endmacro %}
 
-{#- The instant that a test compares with: `--vars '{as_of: …}'`, else the invocation's start. -#}
-{% macro mv_test_instant() -%}
-  {%- if var('as_of', none) -%}timestamp'{{ var('as_of') }}'{%- else -%}timestamp'{{ run_started_at.strftime('%Y-%m-%d %H:%M:%S') }} UTC'{%- endif -%}
+{#- Stops a test whose arguments name what is no column of `relation`: it would find nothing wrong with it, ever. -#}
+{% macro mv_test_columns(test, relation, names) -%}
+  {%- set there = get_columns_in_query('select * from ' ~ relation) -%}
+  {%- for name in names if name | lower not in there | map('lower') | list -%}
+    {%- do exceptions.raise_compiler_error(test ~ ": " ~ relation ~ " has no column " ~ name ~ "; its columns are " ~ there | join(', ')) -%}
+  {%- endfor -%}
+{%- endmacro %}
+
+{#- Stops a test whose argument is no share, such as 5 where 5 % are meant: what is measured is never above 1. -#}
+{% macro mv_test_share(test, word, given) -%}
+  {%- set share = given | float(-1) -%}
+  {%- if given is boolean or not 0 <= share <= 1 -%}
+    {%- do exceptions.raise_compiler_error(test ~ ": " ~ word ~ " is a share from 0 to 1 (0.05 is 5 %), and not " ~ given) -%}
+  {%- endif -%}
+{%- endmacro %}
+
+{#- Stops a test whose argument is no count from 1 on. -#}
+{% macro mv_test_count(test, word, given) -%}
+  {%- if given is boolean or given | int(0) < 1 or given | int(0) != given | float(-1) -%}
+    {%- do exceptions.raise_compiler_error(test ~ ": " ~ word ~ " is a whole number from 1 on, and not " ~ given) -%}
+  {%- endif -%}
+{%- endmacro %}
+
+{#- The instant that a test compares with: `--vars '{as_of: …}'`, else the `as_of` of the model, else the invocation's start. -#}
+{% macro mv_test_instant(node) -%}
+  {%- set said = var('as_of', none) or node.get('config', {}).get('as_of') -%}
+  {%- if said -%}timestamp'{{ said }}'{%- else -%}timestamp'{{ run_started_at.strftime('%Y-%m-%d %H:%M:%S') }} UTC'{%- endif -%}
 {%- endmacro %}

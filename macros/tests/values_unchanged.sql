@@ -16,6 +16,8 @@
     {%- if not keys or not wanted -%}
       {%- do exceptions.raise_compiler_error("values_unchanged: " ~ node.get('name', 'this') ~ ": name `columns`, and `unique_key` where the model's config has none") -%}
     {%- endif -%}
+    {%- do mv.mv_test_count("values_unchanged", "back", back) -%}
+    {%- do mv.mv_test_columns("values_unchanged", relation, keys + wanted) -%}
     {%- set before = (run_query('describe history ' ~ relation ~ ' limit 1').rows[0]['version'] | int) - (back | int) -%}
     {%- set old = relation ~ ' version as of ' ~ before -%}
     {%- set known = [] -%}

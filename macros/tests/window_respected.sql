@@ -11,15 +11,16 @@
 {% test window_respected(model, interval, column=none, column_name=none, grace='1 day', future=true) %}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- if execute -%}
+  {%- set node = mv.mv_tested(context['model']) -%}
   {%- set stands_on = column or column_name -%}
   {%- if not stands_on -%}
     {%- do exceptions.raise_compiler_error("window_respected: name the `column` that the window stands on") -%}
   {%- endif -%}
 select *
 from {{ model }}
-where {{ adapter.quote(stands_on) }} < {{ mv.mv_test_instant() }} - interval {{ interval }} - interval {{ grace }}
+where {{ adapter.quote(stands_on) }} < {{ mv.mv_test_instant(node) }} - interval {{ interval }} - interval {{ grace }}
   {%- if not future %}
-  or {{ adapter.quote(stands_on) }} > {{ mv.mv_test_instant() }}
+  or {{ adapter.quote(stands_on) }} > {{ mv.mv_test_instant(node) }}
   {%- endif %}
   {%- endif -%}
 {% endtest %}

@@ -99,6 +99,11 @@ def test_all_is_taken_from_the_project(project: Path) -> None:
     assert data["tables"] == [{"name": "desk.tickets", "occurrences": 1, "via": ["desk.recent"]}]
 
 
+def test_types_that_are_not_known_are_said_with_both_cures(project: Path) -> None:
+    said = " ".join(explain("triage").output.split())
+    assert "--schema" in said and "dbt docs generate" in said
+
+
 def test_text_shows_the_compiled_sql(project: Path) -> None:
     shown = explain("triage")
     assert shown.exit_code == 0, shown.output

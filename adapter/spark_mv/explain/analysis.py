@@ -115,8 +115,8 @@ def explain_text(
         lines += [f"  error {e.code}: {e.message}", *marked(e.line, e.column)]
     if judged.supposed:
         lines.append(
-            f"  the columns of {', '.join(judged.supposed)} are taken from the query, and their types are not known; name them "
-            "with --schema"
+            f"  the columns of {', '.join(judged.supposed)} are taken from the query, and their types are not known: name them "
+            "with --schema, or let `dbt docs generate` tell those of a project's models"
         )
     lines += ["", "columns", *_columns(judged, marked)]
     if judged.predicates:

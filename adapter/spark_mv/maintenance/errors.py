@@ -3,11 +3,15 @@ docs/reference/codes.md lists them all, read from the places that give them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spark_mv.query.syntax.query_error import QueryError
+
+_PREFACE = re.compile(r"(?:\w+ )+Error(?: in .*)?")
+"""The first line of dbt's own errors: their kind, and perhaps the node."""
 
 
 class ConfigError(ValueError):
@@ -59,3 +63,15 @@ def refused(errors: Sequence[QueryError], about: str = "") -> RefusedError:
     first, *others = errors
     more = "".join(f"\n[{error.code}] {about}{error.message}" for error in others)
     return RefusedError(first.code, f"{about}{first.message}{more}")
+
+
+def first_line(error: BaseException) -> str:
+    """The line that says what is wrong, of any error: above it, dbt writes only of which kind it is.
+
+    >>> first_line(RuntimeError("Database Error\\n  [DIVIDE_BY_ZERO] Division by zero.\\n  line 1"))
+    '[DIVIDE_BY_ZERO] Division by zero.'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if len(lines) > 1 and _PREFACE.fullmatch(lines[0]):
+        del lines[0]
+    return lines[0] if lines else type(error).__name__

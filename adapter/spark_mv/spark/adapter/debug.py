@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from spark_mv.maintenance.errors import first_line
 from spark_mv.spark.session.session import is_connect
 from spark_mv.spark.session.warm_up import said_of_the_start
 
@@ -49,7 +50,7 @@ def can_merge(spark: Any | None, query: Callable[[str], Any]) -> str:
         (row,) = query(f"select count(*) as n from {table}")
         return "MERGE: works" if row["n"] == 2 else f"MERGE: gave {row['n']} rows instead of 2"
     except Exception as error:
-        return f"MERGE: does not work here: {str(error).strip().splitlines()[0]}"
+        return f"MERGE: does not work here: {first_line(error)}"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -22,6 +22,7 @@ from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 
 from spark_mv import __version__
+from spark_mv.maintenance.errors import first_line
 from spark_mv.spark.adapter.catalog import Described, catalog_rows, catalog_table, parse_describe
 from spark_mv.spark.adapter.column import SparkMvColumn, quote
 from spark_mv.spark.adapter.connections import SparkMvConnectionManager
@@ -219,7 +220,7 @@ class SparkMvAdapter(MvMixin, SparkAdapter):
         except Exception as error:
             raise DbtRuntimeError(
                 f"{source.render()} is no Delta table, so that nothing says when it last changed: give the source a loaded_at_field or a "
-                f"loaded_at_query ({str(error).strip().splitlines()[0]})"
+                f"loaded_at_query ({first_line(error)})"
             ) from error
         return None, self._create_freshness_response(changed, datetime.now(timezone.utc))
 

@@ -49,6 +49,8 @@ def open_project(arguments: Sequence[str] = ()) -> OpenProject:
     from dbt.flags import set_flags
 
     root = _looked_for(arguments)
+    if missing := no_project(arguments):
+        return OpenProject(root, root / "target", None, missing)
     target = root / (os.environ.get("DBT_TARGET_PATH") or "target")
     try:
         with redirect_stdout(StringIO()):  # dbt says some errors twice, and what is printed here may be JSON
@@ -58,6 +60,12 @@ def open_project(arguments: Sequence[str] = ()) -> OpenProject:
     except Exception as error:  # arguments, YAML, Jinja and dbt's own: each says what is wrong
         return OpenProject(root, target, None, Hidden().scrub(_said(error)))
     return OpenProject(root, root / str(config.target_path), config)
+
+
+def no_project(arguments: Sequence[str] = ()) -> str:
+    """The sentence where there is no project; else empty. dbt itself would first miss the folder of profiles, and say only that."""
+    root = _looked_for(arguments)
+    return "" if (root / "dbt_project.yml").is_file() else f"there is no dbt project in {root} (see --project-dir)"
 
 
 def _looked_for(arguments: Sequence[str]) -> Path:

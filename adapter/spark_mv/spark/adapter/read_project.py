@@ -16,7 +16,7 @@ from spark_mv.explain.project_model import MATERIALIZATION
 from spark_mv.maintenance.config import column_names, with_meta_words
 from spark_mv.report.facts import AiUse, ModelFacts, ProjectFacts, RunRow
 from spark_mv.spark.adapter.hidden import Hidden
-from spark_mv.spark.adapter.open_project import ProjectError, declared_functions
+from spark_mv.spark.adapter.open_project import ProjectError, declared_functions, no_project
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.project_tables import ai_use, columns_of, history_of, runs_of, tables_of
 from spark_mv.spark.run.run_history import TABLE as RUNS
@@ -69,6 +69,8 @@ def connected(arguments: Sequence[str] = ()) -> Iterator[tuple[Any, Any]]:
 def _parsed(arguments: Sequence[str]) -> Any:
     from dbt.cli.main import dbtRunner
 
+    if missing := no_project(arguments):
+        raise ProjectError(missing)
     done = dbtRunner().invoke(["--quiet", "--no-write-json", "--no-send-anonymous-usage-stats", "parse", *arguments])
     if not done.success or done.result is None:
         raise ProjectError(str(done.exception or "dbt could not read the project; `dbt parse` says why"))
@@ -142,7 +144,7 @@ class _Reader:
             freeze=column_names(config.get("freeze")),
             settings={name: self.hidden.scrub(str(config.get(name))) for name in SHOWN if config.get(name) is not None},
             reads=dict(self._reads(node)),
-            read_by=tuple(sorted(_name(child) for child in self._children(node.unique_id))),
+            read_by=tuple(sorted(_name(child) for child in _children(self.manifest, node.unique_id))),
             sql=self.hidden.scrub_sql(sql),
             exists=exists,
             version=history.version if history else None,
@@ -159,11 +161,6 @@ class _Reader:
             if found is not None:
                 kind = getattr(found.config, "materialized", "") or str(found.resource_type)
                 yield str(found.relation_name or found.name).replace("`", ""), str(kind)
-
-    def _children(self, unique_id: str) -> Iterable[Any]:
-        for node in (*self.manifest.nodes.values(), *self.manifest.exposures.values()):
-            if unique_id in node.depends_on.nodes and str(node.resource_type) in ("model", "snapshot", "exposure"):
-                yield node
 
     def _sql(self, node: Any) -> tuple[str, str]:
         """The SELECT as the last run of dbt compiled it; compiled now where there is none. And why there is none."""
@@ -206,6 +203,13 @@ class _Reader:
         method = str(getattr(self.config.credentials.method, "value", self.config.credentials.method))
         release = str(self.query.spark.version) if self.query.spark is not None else ""
         return f"Spark {release}, method {method}".replace(" ,", ",")
+
+
+def _children(manifest: Any, unique_id: str) -> Iterator[Any]:
+    """What reads a model. The kind is asked first: what a seed depends on are macros, and it has no list of nodes."""
+    for node in (*manifest.nodes.values(), *manifest.exposures.values()):
+        if str(node.resource_type) in ("model", "snapshot", "exposure") and unique_id in node.depends_on.nodes:
+            yield node
 
 
 def _schema(adapter: Any, node: Any) -> str:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from spark_mv.maintenance.errors import TurnTaken
+from spark_mv.maintenance.errors import TurnTaken, first_line
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Query, commits
 
@@ -70,7 +70,7 @@ def take(
             write()
     except Exception as error:
         if _made_after_all(turn, query):
-            session.warn(f"{turn.table}: published, though Spark reported: {str(error).strip().splitlines()[0]}")
+            session.warn(f"{turn.table}: published, though Spark reported: {first_line(error)}")
             return
         if _LOST.search(str(error)):
             raise TurnTaken(turn.table) from error

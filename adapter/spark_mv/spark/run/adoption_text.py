@@ -70,7 +70,10 @@ def _differences(found: Adoption) -> Iterator[str]:
             f"{found.gone:,} that only the table has stay" if found.gone and stays else "",
         ]
         said = ", ".join(part for part in parts if part)
-        yield said or "no row differs from what the query gives today"
+        aside = (
+            f"; not compared: {', '.join(found.ai_columns)}" if found.ai_columns else ""
+        )  # what becomes of them stands above
+        yield (said or "no row differs from what the query gives today") + aside
     named = {c.name.lower() for c in found.plan.columns}
     there = {c.name.lower() for c in found.table.columns}
     if new := [c.name for c in found.plan.columns if c.name.lower() not in there]:

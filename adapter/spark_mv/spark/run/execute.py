@@ -14,7 +14,7 @@ from typing import Protocol
 
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.audit import Findings
-from spark_mv.maintenance.errors import NotFollowed, RunFailed
+from spark_mv.maintenance.errors import NotFollowed, RunFailed, first_line
 from spark_mv.maintenance.key_range import KeyRange
 from spark_mv.maintenance.pace import Pace
 from spark_mv.maintenance.plan import Step
@@ -132,7 +132,7 @@ class MvRun(CurrentRun):
                     raise said from error
                 raise
             # nothing is published yet: the whole query is asked instead, and says so itself if it is at fault
-            self.broken = f"{step.kind}: {str(error).strip().splitlines()[0]}"
+            self.broken = f"{step.kind}: {first_line(error)}"
             if not isinstance(error, NotFollowed):
                 whole = self.plan.fallback.strategy == "COMPLETE_RECOMPUTE"
                 then = "recomputing completely" if whole else "trying by affected rows"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spark_mv.maintenance.errors import RunFailed
+from spark_mv.maintenance.errors import RunFailed, first_line
 from spark_mv.spark.run.current import CurrentRun, StepView
 
 _FILES_GONE = re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_CHANGE_DATA_FILE_NOT_FOUND|FileNotFoundException")
@@ -16,7 +16,7 @@ _TABLE_GONE = re.compile(
 def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
     """The error itself, or one that says why and what to do: files of an older version are gone, or the model's own
     table, or that takes no changes."""
-    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    first = first_line(error)
     if not step.of.publishes and run.plan.strategy != "COMPLETE_RECOMPUTE" and _FILES_GONE.search(str(error)):
         return RunFailed(
             "FILES_GONE",

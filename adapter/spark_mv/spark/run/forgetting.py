@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
-from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.maintenance.facts import TargetFacts
 from spark_mv.maintenance.forget import ForgetRequest, request_text, withdrawal_text
 from spark_mv.query.rewrite.row_condition import row_condition
@@ -88,7 +88,7 @@ def checked_condition(
     try:
         rows_of(query, table, ForgetRequest("", (), condition))
     except Exception as error:
-        raise refused(f"cannot be evaluated: {str(error).strip().splitlines()[0]}") from error
+        raise refused(f"cannot be evaluated: {first_line(error)}") from error
     return condition
 
 
@@ -119,7 +119,7 @@ def _problem(query: Query, table: str, request: ForgetRequest) -> str:
         rows_of(query, table, request)
     except Exception as error:
         query(f"select 1 as n from {table} limit 1")  # raises where it is the table that cannot be read
-        return str(error).strip().splitlines()[0]
+        return first_line(error)
     return ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.maintenance.facts import Column
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Query
@@ -19,7 +19,7 @@ def check_condition(query: Query, model: str, condition: str, columns: Sequence[
     try:
         found = query_columns(query, f"SELECT (\n{condition}\n) AS condition FROM (SELECT {row})")[0].type
     except Exception as error:
-        why = f"cannot be evaluated on the query's columns: {str(error).strip().splitlines()[0]}"
+        why = f"cannot be evaluated on the query's columns: {first_line(error)}"
     else:
         if found == "boolean":
             return

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from spark_mv.maintenance.columns import same_type
-from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts
 from spark_mv.maintenance.state import StateFacts
 from spark_mv.query.syntax.table_name import parts_of, quoted_name
@@ -107,7 +107,7 @@ def _put_in(query: Query, sql: str) -> dict[str, str]:
         listed = ", ".join(f"${{{name}}}" for name in names)
         raise RefusedError(
             "VALUE_IN_QUERY",
-            f"what Spark puts into the query for {listed} is no plain text: {str(error).strip().splitlines()[0]}. Nothing was run. "
+            f"what Spark puts into the query for {listed} is no plain text: {first_line(error)}. Nothing was run. "
             "Write it with dbt's var() or env_var(), so that the query is known as it runs",
         ) from error
     # without ${…}: Spark would put the value into the record, too

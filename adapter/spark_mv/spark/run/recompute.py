@@ -82,7 +82,7 @@ def _share(model: str, sample: Any) -> int | None:
         limit = row_limit(sample)
     except ValueError:
         limit = None
-    if sample is not None and (limit is None or limit.share is None):
+    if sample is not None and (limit is None or not limit.share):  # of no keys at all, nothing can be found
         raise RefusedError(
             "WRONG_SAMPLE", f"model {model}: matches_recompute: sample: {sample!r} is no share such as 0.1 or '10%'"
         )
