@@ -57,13 +57,6 @@ models:
       - name: today
         data_tests:
           - window_respected: {name: by_the_models_clock, arguments: {interval: 1 hour, grace: 1 hour}}
-    data_tests:
-      - values_unchanged: {name: misspelt_column, arguments: {columns: [todey]}}
-      - values_unchanged: {name: misspelt_key, arguments: {columns: [today], unique_key: ids}}
-      - values_unchanged: {name: no_version_back, arguments: {columns: [today], back: 0}}
-      - ai_error_rate_below: {name: five_meant_as_percent, arguments: {rate: 5}}
-      - ai_agrees_with: {name: none_of_no_rows, arguments: {labels: ref('labels'), column: today, at_least: 0.9, rows: 0}}
-      - matches_recompute: {name: sample_of_nothing, arguments: {sample: 0%}}
 unit_tests:
   - name: of_given_values
     model: mv
@@ -79,6 +72,17 @@ unit_tests:
       rows:
         - {id: 1, answer: good, draw: 0.25, first_seen_at: "2026-02-02 06:00:00"}
         - {id: 3, answer: null, draw: 0.25, first_seen_at: "2026-02-02 06:00:00"}
+"""
+WRONG_ARGUMENTS = """
+models:
+  - name: ahead
+    data_tests:
+      - values_unchanged: {name: misspelt_column, arguments: {columns: [dd]}}
+      - values_unchanged: {name: misspelt_key, arguments: {columns: [d], unique_key: ids}}
+      - values_unchanged: {name: no_version_back, arguments: {columns: [d], back: 0}}
+      - ai_error_rate_below: {name: five_meant_as_percent, arguments: {rate: 5}}
+      - ai_agrees_with: {name: none_of_no_rows, arguments: {labels: ref('labels'), column: d, at_least: 0.9, rows: 0}}
+      - matches_recompute: {name: sample_of_nothing, arguments: {sample: 0%}}
 """
 NO_ANSWER = """
 unit_tests:
@@ -130,7 +134,7 @@ class TestCommands:
         self.desk = project.test_schema
         self.first_runs(mv, sql)
         self.shipped_tests(sql)
-        self.arguments_of_tests()
+        self.arguments_of_tests(project)
         self.unit_tests(project)
         self.looking(project, mv)
         self.retry_and_partial(mv, sql)
@@ -166,13 +170,18 @@ class TestCommands:
         found = {n: str(r.status) for n, r in self.dbt("test", "--select", *names, ok=False).items()}
         assert found == dict(zip(names, ("pass", "fail"), strict=True))
 
-    def arguments_of_tests(self) -> None:
-        """A test that could never fail is an error; the clock of a model with an as_of of its own is that."""
+    def arguments_of_tests(self, project: Any) -> None:
+        """The clock of a model with an as_of of its own is that; a test that could never fail is an error."""
         run_dbt(["run", "--select", "own_as_of"])
-        found = {r.node.name: r for r in run_dbt(["test", "--select", "own_as_of"], expect_pass=False)}
-        assert str(found.pop("by_the_models_clock").status) == "pass"
+        assert [r.node.name for r in run_dbt(["test", "--select", "own_as_of"])] == ["by_the_models_clock"]
+        file = Path(project.project_root) / "models" / "wrong.yml"
+        file.write_text(WRONG_ARGUMENTS)
+        try:
+            found = {r.node.name: r for r in run_dbt(["test", "--select", "ahead"], expect_pass=False)}
+        finally:
+            file.unlink()
         said = {
-            "misspelt_column": "has no column todey",
+            "misspelt_column": "has no column dd",
             "misspelt_key": "has no column ids",
             "no_version_back": "whole number from 1 on",
             "five_meant_as_percent": "a share from 0 to 1",
