@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import threading
 import time
 from collections import Counter
@@ -34,6 +35,9 @@ class Behaviour:
     die_after: int | None = None
     window: tuple[int, float] | None = None  # so many requests in so many seconds, 429 beyond
     says_window: bool = True  # in x-ratelimit-* headers
+    models: frozenset[str] = frozenset()  # whose requests fail so; none: all
+    unsure: float = 0.0  # share of inputs of which a model has 0.4 confidence, else 0.95
+    silent: float = 0.0  # share of inputs to which it gives no log-probabilities
 
 
 @dataclass
@@ -41,6 +45,9 @@ class Seen:
     """What the endpoint saw. `answered` counts good answers per input, `asked` all requests per input."""
 
     asked: Counter[str] = field(default_factory=Counter)
+    models: Counter[str] = field(default_factory=Counter)
+    with_logprobs: Counter[str] = field(default_factory=Counter)
+    of_model: Counter[tuple[str, str]] = field(default_factory=Counter)
     answered: Counter[str] = field(default_factory=Counter)
     times: list[float] = field(default_factory=list)
     most_at_once: int = 0
@@ -85,8 +92,12 @@ class Endpoint:
             self.seen.times.append(time.time())
             self.seen.headers.append(headers)
             self.seen.asked[text] += 1
-            number = self.seen.asked[text]
+            model = str(body.get("model"))
+            self.seen.models[model] += 1
+            self.seen.with_logprobs[model] += bool(body.get("logprobs"))
+            self.seen.of_model[model, text] += 1
             b = self.behaviour
+            number = self.seen.of_model[model, text] if b.models else self.seen.asked[text]
             if b.die_after is not None and sum(self.seen.answered.values()) >= b.die_after:
                 self._dead = True
             room = self._room(b) if b.window else None
@@ -120,7 +131,7 @@ class Endpoint:
     ) -> tuple[int, dict[str, str], bytes] | None:
         b = self.behaviour
         time.sleep(b.slow_seconds if _hit(text, "slow", b.slow) else b.seconds)
-        again = number <= b.failures
+        again = number <= b.failures and (not b.models or body.get("model") in b.models)
         if again and _hit(text, "429", b.rate_limit):
             return _json(429, {"error": {"message": "slow down"}}, {"Retry-After": str(b.retry_after)})
         if again and _hit(text, "500", b.server_error):
@@ -132,7 +143,7 @@ class Endpoint:
             return 200, {"Content-Type": "application/json"}, b'{"choices": [{"mess'
         if _hit(text, "missing", b.missing):
             return _json(404, {"error": {"message": "no such model"}})
-        if _hit(text, "refused", b.refused):
+        if _hit(text, "refused", b.refused) and (not b.models or body.get("model") in b.models):
             return _json(400, {"error": {"message": f"bad input with {headers.get('authorization')}"}})
         if "embeddings" in path:
             return self._embeddings(body, text)
@@ -187,6 +198,10 @@ class Endpoint:
             "finish_reason": "length" if cut else "stop",
             "message": {"role": "assistant", "content": content},
         }
+        if body.get("logprobs") and not _hit(text, "silent", self.behaviour.silent):
+            sure = 0.4 if _hit(text, "unsure", self.behaviour.unsure) else 0.95
+            logs = [-0.0, math.log(sure), -0.0] if shape else [math.log(sure)] * 3
+            choice["logprobs"] = {"content": [{"token": "t", "logprob": log, "top_logprobs": []} for log in logs]}
         return _json(200, {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})
 
 

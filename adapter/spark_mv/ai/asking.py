@@ -19,6 +19,8 @@ from spark_mv.ai.protocol import Answer, Provider, ProviderError, Request
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
+    from spark_mv.ai.cascade import Taken
+
 # After so many requests in a row that failed with all their retries the endpoint counts as down.
 GIVE_UP_AFTER = 8
 LONGEST_MESSAGE = 1000
@@ -31,6 +33,7 @@ class Outcome:
     """The end of one request: a value (None is one) or an error, and what it took.
 
     `attempts` 0 with an error means that it was never asked (budget, deadline, endpoint down): left for a later run.
+    `steps` are the models of a cascade that were asked.
     """
 
     value: str | None
@@ -40,6 +43,8 @@ class Outcome:
     input_tokens: int
     output_tokens: int
     called_at: float
+    confidence: float | None = None
+    steps: tuple[Taken, ...] = ()
 
 
 def estimate_tokens(request: Request) -> int:
@@ -100,6 +105,11 @@ class Asker:
             for number, (request, answer) in enumerate(zip(requests, answers, strict=False))
         ]
 
+    def stop(self, kind: str, why: str) -> None:
+        """Nothing more is asked, for this reason."""
+        with self._lock:
+            self._closed = self._closed or ProviderError(kind, why)
+
     def _with_retries(self, requests: Sequence[Request], state: _Attempts) -> list[Answer]:
         try:
             from tenacity import Retrying, retry_if_exception, stop_after_attempt
@@ -120,7 +130,7 @@ class Asker:
             raise ProviderError(self._closed.kind, self._closed.message)
         asked = [replace(r, complaint=state.complaint) for r in requests] if state.complaint else requests
         reserved = sum(estimate_tokens(r) for r in requests)
-        self.limits.acquire(reserved, self.deadline)
+        self.limits.acquire(reserved, self.deadline, requests[0].model)
         state.attempts += 1
         used = (0, 0)
         try:
@@ -134,14 +144,15 @@ class Asker:
             state.add(error.spent)
             if error.kind == "rate_limit":
                 self.limits.cool_down(self._wait(error, state.attempts))
-            if error.kind == "invalid_answer" and state.complaint is None and len(requests) == 1:
+            again = state.complaint is None and len(requests) == 1 and not requests[0].declinable
+            if error.kind == "invalid_answer" and again:
                 state.complaint = error.message
                 error.re_ask = True
             raise
         except Exception as error:  # a provider's own mistake must not cost the answers of the others
             raise ProviderError("provider_bug", f"{type(error).__name__}: {error}") from None
         finally:
-            self.limits.release(reserved, used)
+            self.limits.release(reserved, used, requests[0].model)
             self._keep_pace()
 
     def _keep_pace(self) -> None:
@@ -191,7 +202,7 @@ class Asker:
         tokens = answer.input_tokens + lost[0], answer.output_tokens + lost[1]
         if answer.error is not None:
             return self._failed(answer.error, state, tokens)
-        return Outcome(answer.value, None, None, state.attempts, *tokens, time.time())
+        return Outcome(answer.value, None, None, state.attempts, *tokens, time.time(), answer.confidence)
 
 
 def _with(outcome: Outcome, tokens: tuple[int, int], attempts: int) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from spark_mv.ai.cascade import confidence_of
 from spark_mv.ai.prompts import answer_text, messages, response_schema
 from spark_mv.ai.protocol import Answer, ProviderError, Request
 
@@ -19,6 +20,8 @@ def chat_body(request: Request) -> dict[str, Any]:
     body: dict[str, Any] = {"model": request.model, "messages": messages(request), **request.parameters}
     if schema is not None:
         body["response_format"] = structured(request.function, schema)
+    if request.declinable:
+        body["logprobs"] = True
     return body
 
 
@@ -45,7 +48,8 @@ def chat_answer(request: Request, reply: Any) -> Answer:
     content, cut = content_of(reply)
     if schema is not None and (problem := misfit(content, schema)):
         raise ProviderError("invalid_answer", problem + cut, spent=used)
-    return Answer(answer_text(request, content), None, *used)
+    confidence = confidence_of(reply, schema is not None) if request.declinable else None
+    return Answer(answer_text(request, content), None, *used, confidence)
 
 
 def embedding_text(request: Request) -> str:

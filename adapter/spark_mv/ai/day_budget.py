@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from spark_mv.ai.cascade import REQUESTS
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import timestamp
 from spark_mv.ai.retry import MARKS
@@ -25,8 +26,8 @@ def spent_since_sql(
     rows = f"SELECT * FROM {results_table} WHERE project = {quote(project)}"
     in_batch, of_answer = batch_prices[0] / 1000.0, batch_prices[1] * output_tokens / 1000.0
     return (
-        f"SELECT count(*), coalesce(sum(cost), 0) FROM (SELECT cost FROM ({rows}) AS a WHERE status NOT IN ({marks}) AND "
-        f"called_at >= {today} UNION ALL SELECT coalesce(s.input_tokens, 0) * {in_batch!r}D + {of_answer!r}D FROM ({rows}) AS s "
+        f"SELECT coalesce(sum(calls), 0), coalesce(sum(cost), 0) FROM (SELECT {REQUESTS} AS calls, cost FROM ({rows}) AS a WHERE status NOT IN ({marks}) AND "
+        f"called_at >= {today} UNION ALL SELECT 1, coalesce(s.input_tokens, 0) * {in_batch!r}D + {of_answer!r}D FROM ({rows}) AS s "
         f"LEFT ANTI JOIN (SELECT result_key, batch FROM ({rows}) AS r WHERE status <> {quote(SUBMITTED)}) AS o "
         f"ON o.result_key = s.result_key AND o.batch = s.batch WHERE s.status = {quote(SUBMITTED)} AND s.called_at >= {today}) AS d"
     )

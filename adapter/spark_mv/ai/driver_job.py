@@ -123,6 +123,16 @@ def _ask_page(
             continue
         row = job.row(key, site, request, failures, outcome)
         rows.add(row)
+        if outcome.error_class and outcome.steps and outcome.steps[-1].declined:
+            done += AiOutcome(
+                left_for_later=1,
+                message=outcome.error or "",
+                input_tokens=outcome.input_tokens,
+                output_tokens=outcome.output_tokens,
+                cost=float(row[13]),
+                further=len(outcome.steps),
+            )
+            continue
         failed, retry = outcome.error_class is not None, row[COLUMN_NAMES.index("next_retry_at")]
         done += AiOutcome(
             calls=1,
@@ -136,6 +146,7 @@ def _ask_page(
             error_example=f"{outcome.error_class}: {outcome.error}" if failed else "",
             gave_up=int(failed and retry is None),
             retry_at=retry.timestamp() if retry is not None else None,
+            further=max(0, len(outcome.steps) - 1),
         )
     rows.flush()
     return done

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from spark_mv.ai.cascade import STEPS
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.source_text import string_literal as quote
 
@@ -22,7 +23,7 @@ def expected_output(
         return 0
     functions = ", ".join(sorted({quote(call.function) for call in calls}))
     rows = execute(
-        f"SELECT ceil(avg(output_tokens)) FROM {results_table} WHERE status = 'ok' AND output_tokens > 0 "
+        f"SELECT ceil(avg(coalesce(element_at({STEPS}, -1).output_tokens, output_tokens))) FROM {results_table} WHERE status = 'ok' AND output_tokens > 0 "
         f"AND model = {quote(model)} AND function IN ({functions})"
     )
     if rows and rows[0][0] is not None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from spark_mv.ai import native
+from spark_mv.ai.cascade import CUT_SHORT, REQUESTS
 from spark_mv.ai.engine_python import WorkersCannot, refuse_repeats, why_workers_cannot
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import FIRST_RETRY, counts_sql, pending_sql
@@ -166,7 +167,8 @@ def _numbered(todo: Any, missing: int, take: int, settings: AiSettings) -> Any:
 
 
 def _by_age(missing: int, take: int, settings: AiSettings) -> bool:
-    return take < missing or settings.max_ai_tokens is not None or settings.max_ai_cost is not None
+    several = bool(settings.cascade) and settings.max_ai_calls is not None
+    return take < missing or several or settings.max_ai_tokens is not None or settings.max_ai_cost is not None
 
 
 def _ask_in_chunks(
@@ -216,7 +218,8 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool,
     from pyspark.sql import functions as f
 
     seen = Observation()
-    asked = f.col("attempts") > 0
+    cut = f.expr(CUT_SHORT)
+    asked = (f.col("attempts") > 0) & ~cut
     bad = f.col("error_class").isNotNull()
     dealt = chunk.repartition(len(job.shares))
     answers = (
@@ -231,6 +234,7 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool,
             f.count_if(~asked).alias("left"),
             f.max(f.when(~asked, f.col("error"))).alias("reason"),
             f.max(f.when(~asked & (f.col("error_class") == "worker"), f.col("error"))).alias("lacks"),
+            f.sum(f.when(f.col("attempts") > 0, f.expr(REQUESTS))).alias("requests"),
             f.max(f.when(asked & bad, f.concat_ws(": ", "error_class", "error"))).alias("example"),
             f.count_if(asked & bad & f.col("next_retry_at").isNull()).alias("gave_up"),
             f.min(f.when(asked & bad, f.unix_micros("next_retry_at"))).alias("retry_at"),
@@ -262,6 +266,7 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool,
         error_example=str(found["example"] or ""),
         gave_up=int(found["gave_up"] or 0),
         retry_at=None if found["retry_at"] is None else int(found["retry_at"]) / 1e6,
+        further=int(found["requests"] or 0) - calls,
     )
     if found["lacks"]:
         raise WorkersCannot(str(found["lacks"]), replace(outcome, left_for_later=0, message=""))

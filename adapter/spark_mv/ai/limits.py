@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from spark_mv.ai.protocol import ProviderError
 
@@ -18,8 +19,8 @@ _LONGEST_WAIT = 300.0
 @dataclass(frozen=True)
 class Share:
     """What one partition may use; None is no limit. `start_after` delays its first request, in seconds since the
-    epoch, so that the partitions of one job, and of the chunk before, do not fire at once. `tokens` and `cost` are
-    budgets, prices per 1,000 tokens."""
+    epoch, so that the partitions of one job, and of the chunk before, do not fire at once. `tokens`, `cost` and `calls` are
+    budgets (the last where an input may take several), prices per 1,000 tokens: those of a model stand in `prices`."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -29,6 +30,12 @@ class Share:
     cost: float | None = None
     input_price: float = 0.0
     output_price: float = 0.0
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    calls: int | None = None
+
+    def price_of(self, model: str) -> tuple[float, float]:
+        """Per 1,000 input and output tokens."""
+        return self.prices.get(model, (self.input_price, self.output_price))
 
 
 def part(total: int | None, number: int, of: int) -> int | None:
@@ -52,24 +59,49 @@ class Limits:
         self._tokens_at = share.start_after  # when the tokens admitted so far are earned
         self._spent = (0, 0)
         self._reserved = 0
+        self._cost = self._reserved_cost = 0.0
+        self._calls_left, self._calls_held = share.calls, 0
         self._answers = 0
         self._lock = threading.Lock()
+        self._given_back = threading.Condition(self._lock)
         self._slots = threading.Semaphore(share.concurrency)
 
-    def acquire(self, tokens: int, deadline: float | None) -> None:
+    def begin(self, calls: int) -> bool:
+        """Whether the budget has room for so many calls, which are held until `end`; where others may give some back, it waits."""
+        if self._calls_left is None:
+            return True
+        with self._given_back:
+            while self._calls_left < calls and self._calls_held:
+                self._given_back.wait(0.5)
+            if self._calls_left < calls:
+                return False
+            self._calls_left -= calls
+            self._calls_held += calls
+            return True
+
+    def end(self, calls: int, used: int) -> None:
+        """Of the calls held, so many were made."""
+        if self._calls_left is None:
+            return
+        with self._given_back:
+            self._calls_left += calls - used
+            self._calls_held -= calls
+            self._given_back.notify_all()
+
+    def acquire(self, tokens: int, deadline: float | None, model: str = "") -> None:
         """Waits for leave to send one request of about so many input tokens.
 
         Raises ProviderError: `deadline`, `budget`, or `rate_limit` when the endpoint wants a longer pause than is waited for.
         """
         self._slots.acquire()
         try:
-            while (pause := self._attempt(tokens, deadline)) > 0:
+            while (pause := self._attempt(tokens, deadline, self.share.price_of(model))) > 0:
                 time.sleep(min(pause, 0.5))
         except BaseException:
             self._slots.release()
             raise
 
-    def _attempt(self, tokens: int, deadline: float | None) -> float:
+    def _attempt(self, tokens: int, deadline: float | None, price: tuple[float, float]) -> float:
         with self._lock:
             now = time.time()
             if self._cool_until - now > _LONGEST_WAIT:
@@ -79,17 +111,21 @@ class Limits:
                 raise ProviderError("deadline", "the time for this run's calls is over")
             if at > now:
                 return at - now
-            if self._over_budget(tokens):
+            if self._over_budget(tokens, price):
                 raise ProviderError("budget", "the budget of this run is used up")
             self._next = now + self._gap
             self._reserved += tokens
+            self._reserved_cost += tokens * price[0] / 1000.0
             self._earn(max(now, self._tokens_at), tokens)
             return 0.0
 
-    def release(self, reserved: int, used: tuple[int, int]) -> None:
+    def release(self, reserved: int, used: tuple[int, int], model: str = "") -> None:
         """The request is over and used so many input and output tokens."""
+        price = self.share.price_of(model)
         with self._lock:
             self._reserved -= reserved
+            self._reserved_cost -= reserved * price[0] / 1000.0
+            self._cost += (used[0] * price[0] + used[1] * price[1]) / 1000.0
             self._spent = self._spent[0] + used[0], self._spent[1] + used[1]
             self._answers += 1
             if sum(used):
@@ -101,7 +137,7 @@ class Limits:
         with self._lock:
             self._cool_until = max(self._cool_until, time.time() + seconds)
 
-    def _over_budget(self, tokens: int) -> bool:
+    def _over_budget(self, tokens: int, price: tuple[float, float]) -> bool:
         """Whether this request, with those under way and an output like the average so far, would pass the budget."""
         share = self.share
         output = self._spent[1] // self._answers if self._answers else 0
@@ -109,7 +145,7 @@ class Limits:
         outputs = self._spent[1] + output
         if share.tokens is not None and inputs + outputs > share.tokens:
             return True
-        cost = (inputs * share.input_price + outputs * share.output_price) / 1000.0
+        cost = self._cost + max(0.0, self._reserved_cost) + (tokens * price[0] + output * price[1]) / 1000.0
         return share.cost is not None and cost > share.cost
 
     def _earn(self, base: float, tokens: int) -> None:

@@ -14,7 +14,7 @@ class AiOutcome:
     itself), `left_for_later` found the budget or the time used up (`message` says which). `gave_up` of the errors are final.
     `retry_at` is when the first of the others, and of those blocked, may be asked again (seconds since the epoch).
     `under_way` inputs are in batches that are not collected yet, `submitted` of them by this run: tokens and cost have an estimate of
-    these. `collected` answers and errors, of any model, were taken in from batches that had been paid by then.
+    these. `further` requests went to further models of a cascade. `collected` answers and errors, of any model, were taken in from batches that had been paid by then.
     Cost in the profile's currency. `error_classes` counts the errors, `error_example` is one of their texts.
     """
 
@@ -38,6 +38,7 @@ class AiOutcome:
     under_way: int = 0
     submitted: int = 0
     collected: int = 0
+    further: int = 0
 
     @property
     def pending(self) -> int:
@@ -52,7 +53,7 @@ class AiOutcome:
     @property
     def charged_calls(self) -> int:
         """What of a budget of calls is used up."""
-        return self.calls + self.submitted
+        return self.calls + self.submitted + self.further
 
     @property
     def tokens(self) -> int:

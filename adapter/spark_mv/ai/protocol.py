@@ -32,19 +32,24 @@ class Request:
     prompt: str | None = None
     embedding: bool = False
     complaint: str | None = None  # why the last reply to this very request could not be used
+    declinable: bool = (
+        False  # another model may be asked instead: says how sure it is, and is not asked again with a complaint
+    )
 
 
 @dataclass(frozen=True)
 class Answer:
     """`value` is the text of a STRING answer, JSON for every other type, None for a NULL answer (an answer, too).
 
-    With `error` set it is a failure instead. Tokens are what the provider counted, 0 where it counts none.
+    With `error` set it is a failure instead. Tokens are what the provider counted, 0 where it counts none. `confidence` is from 0 to 1, None
+    where it is not known.
     """
 
     value: str | None = None
     error: ProviderError | None = None
     input_tokens: int = 0
     output_tokens: int = 0
+    confidence: float | None = None
 
 
 # Every kind of failure that ends up as error_class in the result table.

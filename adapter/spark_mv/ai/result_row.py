@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
+from spark_mv.ai.cascade import steps_text
 from spark_mv.ai.retry import OK, Retries
 
 if TYPE_CHECKING:
@@ -44,12 +45,16 @@ def result_row(
         status, at = retries.fate(outcome.error_class, failures, outcome.called_at)
         retry = None if at is None else datetime.fromtimestamp(at, timezone.utc)
     cost = (outcome.input_tokens * prices[0] + outcome.output_tokens * prices[1]) / 1000.0
+    model, version = asked.model, asked.model_version
+    if outcome.steps:
+        cost = sum(step.cost for step in outcome.steps)
+        model, version = outcome.steps[-1].model, outcome.steps[-1].version
     return (
         key,
         asked.function,
         arguments_hash,
-        asked.model,
-        asked.model_version,
+        model,
+        version,
         asked.identity_hash,
         status,
         outcome.value,
@@ -65,4 +70,6 @@ def result_row(
         request,
         project or None,
         batch,
+        outcome.confidence,
+        steps_text(outcome.steps),
     )

@@ -36,6 +36,16 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("request", "STRING", "the arguments as canonical JSON, only with keep_requests"),
     ("project", "STRING", "the dbt project that paid, or that uses the answer of another"),
     ("batch", "STRING", "the batch that it was asked in (ai_batches); NULL: asked by itself"),
+    (
+        "confidence",
+        "DOUBLE",
+        "of a cascade: how sure the model that answered was, 0 to 1; NULL: not asked, or not known",
+    ),
+    (
+        "steps",
+        "STRING",
+        "of a cascade: JSON of each model asked, its tokens, cost and confidence, and why it was declined",
+    ),
 )
 COLUMN_NAMES = tuple(name for name, _, _ in COLUMNS)
 DDL = ", ".join(f"{name} {kind}" for name, kind, _ in COLUMNS)

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from spark_mv.ai import cascade as in_turn
 from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
 from spark_mv.ai.secret import Secret
 from spark_mv.maintenance.errors import RefusedError
+from spark_mv.query.ai_calls.cascade import Step
 from spark_mv.query.ai_calls.keys import AiIdentity
 from spark_mv.query.ai_calls.signatures import BUILT_IN, VECTORS, AiFunction
 
@@ -69,6 +71,7 @@ class AiSettings:
     batch_price_factor: float = 0.5
     wait_minutes: float = 0.0
     prices: Mapping[str, Price] = field(default_factory=dict)
+    cascade: tuple[tuple[str, str | None], ...] = ()
     on_ai_error: str = "null"
     on_model_change: str = "recompute"
     max_ai_calls: int | None = None
@@ -100,6 +103,8 @@ class AiSettings:
             errors.append(
                 "provider openai needs api_key, e.g. \"{{ env_var('OPENAI_API_KEY') }}\" in the profile's ai block"
             )
+        if values.get("cascade"):
+            errors += _with_cascade(values)
         if provider == "openai" and not values.get("model"):
             errors.append("provider openai needs model, the name that the endpoint knows")
         priced = (
@@ -150,7 +155,12 @@ class AiSettings:
             versions=dict(self.versions),
             embedding_models=self.embedding_models + ((self.embedding_model,) if self.embedding_model else ()),
             keep_old=self.keep_old,
+            cascade=tuple(Step.of(model, self._version_of(model), condition) for model, condition in self.cascade),
         )
+
+    def _version_of(self, model: str) -> str:
+        of_own = (self.model_version or model) if model == self.model else model
+        return self.versions.get(model, of_own)
 
     @property
     def of_day(self) -> tuple[int | None, float | None]:
@@ -238,9 +248,36 @@ def _problem(source: str, key: str, value: Any) -> str | None:
         )
     if key == "functions":
         return _functions_problem(source, value)
+    if key == "cascade" and (problem := in_turn.problem_of(value)):
+        return f"{source}: {problem}"
     if key == "prices" and (problem := problem_of(value)):
         return f"{source}: {problem}"
     return None
+
+
+def _with_cascade(values: dict[str, Any]) -> list[str]:
+    """What is wrong with a cascade beside the other words. The last of its models is `model` from now on."""
+    errors, steps = [], values["cascade"]
+    if values.get("provider", "openai") != "openai":
+        errors.append(
+            f"cascade needs provider openai: {values['provider']} does not say how sure it is of an answer. Take cascade away, or "
+            "ask an OpenAI-compatible endpoint"
+        )
+    if values.get("mode", "direct") != "direct":
+        errors.append(
+            f"cascade needs mode direct, not {values['mode']!r}: a batch is asked of one model. Take cascade away, or set mode: direct"
+        )
+    most = values.get("max_ai_calls")
+    if most and most < len(steps):
+        errors.append(
+            f"max_ai_calls is {most}, and one input may take {len(steps)} calls by the cascade: no input would ever be asked"
+        )
+    last, before, version = steps[-1][0], values.get("model"), values.get("model_version")
+    if before and before != last and version is not None:  # it is said of the other model
+        values["versions"] = {before: version, **values.get("versions", {})}
+        values["model_version"] = None
+    values["model"] = last
+    return errors
 
 
 def _functions_problem(source: str, value: Any) -> str | None:
@@ -269,6 +306,8 @@ def _converted(key: str, value: Any) -> Any:
         return tuple(_function(name, block) for name, block in value.items())
     if key == "prices":
         return prices_of(value)
+    if key == "cascade":
+        return in_turn.cascade_of(value)
     if key == "versions":
         return {str(k): str(v) for k, v in value.items()}
     if key in {"model_version", "model", "provider", "embedding_model"}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spark_mv.ai.cascade import REQUESTS, STEPS
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import COLUMNS
 from spark_mv.ai.retry import FAILED, MARKS, UNDER_WAY, USED
@@ -113,13 +114,21 @@ def errors_view_sql(view: str, results_table: str) -> str:
 
 
 def costs_view_sql(view: str, results_table: str) -> str:
-    """`cost by model and run`."""
+    """`cost by model and run`. What an input took at each model of a cascade stands with that model."""
+    alone = (
+        "array(named_struct('model', model, 'version', model_version, 'attempts', attempts, 'input_tokens', input_tokens, "
+        "'output_tokens', output_tokens, 'cost', cost, 'confidence', confidence, 'declined', cast(NULL AS STRING)))"
+    )
     return (
-        f"CREATE OR REPLACE VIEW {view} AS\nSELECT invocation_id, function, model, model_version, count(*) AS calls,\n"
-        "  count_if(error_class IS NOT NULL) AS errors, sum(attempts) AS attempts, sum(input_tokens) AS input_tokens,\n"
-        "  sum(output_tokens) AS output_tokens, sum(cost) AS cost, min(called_at) AS first_at, max(called_at) AS last_at\n"
+        f"CREATE OR REPLACE VIEW {view} AS\nSELECT invocation_id, function, s.model AS model, s.version AS model_version, count(*) AS calls,\n"
+        "  count_if(error_class IS NOT NULL AND place = models - 1) AS errors, sum(s.attempts) AS attempts,\n"
+        "  sum(s.input_tokens) AS input_tokens, sum(s.output_tokens) AS output_tokens, sum(s.cost) AS cost,\n"
+        "  min(called_at) AS first_at, max(called_at) AS last_at,\n"
+        "  count_if(s.declined IS NOT NULL) AS declined, avg(s.confidence) AS confidence\n"
+        f"FROM (SELECT *, {REQUESTS} AS models, coalesce({STEPS}, {alone}) AS asked\n"
         # two processes that collect one batch at a time append the same rows: paid once
-        f"FROM (SELECT DISTINCT * FROM {results_table} WHERE status NOT IN ({_MARKS}))\nGROUP BY ALL"
+        f"  FROM (SELECT DISTINCT * FROM {results_table} WHERE status NOT IN ({_MARKS})))\n"
+        "LATERAL VIEW posexplode(asked) AS place, s\nGROUP BY ALL"
     )
 
 
@@ -127,7 +136,7 @@ def provenance_sql(calls: Sequence[AiCall], results_table: str) -> str:
     """`which rows are still on the old model`: for every input of a model, who gave the answer that it shows.
 
     Columns: function, line (of the call), request, result_key, state (`current`, `old model`, `error`, `missing`),
-    model, model_version, called_at. Join it to the model's table by the arguments, or count it by state.
+    model, model_version, called_at, confidence (of the model of a cascade that answered). Join it to the model's table by the arguments, or count it by state.
     """
     parts = []
     for call in calls:
@@ -139,7 +148,7 @@ def provenance_sql(calls: Sequence[AiCall], results_table: str) -> str:
             f"  CASE WHEN max_by(status, {best}) IS NULL THEN 'missing' WHEN max_by(status, {best}) <> 'ok' THEN 'error'\n"
             f"    WHEN max_by({mine}, {best}) THEN 'current' ELSE 'old model' END AS state,\n"
             f"  max_by(model, {best}) AS model, max_by(model_version, {best}) AS model_version,\n"
-            f"  max_by(called_at, {best}) AS called_at\nFROM ({call.request_sql}) AS q\n"
+            f"  max_by(called_at, {best}) AS called_at, max_by(confidence, {best}) AS confidence\nFROM ({call.request_sql}) AS q\n"
             f"LEFT JOIN ({ok}) AS r ON r.arguments_hash = sha2(q.request, 256)\nGROUP BY q.function, q.request, q.result_key"
         )
     return "\nUNION ALL\n".join(parts)

@@ -45,7 +45,7 @@ def build_job(calls: Sequence[AiCall], settings: AiSettings, invocation_id: str,
         max_attempts=settings.max_attempts,
         retries=Retries(settings.retry_errors_times, settings.retry_errors_after_hours * 3600),
         keep_requests=settings.keep_requests,
-        prices={call.model: settings.price_of(call.model).direct for call in calls},
+        prices={model: settings.price_of(model).direct for call in calls for model in call.models},
     )
 
 
@@ -58,6 +58,9 @@ def with_shares(
     if tokens is not None:
         tokens = max(0, tokens - spent.input_tokens - spent.output_tokens)
     cost = None if settings.max_ai_cost is None else max(0.0, settings.max_ai_cost - spent.cost)
+    calls = None
+    if settings.max_ai_calls is not None and any(site.cascade for site in job.sites):
+        calls = max(0, settings.max_ai_calls - spent.charged_calls)
     shares = []
     for number in range(partitions):
         rpm = part(settings.requests_per_minute, number, partitions)
@@ -72,6 +75,8 @@ def with_shares(
                 cost=None if cost is None else cost / partitions,
                 input_price=max((p[0] for p in job.prices.values()), default=0.0),
                 output_price=max((p[1] for p in job.prices.values()), default=0.0),
+                prices=dict(job.prices),
+                calls=part(calls, number, partitions),
             )
         )
     return replace(job, shares=tuple(shares), deadline=deadline)
@@ -80,6 +85,8 @@ def with_shares(
 def partitions(cores: int, settings: AiSettings, requests: int) -> int:
     """As many as there are cores to run them, requests to fill them, and units of each limit to share."""
     limits = (settings.requests_per_minute, settings.tokens_per_minute)
+    if settings.cascade and settings.max_ai_calls:  # the share of each takes an input through all models
+        requests = min(requests, settings.max_ai_calls // len(settings.cascade))
     return max(1, min(cores, settings.concurrency, requests, *(n for n in limits if n)))
 
 
@@ -111,4 +118,5 @@ def site_of(call: AiCall) -> Site:
         prompt=call.prompt,
         embedding=call.embedding,
         constant=dict(call.constant),
+        cascade=call.cascade,
     )

@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_mv.ai.asking import Asker, Outcome
+from spark_mv.ai.cascade import ask_in_turn
 from spark_mv.ai.limits import Limits, Share
 from spark_mv.ai.protocol import ERROR_CLASSES, ProviderSettings, Request
 from spark_mv.ai.result_row import result_row
 from spark_mv.ai.results import COLUMN_NAMES
 from spark_mv.ai.retry import COUNTED_CLASSES, FINAL_CLASSES, Retries
+from spark_mv.query.ai_calls.cascade import Steps
 
 assert set(ERROR_CLASSES) > FINAL_CLASSES | COUNTED_CLASSES
 
@@ -43,6 +45,7 @@ class Site:
     prompt: str | None
     embedding: bool
     constant: Mapping[str, Any] = field(default_factory=dict)
+    cascade: Steps = ()
 
     def reading(self) -> str:
         """JSON of what it takes to read a reply, without anything of a row."""
@@ -135,18 +138,36 @@ class PartitionJob:
         for one in pending:
             number = one[2]
             if number not in sizes:
-                sizes[number] = asker.batch_size(self.sites[number].request(one[1]))
+                site = self.sites[number]  # how sure a model is, is said of one answer
+                sizes[number] = 1 if site.cascade else asker.batch_size(site.request(one[1]))
             waiting.setdefault(number, []).append(one)
             if len(waiting[number]) >= sizes[number]:
                 yield waiting.pop(number)
         yield from waiting.values()
 
     def _ask(self, batch: list[Pending], asker: Asker) -> list[Asked]:
-        outcomes = asker.ask([self.sites[number].request(text) for _, text, number, _ in batch])
+        outcomes = self._outcomes(batch, asker)
         return [
             (key, number, text, failures, outcome)
             for (key, text, number, failures), outcome in zip(batch, outcomes, strict=False)
         ]
+
+    def _outcomes(self, batch: list[Pending], asker: Asker) -> list[Outcome]:
+        """Those of inputs of one site, within the budget of calls."""
+        steps = self.sites[batch[0][2]].cascade
+        requests = [self.sites[number].request(text) for _, text, number, _ in batch]
+        most, made = len(steps) or len(batch), 0
+        if not asker.limits.begin(most):
+            if len(batch) == 1:
+                return [Outcome(None, "budget", "the budget of this run is used up", 0, 0, 0, time.time())]
+            middle = len(batch) // 2
+            return self._outcomes(batch[:middle], asker) + self._outcomes(batch[middle:], asker)
+        try:
+            found = [ask_in_turn(asker, r, steps, self.prices) for r in requests] if steps else asker.ask(requests)
+            made = sum(len(o.steps) or int(o.attempts > 0) for o in found)
+            return found
+        finally:
+            asker.limits.end(most, made)
 
     def row(self, key: str, number: int, request: str, failures: int, outcome: Outcome) -> tuple[Any, ...]:
         """A row of the result table, in the order of its columns."""

@@ -36,7 +36,22 @@ def cost_lines(found: Sequence[CallForecast]) -> list[str]:
         notes.append(f"input of {', '.join(sorted(counted))} counted by its tokenizer")
     if guessed:
         notes.append(f"input of {', '.join(sorted(guessed))} estimated at four bytes a token")
-    return [*table(rows), f"  {'; '.join(notes)}; output as long as answers were so far"]
+    return [*table(rows), f"  {'; '.join(notes)}; output as long as answers were so far", *_cascades(due, priced)]
+
+
+def _cascades(due: Sequence[CallForecast], priced: bool) -> list[str]:
+    lines = []
+    for one in due:
+        if (found := one.cascade) is None:
+            continue
+        money = f", cost {_money(found.least_cost)} to {_money(found.most_cost)}" if priced else ""
+        basis = "above as if no answer but the last model's were accepted"
+        if found.expected is not None:
+            basis = f"above by the answers so far: {' → '.join(f'{n:,}' for n in found.expected)} requests"
+        lines.append(
+            f"  {one.function} (line {one.line}): {one.calls:,} to {found.most_requests:,} requests{money}; {basis}"
+        )
+    return lines
 
 
 def cost_data(found: Sequence[CallForecast]) -> list[dict[str, Any]]:

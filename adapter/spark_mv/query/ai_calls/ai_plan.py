@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from spark_mv.query.ai_calls.blocks import TextError, edited
+from spark_mv.query.ai_calls.cascade import Steps
 from spark_mv.query.ai_calls.desugar import desugar
 from spark_mv.query.ai_calls.failing import Failing, failing_rows
 from spark_mv.query.ai_calls.keys import (
@@ -55,6 +56,12 @@ class AiCall:
     prompt: str | None = None  # of a declared function
     constant: Mapping[str, Any] = field(default_factory=dict)
     row_arguments: tuple[str, ...] = ()
+    cascade: Steps = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """All that may be asked."""
+        return tuple(step.model for step in self.cascade) or (self.model,)
 
 
 @dataclass(frozen=True)
@@ -248,6 +255,7 @@ class Planner:
             prompt=parsed.declared.prompt if parsed.declared else None,
             constant=dict(parsed.constants),
             row_arguments=tuple(name for name, _, _ in parsed.row),
+            cascade=self.identity.cascade_of(parsed),
         )
 
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_mv.query.ai_calls.signatures import ANSWER_FIELD, ERROR_FIELDS, PROMPT_VERSION, ParsedCall
+from spark_mv.query.ai_calls.cascade import Steps
+from spark_mv.query.ai_calls.signatures import ANSWER_FIELD, ERROR_FIELDS, PROMPT_VERSION, VECTORS, ParsedCall
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
 
@@ -30,7 +31,8 @@ class AiIdentity:
 
     `models` gives the model of single functions as name → (model, version). `versions` gives declared versions of
     models named in the SQL. `keep_old`: a row whose answer by this model is missing shows the newest answer of
-    another model to the same arguments (on_model_change: keep, or recompute under a budget).
+    another model to the same arguments (on_model_change: keep, or recompute under a budget). `cascade`: the models that are
+    asked in turn by calls that name none of their own; `model` is the last of them.
     """
 
     model: str
@@ -40,6 +42,7 @@ class AiIdentity:
     versions: Mapping[str, str] = field(default_factory=dict)
     embedding_models: tuple[str, ...] = ()
     keep_old: bool = False
+    cascade: Steps = ()
 
     @classmethod
     def of(cls, value: Mapping[str, Any] | AiIdentity) -> AiIdentity:
@@ -65,6 +68,13 @@ class AiIdentity:
             return self.models[parsed.function]
         return self.model, self.model_version or self.model
 
+    def cascade_of(self, parsed: ParsedCall) -> Steps:
+        """The models that are asked in turn, none where the call names its model or asks for vectors."""
+        named = parsed.endpoint is not None or (parsed.declared is not None and parsed.declared.model)
+        if named or parsed.function in VECTORS or parsed.function in self.models or self.is_embedding(self.model):
+            return ()
+        return self.cascade
+
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no blanks: one text for equal values."""
@@ -78,6 +88,8 @@ def identity_text(parsed: ParsedCall, identity: AiIdentity) -> str:
     parameters = {**identity.parameters, **parsed.parameters}
     if parameters:
         parts["parameters"] = parameters
+    if steps := identity.cascade_of(parsed):
+        parts["cascade"] = [[step.model, step.version, step.condition] for step in steps]
     if parsed.response_schema:
         parts["schema"] = parsed.response_schema
     if parsed.answer_type != "STRING" and parsed.function == "ai_query":

@@ -130,6 +130,11 @@ class AiRunner:
     def _tell(self, outcome: AiOutcome) -> None:
         if outcome.error_example:
             self.adapter.say(f"model {self.model}: an AI call failed with {outcome.error_example}")
+        if outcome.further:
+            asked = outcome.calls + outcome.further
+            self.adapter.say(
+                f"model {self.model}: {outcome.calls:,} AI calls took {asked:,} requests to the models of the cascade"
+            )
         if outcome.left_for_later:
             why = f": {outcome.message}" if outcome.message else ""
             self.adapter.say(f"model {self.model}: {outcome.left_for_later:,} AI calls are left for a later run{why}")
