@@ -1,5 +1,6 @@
-"""What one AI column takes directly, several inputs to a request, and in a batch: requests, tokens and money, counted by an endpoint on
-loopback. Run: `python -m benchmarks.ai_ways [inputs]`. Tokens are counted at four bytes each; prices are 1 and 4 per 1,000."""
+"""What one AI column takes directly, several inputs to a request, in a batch, and by a cascade: requests, tokens and money, counted by an
+endpoint on loopback. Run: `python -m benchmarks.ai_ways [inputs]`. Tokens are counted at four bytes each; prices are 1 and 4 per 1,000,
+of the small model of a cascade a tenth."""
 
 from __future__ import annotations
 
@@ -7,16 +8,19 @@ import random
 import sys
 
 from integration_tests.ai.batch_endpoint import BatchEndpoint as Server
+from integration_tests.ai.endpoint import Behaviour
 
 from spark_mv.ai.asking import Asker, Outcome
 from spark_mv.ai.batches.lines import outcome_of, replies, request_line
 from spark_mv.ai.batches.remote import BatchEndpoint
+from spark_mv.ai.cascade import ask_in_turn
 from spark_mv.ai.chat import CHAT
 from spark_mv.ai.limits import Limits, Share
 from spark_mv.ai.prices import Price
 from spark_mv.ai.protocol import ProviderSettings, Request
 from spark_mv.ai.providers.openai import OpenAIProvider
 from spark_mv.ai.secret import Secret
+from spark_mv.query.ai_calls.cascade import Step
 
 _WORDS = [
     "took",
@@ -77,6 +81,31 @@ def batch(server: Server, questions: list[Request]) -> tuple[int, list[Outcome]]
     return sum(server.requests.values()) - before, found
 
 
+def cascade(server: Server, questions: list[Request], unsure: float) -> tuple[dict[str, int], list[Outcome]]:
+    """A small model first, which is unsure of a share of the inputs; requests by model."""
+    before = server.seen.models.copy()
+    server.behaviour = Behaviour(unsure=unsure)
+    asker = Asker(OpenAIProvider(ProviderSettings(server.url, Secret("none"), 30.0)), Limits(Share()), max_attempts=3)
+    steps = (Step.of("small", "small", "confidence >= 0.9"), Step.of("m", "m", None))
+    prices = {"small": (PRICE.input / 10, PRICE.output / 10), "m": PRICE.direct}
+    found = [ask_in_turn(asker, question, steps, prices) for question in questions]
+    return dict(server.seen.models - before), found
+
+
+def cascades(server: Server, questions: list[Request]) -> None:
+    """The second table."""
+    print(
+        "\n| the first model is unsure of | requests: small | large | input tokens | output tokens | money |\n|---|---|---|---|---|---|"
+    )
+    for unsure in (0.0, 0.1, 0.3, 0.6, 1.0):
+        models, found = cascade(server, questions, unsure)
+        used = sum(o.input_tokens for o in found), sum(o.output_tokens for o in found)
+        money = sum(step.cost for o in found for step in o.steps)
+        print(
+            f"| {unsure:.0%} | {models.get('small', 0):,} | {models.get('m', 0):,} | {used[0]:,} | {used[1]:,} | {money:,.2f} |"
+        )
+
+
 def main(number: int) -> None:
     labels = {"labels": ["works", "works with side effects", "does not work"]}
     questions = [Request("ai_classify", {"content": text}, labels, model="m") for text in texts(number)]
@@ -88,6 +117,12 @@ def main(number: int) -> None:
             "rows_per_request: 25": (direct(server, questions, 25), PRICE.direct),
             "mode: batch": (batch(server, questions), PRICE.in_batch(0.5)),
         }
+        report(ways, number)
+        cascades(server, questions)
+
+
+def report(ways: dict[str, tuple[tuple[int, list[Outcome]], tuple[float, float]]], number: int) -> None:
+    """The first table."""
     first = [o.value for o in ways["directly"][0][1]]
     print(
         "| way | HTTP requests | input tokens | output tokens | money | answers as directly |\n|---|---|---|---|---|---|"

@@ -56,7 +56,9 @@ def test_a_cascade_from_the_query_to_the_views(bench: Bench) -> None:
         assert sum(row[4] for row in costs) == pytest.approx(first.cost, abs=1e-4)
         assert costs[0][5] is None
         assert 0.4 < costs[1][5] < 0.95
-        who = bench.rows(f"SELECT model, count(*), min(confidence) FROM ({provenance_sql(calls, bench.results)}) GROUP BY 1")
+        who = bench.rows(
+            f"SELECT model, count(*), min(confidence) FROM ({provenance_sql(calls, bench.results)}) GROUP BY 1"
+        )
         assert {row[0]: row[1] for row in who} == {"small": 60 - large, "large": large}
         assert {row[0]: row[2] for row in who}["small"] == pytest.approx(0.95)
 

@@ -26,7 +26,13 @@ Row = dict[str, Any]
 
 
 def settings(**more: Any) -> AiSettings:
-    base = {"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "api_key": "k", "cascade": CASCADE, "prices": PRICES}
+    base = {
+        "provider": "openai",
+        "base_url": "http://127.0.0.1:1/v1",
+        "api_key": "k",
+        "cascade": CASCADE,
+        "prices": PRICES,
+    }
     return AiSettings.from_config({**base, "concurrency": 1, **more})
 
 
@@ -47,7 +53,8 @@ class Bench:
         job = with_shares(build_job([call], found, "run", "p"), found, 1, AiOutcome(), None)
         name = "prompt" if call.function == "ai_gen" else "content"
         pending = [
-            (f"key {text}", json.dumps({"constant": dict(call.constant), "row": [{name: text}]}), 0, 0) for text in TEXTS
+            (f"key {text}", json.dumps({"constant": dict(call.constant), "row": [{name: text}]}), 0, 0)
+            for text in TEXTS
         ]
         rows: list[Row] = []
         keep = job.row
@@ -87,7 +94,12 @@ def test_the_second_model_is_asked_where_the_first_is_unsure(bench: Bench, sql: 
     assert 5 < len(unsure) < 35
     assert (bench.asked("small"), bench.asked("large")) == (60, len(unsure))
     assert (bench.endpoint.seen.with_logprobs["small"], bench.endpoint.seen.with_logprobs["large"]) == (60, 0)
-    assert (outcome.ok, outcome.calls, outcome.further, outcome.charged_calls) == (60, 60, len(unsure), 60 + len(unsure))
+    assert (outcome.ok, outcome.calls, outcome.further, outcome.charged_calls) == (
+        60,
+        60,
+        len(unsure),
+        60 + len(unsure),
+    )
     for row in rows:
         *_, last = steps(row)
         assert (row["model"], row["model_version"]) == (last["model"], last["version"])
@@ -267,7 +279,13 @@ def reply(*logs: Any) -> Any:
 def test_confidence_is_of_the_whole_typed_reply_and_of_the_mean_token_of_text() -> None:
     assert confidence_of(reply(-0.1, -0.3), typed=True) == pytest.approx(0.6703, abs=1e-4)
     assert confidence_of(reply(-0.1, -0.3), typed=False) == pytest.approx(0.8187, abs=1e-4)
-    for nothing in (reply(), reply(None), reply(-0.1, float("nan")), _Of(choices=[]), _Of(choices=[_Of(logprobs=None)])):
+    for nothing in (
+        reply(),
+        reply(None),
+        reply(-0.1, float("nan")),
+        _Of(choices=[]),
+        _Of(choices=[_Of(logprobs=None)]),
+    ):
         assert confidence_of(nothing, typed=True) is None
 
 
