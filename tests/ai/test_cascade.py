@@ -16,6 +16,7 @@ from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import COLUMN_NAMES
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.work import build_job, with_shares
+from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.query.ai_calls.ai_plan import AiCall, plan_ai
 
 CASCADE = [{"model": "small", "accept_if": "confidence >= 0.9"}, {"model": "large"}]
@@ -230,6 +231,15 @@ def test_the_cascade_belongs_to_the_key_and_without_one_the_key_is_as_it_was() -
         hashed(cascade=CASCADE, versions={"small": "2"}),
     ]
     assert len({plain, one, *others}) == 6
+    texts = [
+        AiContext(
+            "t", AiSettings.from_config({"provider": "openai", "api_key": "k", **more}).identity(), ()
+        ).identity_text
+        for more in ({"model": "large"}, {"cascade": CASCADE})
+    ]
+    assert texts[1].startswith(texts[0])
+    assert "cascade" not in texts[0]
+    assert "small" in texts[1]
     assert hashed(cascade=[{"model": "small", "accept_if": " confidence>=.90 "}, {"model": "large"}]) == one
     assert hashed(model="another", model_version="7", cascade=CASCADE) == one
 

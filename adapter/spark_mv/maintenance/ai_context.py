@@ -24,7 +24,8 @@ class AiContext:
     @property
     def identity_text(self) -> str:
         """What of the settings decides which answers are shown; part of the configuration's fingerprint."""
-        return repr(self.identity) + (" keep_old" if self.failing_keys else "")
+        steps = getattr(self.identity, "cascade", ())
+        return repr(self.identity) + (f" {steps!r}" if steps else "") + (" keep_old" if self.failing_keys else "")
 
 
 def with_answers(

@@ -42,7 +42,9 @@ class AiIdentity:
     versions: Mapping[str, str] = field(default_factory=dict)
     embedding_models: tuple[str, ...] = ()
     keep_old: bool = False
-    cascade: Steps = ()
+    cascade: Steps = field(
+        default=(), repr=False
+    )  # not in the text of what has none, by which tables know their configuration
 
     @classmethod
     def of(cls, value: Mapping[str, Any] | AiIdentity) -> AiIdentity:
