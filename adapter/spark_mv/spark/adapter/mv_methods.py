@@ -189,6 +189,16 @@ class MvMixin(metaclass=AdapterMeta):
             return {**about, "error": str(error)}
 
     @available
+    def mv_ai_eval(self, asked: Mapping[str, Any], schema: str, invocation_id: str, project: str) -> str:
+        """Answers to labelled rows, asked and counted; returns what to tell the user."""
+        from spark_mv.spark.run.ai_eval import evaluate
+
+        try:
+            return evaluate(self, asked, schema, invocation_id, project, self._mv_profile()["ai"])
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
+
+    @available
     def mv_ai_upkeep(self, what: str, invocations: Sequence[Mapping[str, Any]], **options: Any) -> str:
         """recompute, prune or views over the AI answers of these models; returns what to tell the user."""
         from spark_mv.spark.run import ai_upkeep
