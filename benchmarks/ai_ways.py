@@ -13,8 +13,8 @@ from integration_tests.ai.endpoint import Behaviour
 from spark_mv.ai.asking import Asker, Outcome
 from spark_mv.ai.batches.lines import outcome_of, replies, request_line
 from spark_mv.ai.batches.remote import BatchEndpoint
-from spark_mv.ai.cascade import ask_in_turn
 from spark_mv.ai.chat import CHAT
+from spark_mv.ai.in_turn import ask_in_turn
 from spark_mv.ai.limits import Limits, Share
 from spark_mv.ai.prices import Price
 from spark_mv.ai.protocol import ProviderSettings, Request

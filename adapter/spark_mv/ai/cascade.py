@@ -1,4 +1,4 @@
-"""Asking the models of a cascade in turn: how sure a model is, when the next one is asked, what each of them took."""
+"""What a cascade is in the config, how sure a model is of its reply, and what the result table says of each model asked."""
 
 from __future__ import annotations
 
@@ -6,21 +6,12 @@ import difflib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from spark_mv.query.ai_calls.cascade import Step, Steps
-
-if TYPE_CHECKING:
-    from spark_mv.ai.asking import Asker, Outcome
-    from spark_mv.ai.protocol import Request
+from spark_mv.query.ai_calls.cascade import Step
 
 _WORDS = ("model", "accept_if")
-_DECLINED = frozenset({"invalid_answer", "refused"})
-"""Errors of a model that leave the question to the next one: no answer of the type, and none at all (too long for it, its policy,
-no log-probabilities at this endpoint). After the others (429, 5xx, a wrong key) a later run begins again."""
-_BETWEEN = frozenset({"budget", "deadline"})
-
 STEPS = (
     "from_json(steps, 'ARRAY<STRUCT<model STRING, version STRING, attempts INT, input_tokens BIGINT, output_tokens BIGINT, "
     "cost DOUBLE, confidence DOUBLE, declined STRING>>')"
@@ -65,67 +56,17 @@ def confidence_of(reply: Any, typed: bool) -> float | None:
     return math.exp(min(0.0, total if typed else total / len(numbers)))
 
 
-def ask_in_turn(asker: Asker, request: Request, steps: Steps, prices: Mapping[str, tuple[float, float]]) -> Outcome:
-    """The outcome of one input: the first answer that its model's condition accepts. Never raises.
-
-    It is begun where the budget of calls has room for all models, so that no answer of the first is paid in vain; where a budget
-    of tokens or money, or the time, ends in between all the same, nothing more is begun.
-    """
-    taken: list[Taken] = []
-    for step in steps:
-        (outcome,) = asker.ask([replace(request, model=step.model, declinable=step.least is not None)])
-        why = _why_not(step, outcome)
-        if outcome.attempts:
-            taken.append(_taken(step, outcome, why, prices.get(step.model, (0.0, 0.0))))
-        elif taken and outcome.error_class in _BETWEEN:
-            asker.stop(outcome.error_class or "", outcome.error or "")
-        if why is None:
-            break
-    return replace(
-        outcome,
-        attempts=sum(t.attempts for t in taken),
-        input_tokens=sum(t.input_tokens for t in taken),
-        output_tokens=sum(t.output_tokens for t in taken),
-        steps=tuple(taken),
-    )
-
-
-def _why_not(step: Step, outcome: Outcome) -> str | None:
-    """Why the next model is to be asked, None where this is the end."""
-    if step.least is None:
-        return None
-    if outcome.error_class is not None:
-        return f"{outcome.error_class}: {(outcome.error or '')[:200]}" if outcome.error_class in _DECLINED else None
-    if step.accepts(outcome.confidence):
-        return None
-    return "confidence unknown" if outcome.confidence is None else f"not {step.condition}"
-
-
-def _taken(step: Step, outcome: Outcome, why: str | None, price: tuple[float, float]) -> Taken:
-    cost = (outcome.input_tokens * price[0] + outcome.output_tokens * price[1]) / 1000.0
-    return Taken(
-        step.model,
-        step.version,
-        outcome.attempts,
-        outcome.input_tokens,
-        outcome.output_tokens,
-        cost,
-        outcome.confidence,
-        why,
-    )
-
-
 def steps_text(taken: Sequence[Taken]) -> str | None:
     """The models as they stand in the result table, None where there was no cascade."""
     return json.dumps([{k: v for k, v in asdict(t).items() if v is not None} for t in taken]) if taken else None
 
 
-def problem_of(value: Any) -> str | None:
+def problem_of_cascade(value: Any) -> str | None:
     """What is wrong with a cascade in the config, None if nothing. An empty one is none.
 
-    >>> problem_of([{"model": "small"}, {"model": "large"}])
+    >>> problem_of_cascade([{"model": "small"}, {"model": "large"}])
     "cascade[1] needs accept_if, as all but the last: e.g. accept_if: 'confidence >= 0.9'"
-    >>> problem_of([{"model": "small", "acept_if": "confidence >= 0.9"}, {"model": "large"}])
+    >>> problem_of_cascade([{"model": "small", "acept_if": "confidence >= 0.9"}, {"model": "large"}])
     "cascade[1] has an unknown word 'acept_if' (did you mean 'accept_if'?)"
     """
     form = "[{model: small, accept_if: 'confidence >= 0.9'}, {model: large}]"
@@ -159,5 +100,5 @@ def problem_of(value: Any) -> str | None:
 
 
 def cascade_of(value: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str | None], ...]:
-    """Models and conditions from the config, see problem_of."""
+    """Models and conditions from the config, see problem_of_cascade."""
     return tuple((str(b["model"]), None if b.get("accept_if") is None else str(b["accept_if"])) for b in value)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from spark_mv.ai import cascade as in_turn
+from spark_mv.ai.cascade import cascade_of, problem_of_cascade
 from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
@@ -248,7 +248,7 @@ def _problem(source: str, key: str, value: Any) -> str | None:
         )
     if key == "functions":
         return _functions_problem(source, value)
-    if key == "cascade" and (problem := in_turn.problem_of(value)):
+    if key == "cascade" and (problem := problem_of_cascade(value)):
         return f"{source}: {problem}"
     if key == "prices" and (problem := problem_of(value)):
         return f"{source}: {problem}"
@@ -307,7 +307,7 @@ def _converted(key: str, value: Any) -> Any:
     if key == "prices":
         return prices_of(value)
     if key == "cascade":
-        return in_turn.cascade_of(value)
+        return cascade_of(value)
     if key == "versions":
         return {str(k): str(v) for k, v in value.items()}
     if key in {"model_version", "model", "provider", "embedding_model"}:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_mv.ai.asking import Asker, Outcome
-from spark_mv.ai.cascade import ask_in_turn
+from spark_mv.ai.in_turn import ask_in_turn
 from spark_mv.ai.limits import Limits, Share
 from spark_mv.ai.protocol import ERROR_CLASSES, ProviderSettings, Request
 from spark_mv.ai.result_row import result_row
