@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spark_mv.maintenance.errors import RunFailed, first_line
+from spark_mv.maintenance.errors import RunFailed, TurnTaken, first_line
 from spark_mv.spark.run.current import CurrentRun, StepView
 
 _FILES_GONE = re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_CHANGE_DATA_FILE_NOT_FOUND|FileNotFoundException")
@@ -14,8 +14,10 @@ _TABLE_GONE = re.compile(
 
 
 def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
-    """The error itself, or one that says why and what to do: files of an older version are gone, or the model's own
-    table, or that takes no changes."""
+    """The error itself, or one that says why and what to do: another run was quicker, files of an older version are gone, or the
+    model's own table, or that takes no changes."""
+    if not step.of.publishes and not isinstance(error, TurnTaken) and _overtaken(run):
+        return turn_taken(run)  # its rows were taken for those of the version that this run started from
     first = first_line(error)
     if not step.of.publishes and run.plan.strategy != "COMPLETE_RECOMPUTE" and _FILES_GONE.search(str(error)):
         return RunFailed(
@@ -39,6 +41,29 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
             "Nothing was published. Bring it back (its kept values are in it), or run again: it is then made anew",
         )
     return error
+
+
+def turn_taken(run: CurrentRun) -> RunFailed:
+    """What is said of a run that came second."""
+    return RunFailed(
+        "TURN_TAKEN",
+        f"model {run.plan.model}: another run published a new version of the table while this one was working, "
+        "so this one changed nothing. Run it again: it continues from the new state and pays no AI answer twice",
+    )
+
+
+def _overtaken(run: CurrentRun) -> bool:
+    """Whether another run has published since this one looked."""
+    base = run.plan.record.base_version if run.plan.record else None
+    if base is None or run.in_the_way is not None:
+        return False
+    try:
+        history = run.format.history(run.ask, run.relations["target"], run.model_id)
+    except Exception:  # the first error says more
+        return False
+    if history is None or history.record is None or history.record_version is None:
+        return False
+    return history.record_version > base and history.record.invocation_id != run.invocation_id
 
 
 def _plain(name: str) -> str:

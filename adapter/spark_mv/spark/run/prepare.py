@@ -71,7 +71,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         providers={source.name: source.provider for source in prepared.facts.sources},
         amend=_amendments(prepared),
         stamp=stamp,
-        leftovers=_leftovers(adapter, invocation) if prepared.plan.steps else (),
+        leftovers=_leftovers(adapter, invocation),
         in_the_way=_in_the_way(prepared.facts.target, prepared.config.file_format),
         ai_round=prepared.runner.run if prepared.runner else None,
         on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
@@ -253,5 +253,7 @@ def _in_the_way(target: TargetFacts, file_format: str) -> str | None:
 
 
 def _leftovers(adapter: Any, invocation: Invocation) -> tuple[str, ...]:
+    if not any(stamps.STAGE in name.lower() for name in invocation.relation_names):
+        return ()
     dead = stamps.leftovers(invocation.relation_names, invocation.identifier, own_catalogue(adapter.mv_spark()))
     return tuple(f"{invocation.schema}.{quoted(name)}" for name in dead)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from spark_mv.maintenance.errors import RunFailed, TurnTaken
+from spark_mv.maintenance.errors import TurnTaken
 from spark_mv.maintenance.record import RunRecord, SourceVersion
 from spark_mv.maintenance.second_reading import found_wrong
 from spark_mv.maintenance.steps.versions import MOVED
@@ -19,6 +19,7 @@ from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import Turn
 from spark_mv.spark.run.answers import pending
 from spark_mv.spark.run.current import CurrentRun, StepView
+from spark_mv.spark.run.failures import turn_taken
 from spark_mv.spark.run.publish_state import state_version
 from spark_mv.spark.run.stamps import is_dead
 from spark_mv.spark.session.own_catalogue import own_catalogue
@@ -67,11 +68,7 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
                     raise
                 publish_as(statement.replace("create table", "create or replace table", 1), number)
     except TurnTaken as taken:
-        raise RunFailed(
-            "TURN_TAKEN",
-            f"model {run.plan.model}: another run published a new version of the table while this one was working, "
-            "so this one changed nothing. Run it again: it continues from the new state and pays no AI answer twice",
-        ) from taken
+        raise turn_taken(run) from taken
     # which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is not the reader's concern
     run.verb = step.of.makes or "MERGE"
 
