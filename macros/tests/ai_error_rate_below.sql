@@ -13,10 +13,14 @@
       {%- do exceptions.raise_compiler_error("ai_error_rate_below: " ~ node.get('name', 'this') ~ " is no nondeterministic_mv on the adapter spark_mv") -%}
     {%- endif -%}
     {%- do mv.mv_test_share("ai_error_rate_below", "rate", rate) %}
+    {%- if not mv.mv_tested_is_there(node) %}
+select * from {{ model }}
+    {%- else %}
 select count_if(state = 'error') as failing, count(*) as inputs
 from (
 {{ adapter.mv_ai_answers(mv.mv_invocation_of(node)) }}
 )
 having count_if(state = 'error') > 0 and count_if(state = 'error') >= {{ rate }} * count(*)
+    {%- endif -%}
   {%- endif -%}
 {% endtest %}

@@ -8,6 +8,12 @@
   {{ return(api.Relation.create(database=node.database, schema=node.schema, identifier=node.get('alias') or node.get('identifier'), type='table')) }}
 {%- endmacro %}
 
+{#- Whether the tested table is there: a test may be compiled before the first run, and then looks at nothing. -#}
+{% macro mv_tested_is_there(node) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {{ return(load_relation(mv.mv_tested_relation(node)) is not none) }}
+{%- endmacro %}
+
 {% macro mv_listed(given, otherwise=none) -%}
   {%- set found = otherwise if given is none else given -%}
   {{ return([found] if found is string else (found or [])) }}

@@ -17,6 +17,9 @@
       {%- do exceptions.raise_compiler_error("values_unchanged: " ~ node.get('name', 'this') ~ ": name `columns`, and `unique_key` where the model's config has none") -%}
     {%- endif -%}
     {%- do mv.mv_test_count("values_unchanged", "back", back) -%}
+    {%- if not mv.mv_tested_is_there(node) %}
+select * from {{ model }}
+    {%- else -%}
     {%- do mv.mv_test_columns("values_unchanged", relation, keys + wanted) -%}
     {%- set before = (run_query('describe history ' ~ relation ~ ' limit 1').rows[0]['version'] | int) - (back | int) -%}
     {%- set old = relation ~ ' version as of ' ~ before -%}
@@ -43,5 +46,6 @@ union all{% endif %}
     {%- else %}
 select 1 as none_to_compare where false
     {%- endfor -%}
+    {%- endif -%}
   {%- endif -%}
 {% endtest %}

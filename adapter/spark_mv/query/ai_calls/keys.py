@@ -42,9 +42,8 @@ class AiIdentity:
     versions: Mapping[str, str] = field(default_factory=dict)
     embedding_models: tuple[str, ...] = ()
     keep_old: bool = False
-    cascade: Steps = field(
-        default=(), repr=False
-    )  # not in the text of what has none, by which tables know their configuration
+    # not in its text, by which tables know their configuration: the keys of answers say it
+    cascade: Steps = field(default=(), repr=False)
 
     @classmethod
     def of(cls, value: Mapping[str, Any] | AiIdentity) -> AiIdentity:

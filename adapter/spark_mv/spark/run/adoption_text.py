@@ -70,9 +70,8 @@ def _differences(found: Adoption) -> Iterator[str]:
             f"{found.gone:,} that only the table has stay" if found.gone and stays else "",
         ]
         said = ", ".join(part for part in parts if part)
-        aside = (
-            f"; not compared: {', '.join(found.ai_columns)}" if found.ai_columns else ""
-        )  # what becomes of them stands above
+        # what becomes of AI columns stands above
+        aside = f"; not compared: {', '.join(found.ai_columns)}" if found.ai_columns else ""
         yield (said or "no row differs from what the query gives today") + aside
     named = {c.name.lower() for c in found.plan.columns}
     there = {c.name.lower() for c in found.table.columns}
