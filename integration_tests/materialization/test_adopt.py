@@ -114,12 +114,11 @@ class TestAdopt:
         tab = Mv(sql, "tab")
         before = tab.by_id("token")
         keyless = command("adopt", "tab")
-        assert keyless.exit_code == 1 and "unique_key is missing" in keyless.output
+        assert keyless.exit_code == 1 and "unique_key is missing" in keyless.output and "`-k COLUMN`" in keyless.output
         sql("insert into {schema}.src values (101, 'b', 0)")
         done = command("adopt", "tab", "-k", "id", "--apply")
-        assert (
-            done.exit_code == 0 and "{{ config(materialized='nondeterministic_mv', unique_key='id') }}" in done.output
-        )
+        assert done.exit_code == 0, done.output
+        assert "{{ config(materialized='nondeterministic_mv', unique_key='id', tags=['nightly)']) }}" in done.output
         self.save(project, "tab", done.output[done.output.index("{{") :])
         run = tab.run()
         assert (run["code"], run["values_kept"]) == ("MERGE", len(set(before) & set(tab.by_id("token"))))
@@ -128,6 +127,7 @@ class TestAdopt:
 
         ejected = command("eject", "tab", "--apply")
         assert ejected.exit_code == 0 and "is a plain table now" in ejected.output
+        assert "on_schema_change='append_new_columns', tags=['nightly)']) }}" in ejected.output
         assert tab.by_id("token") == kept
         assert "spark_mv" not in str(sql("show tblproperties {schema}.tab"))
         self.save(project, "tab", ejected.output[ejected.output.index("--") :])

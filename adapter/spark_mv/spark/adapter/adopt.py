@@ -7,7 +7,8 @@ from typing import Any
 
 from spark_mv.explain.project_model import MATERIALIZATION
 from spark_mv.maintenance.config import column_names
-from spark_mv.spark.adapter.model_text import with_config
+from spark_mv.maintenance.errors import ConfigError
+from spark_mv.spark.adapter.model_text import own_words, with_config
 from spark_mv.spark.adapter.read_project import connected
 from spark_mv.spark.run import adopting, ejecting
 from spark_mv.spark.run.adoption_text import adoption_text
@@ -42,7 +43,10 @@ def adopt(
     """Raises RefusedError and what a run raises of the model's config and query."""
     invocation = Invocation.from_macro(values)
     with session_of(adapter, invocation):
-        found = adopting.examine(adapter, invocation, profile)
+        try:
+            found = adopting.examine(adapter, invocation, profile)
+        except ConfigError as error:
+            raise ConfigError(invocation.name, [_with_option(problem) for problem in error.problems]) from error
         if apply:
             adopting.apply(adapter, found, record_statement)
     model, text = values["model"], adoption_text(found, apply)
@@ -54,11 +58,16 @@ def adopt(
         "freeze": list(found.seen.config.freeze),
     }
     remarks = ["Leave out is_incremental() and what depends on it."] if "is_incremental" in model["raw_code"] else []
-    written = with_config(model["raw_code"], config, remarks)
+    gone = (*OF_INCREMENTAL, "merge_exclude_columns", "on_schema_change")
+    written = with_config(model["raw_code"], config, remarks, gone, model.get("language") == "python")
     return (
         f"{text}\n\nThe model is `{model['was']}`. Save it as nondeterministic_mv before the next run, in "
         f"{model['original_file_path']}:\n\n{written}"
     )
+
+
+def _with_option(problem: str) -> str:
+    return f"{problem}; `-k COLUMN` says it here" if problem.startswith("unique_key is missing") else problem
 
 
 def eject(adapter: Any, values: Mapping[str, Any], profile: Mapping[str, Any], apply: bool) -> str:
@@ -69,7 +78,14 @@ def eject(adapter: Any, values: Mapping[str, Any], profile: Mapping[str, Any], a
         if apply:
             ejecting.apply(adapter, found)
     model = values["model"]
-    written = with_config(model["raw_code"], found.config, found.remarks)
+    python = model.get("language") == "python"
+    gone = ejecting.OURS - found.config.keys()
+    lost = sorted(gone & own_words(model["raw_code"], python)[0].keys() - {"freeze"})
+    remarks = [
+        *found.remarks,
+        *([f"Left out, for `incremental` does not know them: {', '.join(lost)}."] if lost else []),
+    ]
+    written = with_config(model["raw_code"], found.config, remarks, gone, python)
     return (
         f"{found.text(apply)}\n\nThe model as `incremental`, to be saved in {model['original_file_path']}:\n\n{written}"
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spark_mv.maintenance.config import OWN_WORDS
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.source_text import string_literal
@@ -15,6 +16,9 @@ from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY, OUR_CHECKS, target_facts
 from spark_mv.spark.run.prepare import look
+
+OURS = OWN_WORDS - {"file_format", "partition_by"}
+"""Config words that say nothing to another materialization."""
 
 
 @dataclass(frozen=True)
