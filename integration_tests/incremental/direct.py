@@ -87,13 +87,16 @@ class Pool:
 
 @dataclass
 class Model:
-    """One model. `config` is what a user would put into its config block, without `refresh`."""
+    """One model. `config` is what a user would put into its config block, without `refresh`; `choose_by` is the profile's. `followed`:
+    whether others read its changes (None: by turns, so that now rows are replaced and now the whole table is written)."""
 
     schema: str
     name: str
     sql: str
     config: dict[str, Any]
     runs: int = 0
+    choose_by: str = "rows"
+    followed: bool | None = None
 
     @property
     def table(self) -> str:
@@ -124,8 +127,9 @@ class Model:
                 allow_future_as_of=True,
                 invocation_id=f"{self.runs:08x}-{self.name}",
                 full_refresh=full_refresh,
+                followed=self.runs % 2 == 0 if self.followed is None else self.followed,
             ),
-            {"embedded": True, "ai": AI, "safety": {"second_reading": False, "choose_by": "rows"}},
+            {"embedded": True, "ai": AI, "safety": {"second_reading": False, "choose_by": self.choose_by}},
         )
         for step in run.steps():
             run.execute(step, statement(step))

@@ -538,6 +538,52 @@ class TestLeaving:
         assert int(metrics["numAddedFiles"]) == int(metrics.get("numDeletionVectorsAdded", 0)) == 0
 
 
+class TestOddNames:
+    def test_a_backquote_in_a_name_where_rows_are_merged(self, engine: Any) -> None:
+        """Keys of two columns, and rows that go: nothing but MERGE publishes that."""
+        source(engine)
+        sql = "select id as `q``8`, k as `a b`, amount, rand() as split from {schema}.src"
+        engine.model(sql, unique_key=["q`8", "a b"])
+        engine.run()
+        drawn = {row[0]: row[3] for row in engine.rows()}
+        engine.query("update {schema}.src set amount = amount + 1 where id in (21, 25)")
+        engine.query("delete from {schema}.src where id = 26")
+        engine.took(engine.run(), "ROW_BASED", "MERGE")
+        assert engine.rows("mv", "`q``8`, amount") == wanted(engine, "select id, amount from {schema}.src")
+        now = {row[0]: row[3] for row in engine.rows()}
+        assert len(now) == len(drawn) - 1 and all(now[key] == drawn[key] for key in now)
+
+
+class TestWholeTables:
+    """A complete recompute of a small table that nobody follows writes all its rows: the same rows, values and counts."""
+
+    @pytest.mark.parametrize(("feed", "published"), [("", "REPLACE WHERE"), ("true", "REPLACE USING")])
+    def test_a_small_table_is_written_whole(self, engine: Any, feed: str, published: str) -> None:
+        source(engine)
+        asked = {"tblproperties": {"delta.enableChangeDataFeed": feed}} if feed else {}
+        sql = "select id, amount * 2 as a, k, rand() as split, ts from {schema}.src where k <> 3 and ts >= current_timestamp() - interval 10 minutes"
+        engine.model(sql, refresh="full", partition_by=["k"], **asked)
+        as_of = "2026-01-01 00:30:00"
+        engine.run(as_of)
+        drawn = {row[0]: row[3] for row in engine.rows()}
+        engine.query("update {schema}.src set amount = amount + 1 where id in (21, 25)")
+        engine.query("delete from {schema}.src where id = 26")
+        engine.query("insert into {schema}.src values (9000, 1, 7.5, timestamp'2026-01-02')")
+        before = engine.version()
+        run = engine.run(as_of)
+        engine.took(run, "COMPLETE_RECOMPUTE", published)
+        counts = {name: run.counts[name] for name in ("inserted", "updated", "deleted")}
+        assert counts == {"inserted": 1, "updated": 2, "deleted": 1}
+        assert engine.version() == before + 1
+        pinned = sql.replace("current_timestamp()", f"timestamp'{as_of}'").replace("rand() as split, ", "")
+        assert engine.rows("mv", "id, a, k, ts") == wanted(engine, pinned)
+        now = {row[0]: row[3] for row in engine.rows()}
+        assert len(now) == len(drawn) and all(now[key] == drawn[key] for key in now if key != 9000)
+        later = engine.run("2026-01-01 00:31:00")
+        assert later.counts["evicted"] == later.counts["deleted"] > 0
+        engine.took(engine.run("2026-01-01 00:31:00"), "COMPLETE_RECOMPUTE", "RECORD")
+
+
 class TestStatements:
     """What a run sends and commits, by its kind. More is not wrong, but should be noticed."""
 

@@ -35,5 +35,6 @@
       'project': project_name,
       'full_refresh': should_full_refresh(),
       'partial': mv.mv_partial(),
+      'followed': adapter.mv_followed(node.unique_id, graph.nodes),
   }) }}
 {%- endmacro %}

@@ -82,6 +82,6 @@ def test_a_recompute_like_the_last_or_quicker_says_nothing() -> None:
 def test_fixed_cost_counts_what_is_sure_to_be_sent() -> None:
     stage = Step("stage_changes", {"query": "select * from a join (select 1 from b) x on true"})
     publish = Step("append", {}), Step("merge_into", {})
-    assert fixed_units((stage, *publish)) == 2.25
-    assert fixed_units((stage, *publish, stage)) == 3.5
+    assert fixed_units((stage, *publish)) == 3.25
+    assert fixed_units((stage, *publish, stage)) == 4.5
     assert fixed_units((stage, replace(stage, kind="ai_round"))) is None

@@ -37,10 +37,10 @@ def test_every_condition_is_one_of_the_staged_rows() -> None:
     ("staged", "due"),
     [
         (Staged(inserted=3), {When.CHANGED, When.INSERTED, When.ONLY_NEW, When.UNPROVEN}),
-        (Staged().with_leaving(2), {When.CHANGED, When.DELETED, When.ONLY_LEAVE}),
+        (Staged().with_leaving(2), {When.CHANGED, When.DELETED, When.ONLY_LEAVE, When.REWRITTEN}),
         (
             Staged(inserted=1).with_leaving(2),
-            {When.CHANGED, When.INSERTED, When.DELETED, When.COME_AND_LEAVE, When.UNPROVEN},
+            {When.CHANGED, When.INSERTED, When.DELETED, When.COME_AND_LEAVE, When.UNPROVEN, When.REWRITTEN},
         ),
         (
             Staged(inserted=1, keys=KeyRange("10", "1", 12, 12, 12)),
@@ -50,8 +50,8 @@ def test_every_condition_is_one_of_the_staged_rows() -> None:
             Staged(inserted=1, keys=KeyRange(None, None, 12, 12, 12)),
             {When.CHANGED, When.INSERTED, When.ONLY_NEW, When.NO_BOUND, When.UNPROVEN},
         ),
-        (Staged(updated=1, rewrite=Rewrite.JOIN_AND_GONE), {When.CHANGED, When.FEW_GONE, When.BY_JOIN}),
-        (Staged(updated=1, rewrite=Rewrite.LIST), {When.CHANGED, When.BY_LIST}),
+        (Staged(updated=1, rewrite=Rewrite.JOIN_AND_GONE), {When.CHANGED, When.REWRITTEN, When.FEW_GONE, When.BY_JOIN}),
+        (Staged(updated=1, rewrite=Rewrite.LIST), {When.CHANGED, When.REWRITTEN, When.BY_LIST}),
         (Staged(state_rows=2, state_updates=1, state_checked=True), {When.STATE_CHANGED, When.STATE_UPDATED}),
     ],
 )

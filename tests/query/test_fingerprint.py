@@ -98,6 +98,37 @@ def test_self_join_sides_differ() -> None:
     assert first and second and first.fingerprint != second.fingerprint
 
 
+@pytest.mark.parametrize(
+    ("bare", "of_left"),
+    [
+        ("select eid, w from t {join} where id > 1", "select eid, w from t {join} where t.id > 1"),
+        ("select coalesce(id, 0) as k, w from t {join}", "select coalesce(t.id, 0) as k, w from t {join}"),
+        (
+            "select eid, row_number() over (partition by id order by w) as n from t {join}",
+            "select eid, row_number() over (partition by t.id order by w) as n from t {join}",
+        ),
+        (
+            "select eid, max(w) as m from t {join} group by eid, id having max(id) > 1",
+            "select eid, max(w) as m from t {join} group by eid, id having max(t.id) > 1",
+        ),
+        ("select x.id from (select id from t {join}) x", "select x.id from (select t.id from t {join}) x"),
+        ("with a as (select id from t {join}) select id from a", "with a as (select t.id from t {join}) select id from a"),
+        ("select c.v from t {join} full join t c on c.id = id", "select c.v from t {join} full join t c on c.id = t.id"),
+        ("select * from t {join}", "select t.*, e.eid, e.w from t {join}"),
+    ],
+)  # fmt: skip
+def test_a_column_of_using_is_the_left_one_but_of_right_and_full_joins(bare: str, of_left: str) -> None:
+    schemas = {"t": {"id": "int", "v": "int"}, "e": {"id": "int", "eid": "int", "w": "int"}}
+
+    def print_(sql: str, join: str) -> str:
+        return analyze(sql.format(join=join), schemas=schemas).fingerprint
+
+    for outer in ("full join e using (id)", "right join e using (id)", "natural full join e", "natural right join e"):
+        assert print_(bare, outer) != print_(of_left, outer), outer
+    if "*" not in bare:
+        assert print_(bare, "left join e using (id)") == print_(of_left, "left join e using (id)")
+
+
 def test_column_is_that_of_its_own_expression() -> None:
     """A kept value must survive a change of another column, a filter, a join and a set operation's other side."""
     base = analyze("select id, uuid() as u from t").column("u")

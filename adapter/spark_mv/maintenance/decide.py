@@ -49,9 +49,9 @@ class Opening:
         """Whether what changed in the sources matters."""
         return self.tree is not None
 
-    def holding(self) -> Opening:
-        """The same where the run holds what it stages in memory."""
-        return replace(self, ground=replace(self.ground, situation=self.ground.situation.holding()))
+    def holding(self, whole: bool) -> Opening:
+        """The same where the run holds what it stages in memory. `whole`: see RunFacts."""
+        return replace(self, ground=replace(self.ground, situation=self.ground.situation.holding(whole)))
 
 
 def begin(situation: Situation) -> Opening:

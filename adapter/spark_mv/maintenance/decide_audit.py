@@ -17,7 +17,7 @@ def decide_audit(situation: Situation) -> Plan:
     """It asks for no AI answer and honours no request. Raises as `ground` does."""
     target = replace(situation.facts.target, forget=())
     rewritten = replace(situation.rewritten, ai_rounds=())
-    facts = replace(situation.facts, target=target, pins=dict(rewritten.pins))
+    facts = replace(situation.facts, target=target, pins=dict(rewritten.pins), whole=False)
     found = ground(replace(situation, facts=facts, rewritten=rewritten))
     situation, last = found.situation, found.situation.facts.target.record
     assert last is not None

@@ -107,6 +107,7 @@ class RunFacts:
     partial: bool = False  # --empty or --sample: the sources are handed over incomplete
     fixed_seconds: float | None = None  # a unit of fixed cost in this session, learned from its runs
     held: bool = False  # staged rows stay in memory
+    whole: bool = False  # the table is small and nobody follows its changes: all its rows are quicker written than some of them replaced
     result_print: str = ""  # of what decides the names and types of the result's columns, see result_columns.py
 
     @property

@@ -33,6 +33,6 @@ class Situation:
         """Column types of each source."""
         return {s.name: {c.name: c.type for c in s.columns} for s in self.facts.sources}
 
-    def holding(self) -> Situation:
-        """The same where the run holds what it stages in memory."""
-        return replace(self, facts=replace(self.facts, held=True))
+    def holding(self, whole: bool) -> Situation:
+        """The same where the run holds what it stages in memory. `whole`: see RunFacts."""
+        return replace(self, facts=replace(self.facts, held=True, whole=whole))

@@ -24,6 +24,7 @@ class When(str, Enum):
     NO_BOUND = "needs_bound"
     UNPROVEN = "unproven"
     FAR = "far"
+    REWRITTEN = "rewritten"
     FEW_GONE = "few_gone"
     BY_JOIN = "by_join"
     BY_LIST = "by_list"
@@ -118,6 +119,11 @@ class Staged:
     def unproven(self) -> bool:
         """Whether a new key may be in the table."""
         return self.inserted > 0 and not self.keys.proven_new
+
+    @property
+    def rewritten(self) -> bool:
+        """Whether rows that were there become others or go."""
+        return self.rows > self.inserted
 
     @property
     def few_gone(self) -> bool:

@@ -12,6 +12,9 @@ LOOKS = 2.0
 """Before and after the steps: versions looked up, staging tables dropped."""
 ASK = 0.4
 """A question to staged rows or to the table, without a commit."""
+REPLACED = 2.0
+"""A commit that finds rows of the table by key and puts others in their place: half as long again to twice as long as one that writes
+a small table whole."""
 TABLE = 0.25
 """One more table that a statement reads: planned, joined, in tasks of its own."""
 
@@ -19,11 +22,12 @@ _READ = re.compile(r"\b(?:from|join)\s+(?=[^\s(])", re.IGNORECASE)
 
 
 def fixed_units(steps: Sequence[Step]) -> float | None:
-    """One of the publishing steps is due, and of the others those without a condition. None where the run asks AI functions, whose
-    time is their provider's."""
+    """One of the publishing steps is due, the dearest of those that can be, and of the others those without a condition. None where
+    the run asks AI functions, whose time is their provider's."""
     if any(step.kind == "ai_round" for step in steps):
         return None
-    units = 1.0 if any(KINDS[step.kind].publishes for step in steps) else 0.0
+    publishing = {step.kind for step in steps if KINDS[step.kind].publishes}
+    units = REPLACED if "merge_into" in publishing else 1.0 if publishing else 0.0
     for step in steps:
         kind = KINDS[step.kind]
         if step.when is not None or not kind.statement or kind.work not in (Work.STAGE, Work.ASK):

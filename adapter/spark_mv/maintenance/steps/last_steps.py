@@ -35,15 +35,28 @@ def counted(columns: ColumnPlan, target_rows: int | None) -> dict[str, Any]:
     return {"keeps": columns.keeps, "target_rows": target_rows}
 
 
-def publish(columns: ColumnPlan, staged: Mapping[str, Any]) -> list[Step]:
-    """One commit, whatever it takes. What the check of the staged rows found decides which of these steps is due."""
+def publish_new(columns: ColumnPlan, staged: Mapping[str, Any]) -> list[Step]:
+    """As `publish`, where all staged rows are new."""
     to = {"relation": "target", "stage": "stage", "columns": columns.columns}
     return [
         Step("append", {**to, **staged}, when=When.ONLY_NEW),
+        Step("record_only", {"relation": "target"}, when=When.UNCHANGED),
+    ]
+
+
+def publish(columns: ColumnPlan, staged: Mapping[str, Any], whole: bool = False) -> list[Step]:
+    """One commit, whatever it takes. What the check of the staged rows found decides which of these steps is due. `whole`: all
+    rows of the table are staged, and take its place where some of them differ."""
+    to = {"relation": "target", "stage": "stage", "columns": columns.columns}
+    append, unchanged = publish_new(columns, staged)
+    if whole:
+        return [append, Step("replace_where", {**to, "predicate": "true"}, when=When.REWRITTEN), unchanged]
+    return [
+        append,
         Step("gone_keys", {"stage": "stage", "keys": columns.keys}, when=When.FEW_GONE),
         Step("replace_using", {**to, "keys": columns.keys}, when=When.BY_JOIN),
         Step("staged_keys", {"stage": "stage", "keys": columns.keys, "limit": FEW_KEYS + 1}, when=When.BY_LIST),
         Step("replace_where", {**to, "keys": columns.keys}, when=When.FEW_KEYS),
         Step("merge_into", {**to, "keys": columns.keys}, when=When.MANY_KEYS),
-        Step("record_only", {"relation": "target"}, when=When.UNCHANGED),
+        unchanged,
     ]

@@ -12,7 +12,7 @@ from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.steps.ai_round import ai_steps
-from spark_mv.maintenance.steps.last_steps import bounded, check_stage, counted, publish
+from spark_mv.maintenance.steps.last_steps import bounded, check_stage, counted, publish, publish_new
 from spark_mv.maintenance.steps.next_bound import NextBound, next_bound, row_ends
 from spark_mv.maintenance.steps.rewrite_rows import LARGE
 from spark_mv.maintenance.steps.versions import at_versions
@@ -84,7 +84,7 @@ def append_rows(known: IncrementalFacts, query: str, leaves: Leaving | None = No
     if bounded(known.columns):
         steps.append(Step("key_range", {"target": "target", "keys": known.columns.keys}, when=When.NO_BOUND))
     steps.append(Step("check_new", {**_new(known), **staged, **leave}, when=When.UNPROVEN))
-    publishing = publish(known.columns, staged)
+    publishing = publish_new(known.columns, staged)
     if leaves:
         args = {"relation": "target", "columns": known.columns.columns, "predicate": leaves.condition, **staged}
         publishing = [*_delete(leaves.condition), Step("replace_where", args, when=When.COME_AND_LEAVE), *publishing]

@@ -41,6 +41,7 @@ def steps(
     keep = config.on_source_delete == "keep"
     remembers = keep and rewritten.clock
     replaces = columns.replace or facts.full_refresh or not facts.target.exists or kept_in != TARGET
+    whole = facts.whole and not replaces
     rewritten, confirm = rewritten_at_versions(rewritten, facts.sources)
     query, staged = rewritten.sql, columns.columns
     steps: list[Step] = []
@@ -60,7 +61,7 @@ def steps(
         "query": query,
         "columns": staged,
         "target": kept_in if _found(facts.target, columns) else None,
-        "all_rows": replaces,
+        "all_rows": replaces or whole,
         "keep_missing": keep and not remembers,
         "forget": () if remembers else flags(facts.target.forget),
         "identity": columns.found_by,
@@ -82,7 +83,7 @@ def steps(
         how = "create_table" if facts.target.version is None else "replace_table"
         steps.append(Step(how, {"relation": "target", "stage": "stage", "columns": staged}))
     else:
-        steps += publish(replace(columns, columns=staged), {"stage": "stage"})
+        steps += publish(replace(columns, columns=staged), {"stage": "stage"}, whole)
     if state and not facts.target.exists:
         # the table is there now: from here on, the state is that of this table and of no later one
         steps.append(Step("record_only", {"relation": "state"}))

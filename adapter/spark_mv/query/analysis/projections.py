@@ -10,7 +10,7 @@ from spark_mv.query.analysis.generators import generated_names, has_fixed_rows, 
 from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.output_names import output_name
 from spark_mv.query.analysis.resolve import name_value
-from spark_mv.query.analysis.scopes import Scope
+from spark_mv.query.analysis.scopes import Scope, of_using
 from spark_mv.query.analysis.taint import Field, OpenPart, Relation, TaintedValue, digest, union
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
@@ -160,7 +160,7 @@ def _expand(walk: Walk, star: exp.Expr, relations: list[Relation], scope: Scope)
                     if name in merged:
                         before = items[merged[name]]
                         assert isinstance(before, Field)
-                        items[merged[name]] = Field(before.name, union([before.taint, item.taint]), before.fingerprint)
+                        items[merged[name]] = of_using(scope, name, (before, item))
                         continue
                     merged[name] = len(items)
             items.append(item)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from spark_mv.query.analysis.taint import Field, Relation, TaintedValue, union
+from spark_mv.query.analysis.taint import Field, Relation, TaintedValue, digest, union
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Scope:
     aliases_first: bool = False  # HAVING, QUALIFY and ORDER BY prefer output columns
     origins: list[Relation] = field(default_factory=list)  # the FROM items as they came, without alias
     using: list[str] = field(default_factory=list)  # USING and NATURAL columns
+    padded: dict[str, str] = field(default_factory=dict)  # those of RIGHT and FULL joins: the sides, in FROM order
     partitions: list[list[str]] = field(default_factory=list)  # fingerprints, one list per window
     ctes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -91,13 +92,28 @@ def ambiguous(scope: Scope, name: str) -> list[str]:
     return owners if len(owners) > 1 and name.lower() not in scope.using else []
 
 
+def of_using(scope: Scope, name: str, fields: Sequence[Field]) -> Field:
+    """What the bare name of a column of USING or NATURAL stands for, of which the FROM items have `fields`: the left one's, but of a
+    RIGHT join the right one's, and of a FULL join the first that is not NULL."""
+    taint, sides = union(f.taint for f in fields), scope.padded.get(name.lower())
+    if len(fields) == 1 or sides is None:
+        return replace(fields[0], taint=taint)
+    types = {f.type for f in fields}
+    return Field(
+        fields[0].name,
+        taint,
+        digest("using", sides, *(f.fingerprint for f in fields)),
+        types.pop() if len(types) == 1 else None,
+    )
+
+
 def find_plain(scope: Scope, name: str) -> tuple[Field | None, bool]:
     """An unqualified column among the FROM items of this one scope, and whether that is certain (False: a FROM item
     with unknown columns may have it)."""
     sure = [relation.find(name) for relation in scope.sources.values() if relation.has(name)]
     found = [f for f in sure if f is not None]
     if found:
-        return replace(found[0], taint=union(f.taint for f in found)), True
+        return of_using(scope, name, found), True
     maybe = [relation.find(name) for relation in scope.sources.values() if relation.is_open]
     guesses = [f for f in maybe if f is not None]
     if guesses:

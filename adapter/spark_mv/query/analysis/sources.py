@@ -329,6 +329,8 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
         taints.append(taint)
         matched.append(digest(name.lower(), *(f.fingerprint for f in sides)))
         scope.using.append(name.lower())
+        if side in ("RIGHT", "FULL"):
+            scope.padded[name.lower()] = f"{scope.padded.get(name.lower(), '')} {len(sides)} {side}"
     if kind in ("SEMI", "ANTI"):
         scope.hidden.update(added)
     if matched:

@@ -59,7 +59,7 @@ class Amendments:
         """
         if of_model and self.of_format is not None:
             return {**self.of_format, **self.wanted, OWNER_PROPERTY: self.model}
-        found = {VECTORS: "true", FEED_PROPERTY: "true"}
+        found = {VECTORS: "true", FEED_PROPERTY: default_feed(columns)}
         if has_unusual(columns):
             found[MAPPING] = "name"
         if of_model:
@@ -128,6 +128,12 @@ class Amendments:
 def has_unusual(columns: Iterable[str]) -> bool:
     """Whether Delta needs column mapping for one of these names."""
     return any(re.search(r"[ ,;{}()\n\t=]", name) for name in columns)
+
+
+def default_feed(columns: Iterable[str]) -> str:
+    """Whether a table of these columns has a feed of changes where the user says nothing: MERGE cannot write it (Delta 4.4: "Syntax
+    error in the attribute name: packedCdc…") beside a name with a backquote."""
+    return "false" if any("`" in name for name in columns) else "true"
 
 
 def by_delta_names(properties: Mapping[str, object]) -> dict[str, str]:

@@ -13,7 +13,8 @@ from spark_mv.query.syntax.table_name import quoted
 
 @dataclass(frozen=True)
 class Invocation:
-    """One model of one invocation. Relation names are rendered; `relation_names` lists the schema's tables."""
+    """One model of one invocation. Relation names are rendered; `relation_names` lists the schema's tables. `followed`: whether other
+    nondeterministic_mv models read its table, themselves or through views."""
 
     unique_id: str
     name: str
@@ -35,6 +36,7 @@ class Invocation:
     project: str = ""
     full_refresh: bool = False
     partial: bool = False
+    followed: bool = False
 
     @classmethod
     def from_macro(cls, values: Mapping[str, Any]) -> Invocation:
@@ -66,6 +68,7 @@ class Invocation:
             project=values.get("project") or "",
             full_refresh=bool(values.get("full_refresh")),
             partial=bool(values.get("partial")),
+            followed=bool(values.get("followed")),
         )
 
     def beside(self, suffix: str) -> str:

@@ -26,7 +26,7 @@ from spark_mv.spark.formats.delta_source import FEED_PROPERTY
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run import stamps
-from spark_mv.spark.run.amendments import MAPPING, Amendments, by_delta_names, has_unusual, layout_clause
+from spark_mv.spark.run.amendments import MAPPING, Amendments, by_delta_names, default_feed, has_unusual, layout_clause
 from spark_mv.spark.run.as_of import ahead_of_clock, as_of_instant, utc_text
 from spark_mv.spark.run.auditing import Auditor
 from spark_mv.spark.run.config_words import declared_words
@@ -34,7 +34,7 @@ from spark_mv.spark.run.evaluated import Evaluated, evaluate
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forgetting import still_possible
 from spark_mv.spark.run.frozen_condition import check_condition
-from spark_mv.spark.run.holding import holds
+from spark_mv.spark.run.holding import holds, replaced_whole
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import SessionFacts, session_facts, target_facts, uncastable
 from spark_mv.spark.run.planning import look_ahead
@@ -103,7 +103,8 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     situation, runner = _situation(query, invocation, config, model, facts, evaluated), evaluated.runner
     opening = begin(situation)
     if not opening.no_op.applies and holds(adapter.mv_spark(), facts, invocation.target):
-        opening, situation = opening.holding(), situation.holding()
+        whole = replaced_whole(situation.facts, invocation.config, invocation.followed, target_format(config))
+        opening, situation = opening.holding(whole), situation.holding(whole)
     changes = read_changes(query, situation.facts, invocation.target) if opening.asks_for_changes else None
     plan = decide(opening, changes)
     return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking)
@@ -229,15 +230,15 @@ def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[s
 
 def _amendments(prepared: Prepared) -> Amendments:
     target, properties = prepared.facts.target, by_delta_names(prepared.invocation.config.get("tblproperties") or {})
-    unusual = has_unusual(column.name for column in prepared.plan.columns)
+    names = [column.name for column in prepared.plan.columns]
     ours = target.ours and target.provider == prepared.config.file_format
     return Amendments(
         table=prepared.invocation.target,
         written=target.written if ours else "",
         our_checks=target.our_checks if ours else "",
         comments=target.comments if ours else {},
-        feed=properties.get(FEED_PROPERTY, "true").lower() == "true",
-        mapped=properties.get(MAPPING, "name" if unusual else "none").lower() != "none",
+        feed=properties.get(FEED_PROPERTY, default_feed(names)).lower() == "true",
+        mapped=properties.get(MAPPING, "name" if has_unusual(names) else "none").lower() != "none",
         wanted=properties,
         layout=layout_clause(prepared.config),
         model=prepared.invocation.unique_id,
