@@ -52,6 +52,16 @@ def test_draws_in_the_select_list_are_not_filters() -> None:
     assert split_filter_draws("select id from t where upper(x) in ('a') and not (y)", ["id"], "s") is None
 
 
+@pytest.mark.parametrize("call", ["s.my_udf(x)", "c.s.my_udf(x)", "`a b`.`my udf`(x + rand())"])
+def test_a_function_is_called_with_its_schema(call: str) -> None:
+    found = split_filter_draws(f"select id from t where {call} > 1", ["id"], "s.m__state")
+    assert found is not None and found.draws == (call,)
+    assert found.draw_sql == f"SELECT id AS `id`, {call} AS __mv_draw_0 from t where TRUE"
+    assert found.filtered_sql is not None and "(__mv_state.__mv_draw_0 > 1)" in found.filtered_sql
+    inside = split_filter_draws(f"select id from t where exists(a, v -> {call} > v)", ["id"], "s.m__state")
+    assert inside is not None and "stands in a lambda" in inside.reason
+
+
 def test_unknown_functions_draw_until_declared() -> None:
     sql = "select id from t where my_udf(x) > 1"
     found = split_filter_draws(sql, ["id"], "s")

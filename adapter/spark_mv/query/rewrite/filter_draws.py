@@ -28,7 +28,7 @@ from spark_mv.query.rewrite.draw_texts import (
 from spark_mv.query.syntax.aggregates import aggregates, called, groups_or_windows
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Parsed, parse, read_query
-from spark_mv.query.syntax.parser import Call
+from spark_mv.query.syntax.parser import Call, first_offset
 from spark_mv.query.syntax.source_blocks import Block, Context, Item, select_blocks
 from spark_mv.query.syntax.source_text import (
     Edit,
@@ -174,7 +174,7 @@ def _check_lineage(
 ) -> None:
     """Raises _NotKept unless every drawn column that is read is one draw per row of the result."""
     within = {
-        node.meta["call"].start
+        _span(node).start
         for node in tree.walk()
         if isinstance(node.meta.get("call"), Call) and node.find_ancestor(exp.Lambda)
     }
@@ -214,9 +214,8 @@ def _owner(blocks: tuple[Block, ...], span: Span) -> int | None:
 def _draws(tree: exp.Expr, blocks: tuple[Block, ...], levels: Mapping[str, Level]) -> list[Draw]:
     """Every outermost call that draws per row, with its block and clause, in the order of the text."""
     found: list[Draw] = []
-    calls = (node.meta["call"] for node in tree.walk() if _draws_per_row(node, levels))
-    for call in sorted(calls, key=lambda call: call.start):
-        span = Span(call.start, call.end)
+    spans = (_span(node) for node in tree.walk() if _draws_per_row(node, levels))
+    for span in sorted(spans, key=lambda span: span.start):
         owner = _owner(blocks, span)
         clause = "" if owner is None or (found and found[-1].span.holds(span)) else _clause(blocks[owner], span)
         if owner is not None and clause:
@@ -242,9 +241,20 @@ def _draws_per_row(node: exp.Expr, levels: Mapping[str, Level]) -> bool:
     call = node.meta.get("call")
     if not isinstance(call, Call) or call.keyword:
         return False
-    dotted = isinstance(node.parent, exp.Dot) and node.arg_key == "expression"
-    level = levels.get(call.name) or (None if dotted else level_of(call.name))
+    level = levels.get(call.name) or (None if _of_schema(node) else level_of(call.name))
     return level is None or level is Level.NONDETERMINISTIC
+
+
+def _of_schema(call: exp.Expr) -> bool:
+    """Whether the function is called with its schema."""
+    return isinstance(call.parent, exp.Dot) and call.arg_key == "expression"
+
+
+def _span(call: exp.Expr) -> Span:
+    """The place of a call, with the schema of its function."""
+    written = call.meta["call"]
+    start = first_offset(call.parent) if _of_schema(call) else None
+    return Span(written.start if start is None else start, written.end)
 
 
 def _key(sql: str, block: Block, name: str, levels: Mapping[str, Level]) -> str:
