@@ -206,15 +206,15 @@ def doctor(format_: str, variables: str | None, **dbt: str | None) -> None:
         raise SystemExit(1)
 
 
-def _ask_macro(name: str, dbt: list[str], **given: Any) -> None:
-    """Print what a macro of the project says. What it refuses is exit status 1, a project that cannot be read 2."""
+def _asked_macro(name: str, dbt: list[str], **given: Any) -> str:
+    """What a macro of the project says. What it refuses is exit status 1, a project that cannot be read 2."""
     from spark_mv.spark.adapter.adopt import ask_macro
     from spark_mv.spark.adapter.open_project import ProjectError, open_project
 
     if problem := open_project(dbt).problem:
         raise click.UsageError(problem)
     try:
-        click.echo(ask_macro(name, dbt, **given))
+        return ask_macro(name, dbt, **given)
     except ProjectError as error:
         raise click.ClickException(str(error)) from error
 
@@ -243,7 +243,7 @@ def adopt(
     Exit status: 0 it can be adopted, or was; 1 it cannot, and why; 2 the project or its profile cannot be read.
     """
     given = {"unique_key": list(listed(unique_key)) or None, "freeze": list(listed(freeze)) or None}
-    _ask_macro("mv_adopt", dbt_arguments(vars=variables, **dbt), model=model, apply=apply, **given)
+    click.echo(_asked_macro("mv_adopt", dbt_arguments(vars=variables, **dbt), model=model, apply=apply, **given))
 
 
 @main.command()
@@ -255,7 +255,7 @@ def eject(model: str, apply: bool, variables: str | None, **dbt: str | None) -> 
 
     Exit status: 0 it can be ejected, or was; 1 it cannot, and why; 2 the project or its profile cannot be read.
     """
-    _ask_macro("mv_eject", dbt_arguments(vars=variables, **dbt), model=model, apply=apply)
+    click.echo(_asked_macro("mv_eject", dbt_arguments(vars=variables, **dbt), model=model, apply=apply))
 
 
 @main.command()
@@ -293,6 +293,25 @@ def plan(models: tuple[str, ...], output: str, check: bool, variables: str | Non
             file.write()
         click.echo(f"{file.model}: {plain(file.says)}{' (changed)' if file.changed else ''}")
     if any(file.failed or (check and file.changed) for file in files):
+        raise SystemExit(1)
+
+
+@main.command()
+@click.argument("models", nargs=-1, shell_complete=complete)
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@dbt_options
+def cost(models: tuple[str, ...], format_: str, variables: str | None, **dbt: str | None) -> None:
+    """Say what the next run of the project's AI columns costs: calls, tokens and money by column, and what budgets let through. Asks no model.
+
+    Exit status: 0 it is said; 1 a model cannot be looked at, and why; 2 the project cannot be read.
+    """
+    from spark_mv.explain.project_cost import costs_json, costs_text
+
+    found = json.loads(_asked_macro("mv_ai_costs", dbt_arguments(vars=variables, **dbt), models=list(models) or None))
+    if unknown := [name for name in models if name not in {one["model"] for one in found.values()}]:
+        raise click.ClickException(f"the project has no nondeterministic_mv called {', '.join(unknown)}")
+    click.echo(costs_json(found) if format_ == "json" else costs_text(found))
+    if any("error" in one for one in found.values()):
         raise SystemExit(1)
 
 

@@ -37,6 +37,7 @@ class Behaviour:
     says_window: bool = True  # in x-ratelimit-* headers
     models: frozenset[str] = frozenset()  # whose requests fail so; none: all
     unsure: float = 0.0  # share of inputs of which a model has 0.4 confidence, else 0.95
+    cached: float = 0.0  # share of each request's input tokens that it says it had cached
     silent: float = 0.0  # share of inputs to which it gives no log-probabilities
 
 
@@ -162,6 +163,10 @@ class Endpoint:
         said = "".join(str(m["content"]) for m in body["messages"]) + json.dumps(body.get("response_format", ""))
         return -(-len(said) // 4)
 
+    def _usage(self, sent: int, content: str) -> dict[str, Any]:
+        cached = {"cached_tokens": int(sent * self.behaviour.cached)}
+        return {"prompt_tokens": sent, "completion_tokens": -(-len(content) // 4), "prompt_tokens_details": cached}
+
     def _packed(
         self, body: dict[str, Any], shape: Any, pack: list[dict[str, Any]]
     ) -> tuple[int, dict[str, str], bytes]:
@@ -177,7 +182,7 @@ class Endpoint:
                 with self._lock:
                     self.seen.answered[text] += 1
         content = json.dumps({"answers": list(reversed(answers))})
-        usage = {"prompt_tokens": self._sent(body, json.dumps(pack)), "completion_tokens": -(-len(content) // 4)}
+        usage = self._usage(self._sent(body, json.dumps(pack)), content)
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
         return _json(200, {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})
 
@@ -192,7 +197,7 @@ class Endpoint:
         else:
             with self._lock:
                 self.seen.answered[text] += 1
-        usage = {"prompt_tokens": self._sent(body, text), "completion_tokens": -(-len(content) // 4)}
+        usage = self._usage(self._sent(body, text), content)
         choice = {
             "index": 0,
             "finish_reason": "length" if cut else "stop",

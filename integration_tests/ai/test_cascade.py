@@ -8,9 +8,9 @@ import pytest
 from integration_tests.ai.conftest import Bench
 from integration_tests.ai.endpoint import Behaviour, Endpoint, Seen
 
-from spark_mv.ai.day_budget import within_day
 from spark_mv.ai.forecast import forecast
 from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.project_budget import within_periods
 from spark_mv.ai.results import COLUMN_NAMES, add_columns_sql
 from spark_mv.ai.upkeep import costs_view_sql, provenance_sql
 
@@ -23,7 +23,7 @@ def test_a_cascade_from_the_query_to_the_views(bench: Bench) -> None:
     bench.spark.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id % 60) AS body FROM range(90)"
     )
-    old = [name for name in COLUMN_NAMES if name not in ("confidence", "steps")]
+    old = [name for name in COLUMN_NAMES if name not in ("confidence", "steps", "cached_tokens")]
     bench.spark.sql(f"CREATE TABLE {bench.schema}.kept USING delta AS SELECT {', '.join(old)} FROM {bench.results}")
     bench.spark.sql(f"DROP TABLE {bench.results}")
     bench.spark.sql(f"ALTER TABLE {bench.schema}.kept RENAME TO {bench.results}")
@@ -68,7 +68,7 @@ def test_a_cascade_from_the_query_to_the_views(bench: Bench) -> None:
         assert after.cascade.expected == [40, round(40 * large / 60)]
         assert after.cascade.least_cost < (after.cost or 0) < after.cascade.most_cost
         day = bench.openai(endpoint.url, cascade=CASCADE, prices=PRICES, max_ai_calls_per_day=200)
-        assert within_day(bench.rows, day, bench.results, "p", 64, AiOutcome()).max_ai_calls == 200 - 60 - large
+        assert within_periods(bench.rows, day, bench.results, "p", 64, AiOutcome()).max_ai_calls == 200 - 60 - large
 
         endpoint.seen = Seen()
         capped = bench.openai(endpoint.url, cascade=CASCADE, prices=PRICES, concurrency=2, max_ai_calls=20)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from integration_tests.ai.conftest import Bench
 from integration_tests.ai.endpoint import Behaviour, Endpoint
 
-from spark_mv.ai.day_budget import within_day
 from spark_mv.ai.forecast import forecast
 from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.project_budget import within_periods
 
 SQL = "SELECT id,\n ai_classify(body, ARRAY('good', 'bad')) AS label,\n ai_gen(body) AS said\nFROM {s}.reviews"
 
@@ -16,13 +17,13 @@ def test_forecast_packs_and_the_budget_of_a_day(bench: Bench) -> None:
     bench.spark.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id % 60) AS body FROM range(90)"
     )
-    with Endpoint(Behaviour(pack_missing=0.1)) as endpoint:
+    with Endpoint(Behaviour(pack_missing=0.1, cached=0.5)) as endpoint:
         settings = bench.openai(
             endpoint.url,
             rows_per_request=10,
             concurrency=1,
             ask_from="driver",
-            prices={"m": {"input": 1.0, "output": 2.0}},
+            prices={"m": {"input": 1.0, "output": 2.0, "cached_input": 0.2}},
         )
         (calls,) = bench.plan(SQL, settings).rounds
         label, said = forecast(bench.rows, calls, settings, bench.results)
@@ -44,17 +45,28 @@ def test_forecast_packs_and_the_budget_of_a_day(bench: Bench) -> None:
         again = forecast(bench.rows, calls, settings, bench.results)
         assert [one.calls for one in again] == [0, 0]
 
+        sums = "sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(cost)"
+        ((given, out, cached, cost),) = bench.rows(f"SELECT {sums} FROM {{results}}")
+        assert 0.3 * given < cached <= 0.5 * given  # what a reply lost is charged as not cached
+        assert cost == pytest.approx((given - cached + 0.2 * cached + 2.0 * out) / 1000)
+        (next_one,) = bench.plan("SELECT ai_gen(concat('new ', body)) AS said FROM {s}.reviews", settings).rounds
+        (next_said,) = forecast(bench.rows, next_one, settings, bench.results)
+        assert next_said.place == "said"
+        assert 0.3 < next_said.cached_tokens / next_said.input_tokens <= 0.5
+
         capped = bench.openai(
             endpoint.url,
             prices={"m": {"input": 1.0}},
             max_ai_calls_per_day=130,
-            max_ai_cost_per_day=1000,
+            max_ai_cost_per_month=1000,
+            max_ai_tokens_per_day=100_000,
             max_ai_calls=50,
         )
-        left = within_day(bench.rows, capped, bench.results, "p", 64, AiOutcome())
+        left = within_periods(bench.rows, capped, bench.results, "p", 64, AiOutcome())
         assert left.max_ai_calls == 10
         assert left.max_ai_cost is not None
         assert abs(1000 - left.max_ai_cost - outcome.cost) < 1e-6
-        assert within_day(bench.rows, capped, bench.results, "another", 64, AiOutcome()).max_ai_calls == 50
-        own = within_day(bench.rows, capped, bench.results, "p", 64, AiOutcome(calls=100))
+        assert left.max_ai_tokens == 100_000 - outcome.tokens
+        assert within_periods(bench.rows, capped, bench.results, "another", 64, AiOutcome()).max_ai_calls == 50
+        own = within_periods(bench.rows, capped, bench.results, "p", 64, AiOutcome(calls=100))
         assert own.max_ai_calls == 50  # of which this run has used 100 of the 120 itself

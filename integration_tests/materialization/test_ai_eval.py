@@ -1,15 +1,24 @@
-"""`ai_eval` through dbt: labels, two models on the same rows, a judge, the tables; nothing asked twice."""
+"""What AI columns cost before a run (`spark-mv cost`), and how good they are (`ai_eval`: labels, two models on the same rows, a judge, the
+tables; nothing asked twice)."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+
+from spark_mv.cli import main
 
 LABELS = "id,body,kind\n" + "".join(f"{n},text {n},{'good' if n % 2 else 'bad'}\n" for n in range(20))
 RIGHT = {f"text {n}": "good" if n % 2 else "bad" for n in range(20)}
 WORSE = {**RIGHT, "text 1": "bad", "text 3": "bad", "text 4": "good"}
 CALL = "ai_classify(body, array('good', 'bad'))"
+MODEL = (
+    "{{ config(materialized='nondeterministic_mv', unique_key='id', ai={'max_ai_calls_per_month': 15, 'max_ai_tokens_per_day': 100000}) }}\n"
+    f"select id, {CALL} as judgement from {{{{ ref('labels') }}}}"
+)
 
 
 class TestEvaluation:
@@ -19,12 +28,32 @@ class TestEvaluation:
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {}
+        return {"mine.sql": MODEL}
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
         ai = {"provider": "scripted", "model": "large", "price_per_1k_input_tokens": 1.0, "options": {"answers": RIGHT}}
         return {**dbt_profile_target, "ai": ai}
+
+    def test_what_the_next_run_costs(self, sql: Any, project: Any) -> None:
+        from dbt.tests.util import run_dbt
+
+        def cost(*more: str) -> Any:
+            where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+            return CliRunner().invoke(main, ["cost", *where, *more])
+
+        run_dbt(["seed"])
+        before = cost().output
+        assert "mine: 20 AI calls without an answer, 0 with one" in before
+        assert "judgement  ai_classify (line 2)  large  20" in before
+        assert "spent of the project's day: 0 of 100,000 tokens" in before
+        assert "max_ai_calls_per_month is used up" in before
+
+        run_dbt(["run"])
+        (after,) = json.loads(cost("--format", "json").output).values()
+        assert (after["total"]["calls"], after["answered"]) == (5, 15)
+        assert (after["spent"]["month"]["calls"], after["next_run"]["calls"]) == (15, 0)
+        sql("delete from {schema}.ai_results")  # the evaluation begins with nothing paid
 
     def test_labels_variants_and_a_judge(self, sql: Any, operation: Any, project: Any) -> None:
         from dbt.tests.util import run_dbt

@@ -63,7 +63,9 @@ def test_prices_by_model_win_over_those_of_the_profile() -> None:
     settings = AiSettings.from_config({**BASE, "price_per_1k_input_tokens": 0.1, "prices": prices})
     assert settings.price_of("big") == Price(1.0, 2.0, None, None, 0.5)
     assert settings.price_of("big").in_batch(0.5) == (0.5, 0.5)
-    assert settings.price_of("m").direct == (0.1, 0.0)
+    assert settings.price_of("m").direct == (0.1, 0.0, 0.1)
+    cached = AiSettings.from_config({**BASE, "prices": {"big": {"input": 1, "output": 2, "cached_input": 0.2}}})
+    assert cached.price_of("big").direct == (1.0, 2.0, 0.2)
     with pytest.raises(AiConfigError, match=r"prices.big has an unknown word 'inputs'"):
         AiSettings.from_config({**BASE, "prices": {"big": {"inputs": 1}}})
 

@@ -45,6 +45,7 @@ class Outcome:
     called_at: float
     confidence: float | None = None
     steps: tuple[Taken, ...] = ()
+    cached_tokens: int = 0
 
 
 def estimate_tokens(request: Request) -> int:
@@ -202,7 +203,9 @@ class Asker:
         tokens = answer.input_tokens + lost[0], answer.output_tokens + lost[1]
         if answer.error is not None:
             return self._failed(answer.error, state, tokens)
-        return Outcome(answer.value, None, None, state.attempts, *tokens, time.time(), answer.confidence)
+        return Outcome(
+            answer.value, None, None, state.attempts, *tokens, time.time(), answer.confidence, (), answer.cached_tokens
+        )
 
 
 def _with(outcome: Outcome, tokens: tuple[int, int], attempts: int) -> Outcome:

@@ -49,7 +49,7 @@ def chat_answer(request: Request, reply: Any) -> Answer:
     if schema is not None and (problem := misfit(content, schema)):
         raise ProviderError("invalid_answer", problem + cut, spent=used)
     confidence = confidence_of(reply, schema is not None) if request.declinable else None
-    return Answer(answer_text(request, content), None, *used, confidence)
+    return Answer(answer_text(request, content), None, *used, confidence, cached(reply))
 
 
 def embedding_text(request: Request) -> str:
@@ -97,6 +97,12 @@ def misfit(reply: str, schema: dict[str, Any]) -> str | None:
     except jsonschema.ValidationError as error:
         return f"not of the schema: {error.message[:300]}"
     return None
+
+
+def cached(reply: Any) -> int:
+    """Of the input tokens, those that the endpoint had cached; never more than there are."""
+    details = getattr(getattr(reply, "usage", None), "prompt_tokens_details", None)
+    return min(int(getattr(details, "cached_tokens", 0) or 0), spent(reply)[0])
 
 
 def spent(reply: Any) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""How many tokens an answer is expected to take, before there is one."""
+"""How many tokens an answer is expected to take, and how many of its input to be cached, before there is one."""
 
 from __future__ import annotations
 
@@ -30,3 +30,16 @@ def expected_output(
         return int(rows[0][0])
     limits = [int(call.parameters[word]) for call in calls for word in _LIMITS if call.parameters.get(word)]
     return max(limits, default=UNKNOWN)
+
+
+def cached_share(
+    execute: Callable[[str], Sequence[Sequence[Any]]], results_table: str, model: str, calls: Sequence[AiCall]
+) -> float:
+    """The share of input tokens that the endpoint had cached, of these functions' answers by the model so far; 0.0 before there are any.
+    Of the models of a cascade it is not known."""
+    functions = ", ".join(sorted({quote(call.function) for call in calls}))
+    rows = execute(
+        f"SELECT sum(cached_tokens) / sum(input_tokens) FROM {results_table} WHERE status = 'ok' AND input_tokens > 0 AND cached_tokens IS NOT NULL "
+        f"AND steps IS NULL AND batch IS NULL AND model = {quote(model)} AND function IN ({functions})"
+    )
+    return float(rows[0][0] or 0.0) if rows else 0.0

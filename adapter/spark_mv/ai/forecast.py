@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_mv.ai.cascade import REQUESTS
-from spark_mv.ai.expected import expected_output
+from spark_mv.ai.expected import cached_share, expected_output
 from spark_mv.ai.pending import pending_sql
+from spark_mv.ai.prices import cost_of
 from spark_mv.ai.results import timestamp
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.tokens import four_bytes, input_tokens, tokenizer_of
@@ -39,7 +40,8 @@ class Range:
 @dataclass(frozen=True)
 class CallForecast:
     """One call of the query. Tokens are estimates; `counted`: by the model's own tokenizer. `output_tokens` is as long as answers of
-    the function were so far (see expected). Costs in the profile's currency, None without prices; `batch_cost` in batches."""
+    the function were so far (see expected). Costs in the profile's currency, None without prices; `batch_cost` in batches. `cached_tokens` are
+    those of the input tokens that the endpoint will have cached, as often as so far. `place`: the column, or the clause."""
 
     function: str
     line: int
@@ -51,6 +53,8 @@ class CallForecast:
     batch_cost: float | None
     counted: bool
     cascade: Range | None = None
+    cached_tokens: int = 0
+    place: str = ""
 
 
 def forecast(
@@ -102,6 +106,8 @@ def _of_call(
         batch_cost=each[-1].batch_cost if priced and settings.provider == "openai" and not call.cascade else None,
         counted=all(one.counted for one in each) and bool(asked[2]),
         cascade=Range(number * len(each), each[0].cost, most, reach if shares else None) if call.cascade else None,
+        cached_tokens=round(sum(one.cached_tokens * w for one, w in zip(each, weights, strict=True))),
+        place=call.place,
     )
 
 
@@ -112,6 +118,7 @@ class _OfModel:
     cost: float
     batch_cost: float
     counted: bool
+    cached_tokens: int
 
 
 def _of_model(
@@ -133,12 +140,16 @@ def _of_model(
         tokens = -(-size // 4)
     output = number * expected_output(execute, results_table, model, [call]) if number else 0
     price = settings.price_of(model)
+    cached = 0
+    if number and price.cached_input is not None:
+        cached = round(tokens * cached_share(execute, results_table, model, [call]))
     return _OfModel(
         tokens,
         output,
-        _cost(tokens, output, price.direct),
-        _cost(tokens, output, price.in_batch(settings.batch_price_factor)),
+        cost_of(price.direct, tokens, output, cached),
+        cost_of(price.in_batch(settings.batch_price_factor), tokens, output),
         tokenizer is not None,
+        cached,
     )
 
 
@@ -155,7 +166,3 @@ def _declined(
     if total < _ENOUGH:
         return None
     return [sum(n for asked, n in found.items() if asked > place) / total for place in range(len(call.cascade))]
-
-
-def _cost(tokens: int, output: int, prices: tuple[float, float]) -> float:
-    return (tokens * prices[0] + output * prices[1]) / 1000.0

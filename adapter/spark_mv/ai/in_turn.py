@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from spark_mv.ai.asking import Asker, Outcome
 from spark_mv.ai.cascade import Taken
+from spark_mv.ai.prices import Rates, cost_of
 from spark_mv.ai.protocol import Request
 from spark_mv.query.ai_calls.cascade import Step, Steps
 
@@ -16,16 +17,17 @@ no log-probabilities at this endpoint). After the others (429, 5xx, a wrong key)
 _BETWEEN = frozenset({"budget", "deadline"})
 
 
-def ask_in_turn(asker: Asker, request: Request, steps: Steps, prices: Mapping[str, tuple[float, float]]) -> Outcome:
+def ask_in_turn(asker: Asker, request: Request, steps: Steps, prices: Mapping[str, Rates]) -> Outcome:
     """The outcome of one input: the first answer that its model's condition accepts. Never raises.
 
     It is begun where the budget of calls has room for all models, so that no answer of the first is paid in vain; where a budget
     of tokens or money, or the time, ends in between all the same, nothing more is begun.
     """
     taken: list[Taken] = []
+    cached = 0
     for step in steps:
         (outcome,) = asker.ask([replace(request, model=step.model, declinable=step.least is not None)])
-        why = _why_not(step, outcome)
+        why, cached = _why_not(step, outcome), cached + outcome.cached_tokens
         if outcome.attempts:
             taken.append(_taken(step, outcome, why, prices.get(step.model, (0.0, 0.0))))
         elif taken and outcome.error_class in _BETWEEN:
@@ -37,6 +39,7 @@ def ask_in_turn(asker: Asker, request: Request, steps: Steps, prices: Mapping[st
         attempts=sum(t.attempts for t in taken),
         input_tokens=sum(t.input_tokens for t in taken),
         output_tokens=sum(t.output_tokens for t in taken),
+        cached_tokens=cached,
         steps=tuple(taken),
     )
 
@@ -52,8 +55,8 @@ def _why_not(step: Step, outcome: Outcome) -> str | None:
     return "confidence unknown" if outcome.confidence is None else f"not {step.condition}"
 
 
-def _taken(step: Step, outcome: Outcome, why: str | None, price: tuple[float, float]) -> Taken:
-    cost = (outcome.input_tokens * price[0] + outcome.output_tokens * price[1]) / 1000.0
+def _taken(step: Step, outcome: Outcome, why: str | None, price: Rates) -> Taken:
+    cost = cost_of(price, outcome.input_tokens, outcome.output_tokens, outcome.cached_tokens)
     return Taken(
         step.model,
         step.version,

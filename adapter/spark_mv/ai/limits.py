@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from spark_mv.ai.prices import Rates
 from spark_mv.ai.protocol import ProviderError
 
 _WINDOW = 60.0
@@ -30,10 +31,10 @@ class Share:
     cost: float | None = None
     input_price: float = 0.0
     output_price: float = 0.0
-    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    prices: Mapping[str, Rates] = field(default_factory=dict)
     calls: int | None = None
 
-    def price_of(self, model: str) -> tuple[float, float]:
+    def price_of(self, model: str) -> Rates:
         """Per 1,000 input and output tokens."""
         return self.prices.get(model, (self.input_price, self.output_price))
 
@@ -101,7 +102,7 @@ class Limits:
             self._slots.release()
             raise
 
-    def _attempt(self, tokens: int, deadline: float | None, price: tuple[float, float]) -> float:
+    def _attempt(self, tokens: int, deadline: float | None, price: Rates) -> float:
         with self._lock:
             now = time.time()
             if self._cool_until - now > _LONGEST_WAIT:
@@ -137,7 +138,7 @@ class Limits:
         with self._lock:
             self._cool_until = max(self._cool_until, time.time() + seconds)
 
-    def _over_budget(self, tokens: int, price: tuple[float, float]) -> bool:
+    def _over_budget(self, tokens: int, price: Rates) -> bool:
         """Whether this request, with those under way and an output like the average so far, would pass the budget."""
         share = self.share
         output = self._spent[1] // self._answers if self._answers else 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from spark_mv.ai.chat import content_of, misfit, spent, structured
+from spark_mv.ai.chat import cached, content_of, misfit, spent, structured
 from spark_mv.ai.prompts import answer_text, messages, response_schema
 from spark_mv.ai.protocol import Answer, ProviderError, Request
 
@@ -73,10 +74,12 @@ def packed_answers(requests: Sequence[Request], reply: Any) -> list[Answer]:
         raise ProviderError("invalid_answer", f"no answers by id: {error!r}{cut}", spent=used) from None
     inputs = divided(used[0], [len(str(r.row["content"])) for r in requests])
     outputs = divided(used[1], [len(json.dumps(by_id.get(n))) for n in range(len(requests))])
-    return [
+    found = [
         _one(request, by_id.get(number, []), (inputs[number], outputs[number]))
         for number, request in enumerate(requests)
     ]
+    shares = divided(cached(reply), [len(str(r.row["content"])) for r in requests])
+    return [replace(one, cached_tokens=share) for one, share in zip(found, shares, strict=True)]
 
 
 def _one(request: Request, found: Sequence[Any], used: tuple[int, int]) -> Answer:

@@ -6,6 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+Rates = tuple[float, ...]
+"""Per 1,000 input and output tokens and, third, tokens of input that were cached; without the third, they cost as any input."""
+
+
+def cost_of(rates: Rates, input_tokens: float, output_tokens: float, cached_tokens: float = 0) -> float:
+    """What so many tokens cost; `cached_tokens` are those of the input that were cached.
+
+    >>> cost_of((2.0, 8.0, 1.0), 1000, 500, 400), cost_of((2.0, 8.0), 1000, 500, 400)
+    (5.6, 6.0)
+    """
+    cached = rates[2] if len(rates) > 2 else rates[0]
+    return ((input_tokens - cached_tokens) * rates[0] + cached_tokens * cached + output_tokens * rates[1]) / 1000.0
+
 
 @dataclass(frozen=True)
 class Price:
@@ -19,11 +32,11 @@ class Price:
     batch_output: float | None = None
 
     @property
-    def direct(self) -> tuple[float, float]:
-        """Of input and output tokens, asked directly."""
-        return self.input, self.output
+    def direct(self) -> Rates:
+        """Of input, output and cached input tokens, asked directly."""
+        return self.input, self.output, self.input if self.cached_input is None else self.cached_input
 
-    def in_batch(self, factor: float) -> tuple[float, float]:
+    def in_batch(self, factor: float) -> Rates:
         """Of input and output tokens in a batch.
 
         >>> Price(2.0, 8.0, batch_output=1.0).in_batch(0.5)

@@ -42,7 +42,7 @@ class Answer:
     """`value` is the text of a STRING answer, JSON for every other type, None for a NULL answer (an answer, too).
 
     With `error` set it is a failure instead. Tokens are what the provider counted, 0 where it counts none. `confidence` is from 0 to 1, None
-    where it is not known.
+    where it is not known. `cached_tokens` are those of the input tokens that the endpoint had seen shortly before and counts for less.
     """
 
     value: str | None = None
@@ -50,6 +50,7 @@ class Answer:
     input_tokens: int = 0
     output_tokens: int = 0
     confidence: float | None = None
+    cached_tokens: int = 0
 
 
 # Every kind of failure that ends up as error_class in the result table.

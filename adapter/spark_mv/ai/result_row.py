@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
 from spark_mv.ai.cascade import steps_text
+from spark_mv.ai.prices import Rates, cost_of
 from spark_mv.ai.retry import OK, Retries
 
 if TYPE_CHECKING:
@@ -33,18 +34,18 @@ def result_row(
     outcome: Outcome,
     *,
     retries: Retries,
-    prices: tuple[float, float],
+    prices: Rates,
     invocation_id: str,
     project: str,
     request: str | None = None,
     batch: str | None = None,
 ) -> tuple[Any, ...]:
-    """The row, in the order of the table's columns. Prices per 1,000 input and output tokens; `failures` before this one."""
+    """The row, in the order of the table's columns. `prices` see Rates; `failures` before this one."""
     status, retry = OK, None
     if outcome.error_class:
         status, at = retries.fate(outcome.error_class, failures, outcome.called_at)
         retry = None if at is None else datetime.fromtimestamp(at, timezone.utc)
-    cost = (outcome.input_tokens * prices[0] + outcome.output_tokens * prices[1]) / 1000.0
+    cost = cost_of(prices, outcome.input_tokens, outcome.output_tokens, outcome.cached_tokens)
     model, version = asked.model, asked.model_version
     if outcome.steps:
         cost = sum(step.cost for step in outcome.steps)
@@ -72,4 +73,5 @@ def result_row(
         batch,
         outcome.confidence,
         steps_text(outcome.steps),
+        outcome.cached_tokens,
     )

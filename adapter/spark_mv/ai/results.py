@@ -46,6 +46,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
         "STRING",
         "of a cascade: JSON of each model asked, its tokens, cost and confidence, and why it was declined",
     ),
+    ("cached_tokens", "BIGINT", "of the input tokens, those that the endpoint had cached"),
 )
 COLUMN_NAMES = tuple(name for name, _, _ in COLUMNS)
 DDL = ", ".join(f"{name} {kind}" for name, kind, _ in COLUMNS)

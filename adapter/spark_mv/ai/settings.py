@@ -21,6 +21,9 @@ PROVIDERS = ("openai", "local", "scripted", "native")
 # Only the profile may say these: a model's config would write them into the manifest.
 PROFILE_ONLY = frozenset({"provider", "base_url", "api_key", "result_schema", "functions", "ask_from"})
 # In a model's config under these names: what a run may spend and what it does with failures.
+PERIODS = ("day", "month")
+"""Of a project, for which there may be budgets."""
+_COSTS = ("max_ai_cost", *(f"max_ai_cost_per_{period}" for period in PERIODS))
 _CHOICES = {
     "on_ai_error": ("null", "keep_old", "fail"),
     "on_model_change": ("recompute", "keep"),
@@ -78,7 +81,11 @@ class AiSettings:
     max_ai_tokens: int | None = None
     max_ai_cost: float | None = None
     max_ai_calls_per_day: int | None = None
+    max_ai_tokens_per_day: int | None = None
     max_ai_cost_per_day: float | None = None
+    max_ai_calls_per_month: int | None = None
+    max_ai_tokens_per_month: int | None = None
+    max_ai_cost_per_month: float | None = None
 
     @classmethod
     def from_config(cls, profile_ai: Mapping[str, Any] | None, model_ai: Mapping[str, Any] | None = None) -> AiSettings:
@@ -112,12 +119,7 @@ class AiSettings:
         )
         if values.get("mode", "direct") != "direct" and provider and provider != "openai":
             errors.append(f"mode {values['mode']!r} needs provider openai: {provider} has no batches")
-        if (
-            (values.get("max_ai_cost") is not None or values.get("max_ai_cost_per_day") is not None)
-            and provider
-            and provider != "local"
-            and not priced
-        ):
+        if any(values.get(word) is not None for word in _COSTS) and provider and provider != "local" and not priced:
             errors.append(
                 "max_ai_cost needs a price, without which nothing costs anything: set price_per_1k_input_tokens and "
                 "price_per_1k_output_tokens in the profile's ai block, or use max_ai_tokens"
@@ -162,15 +164,15 @@ class AiSettings:
         of_own = (self.model_version or model) if model == self.model else model
         return self.versions.get(model, of_own)
 
-    @property
-    def of_day(self) -> tuple[int | None, float | None]:
-        """The budgets of a project's day: calls and cost."""
-        return self.max_ai_calls_per_day, self.max_ai_cost_per_day
+    def of_period(self, period: str) -> dict[str, int | float | None]:
+        """The budgets of a project's day or month: calls, tokens and cost."""
+        return {what: getattr(self, f"max_ai_{what}_per_{period}") for what in ("calls", "tokens", "cost")}
 
     @property
     def keep_old(self) -> bool:
         """Whether a row shows an older model's answer while the new model has not answered."""
-        budgets = (self.max_ai_calls, self.max_ai_tokens, self.max_ai_cost, *self.of_day)
+        of_periods = (limit for period in PERIODS for limit in self.of_period(period).values())
+        budgets = (self.max_ai_calls, self.max_ai_tokens, self.max_ai_cost, *of_periods)
         budgeted = any(b is not None for b in budgets)
         return self.on_model_change == "keep" or budgeted
 
@@ -205,13 +207,16 @@ _NUMBERS = {
     "max_ai_calls": int,
     "max_ai_tokens": int,
     "max_ai_cost": float,
-    "max_ai_calls_per_day": int,
-    "max_ai_cost_per_day": float,
+    **{
+        f"max_ai_{what}_per_{p}": kind
+        for p in PERIODS
+        for what, kind in (("calls", int), ("tokens", int), ("cost", float))
+    },
 }
 _ZERO_ALLOWED = {
     "price_per_1k_input_tokens", "price_per_1k_output_tokens", "retry_errors_after_hours", "retry_errors_times",
     "max_ai_calls", "max_ai_tokens", "max_ai_cost", "batch_price_factor", "wait_minutes",
-    "max_ai_calls_per_day", "max_ai_cost_per_day",
+    *(f"max_ai_{what}_per_{p}" for p in PERIODS for what in ("calls", "tokens", "cost")),
 }  # fmt: skip
 _MAPPINGS = {"parameters", "versions", "options"}
 

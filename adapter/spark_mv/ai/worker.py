@@ -18,6 +18,7 @@ from typing import Any
 from spark_mv.ai.asking import Asker, Outcome
 from spark_mv.ai.in_turn import ask_in_turn
 from spark_mv.ai.limits import Limits, Share
+from spark_mv.ai.prices import Rates
 from spark_mv.ai.protocol import ERROR_CLASSES, ProviderSettings, Request
 from spark_mv.ai.result_row import result_row
 from spark_mv.ai.results import COLUMN_NAMES
@@ -81,7 +82,7 @@ class PartitionJob:
     max_attempts: int
     retries: Retries
     keep_requests: bool
-    prices: Mapping[str, tuple[float, float]]  # by model, per 1,000 input and output tokens
+    prices: Mapping[str, Rates]  # by model
     deadline: float | None = None
     project: str = ""
 
@@ -101,7 +102,7 @@ class PartitionJob:
             rows = [self.row(*one) for one in found]
             if rows:
                 out = pandas.DataFrame(rows, columns=list(COLUMN_NAMES))
-                for name in ("attempts", "input_tokens", "output_tokens"):
+                for name in ("attempts", "input_tokens", "output_tokens", "cached_tokens"):
                     out[name] = out[name].astype("int64")
                 yield out
 

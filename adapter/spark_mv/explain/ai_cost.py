@@ -16,11 +16,13 @@ def cost_lines(found: Sequence[CallForecast]) -> list[str]:
     if not due:
         return []
     priced = any(one.cost is not None for one in due)
-    rows = [("AI call", "model", "calls", "input tokens", "output tokens", *(("cost", "in batches") if priced else ()))]
+    heads = ("column", "AI call", "model", "calls", "input tokens", "output tokens")
+    rows = [(*heads, *(("cost", "in batches") if priced else ()))]
     for one in due:
-        money = (_money(one.cost), _money(one.batch_cost)) if priced else ()
+        money = (money_text(one.cost), money_text(one.batch_cost)) if priced else ()
         rows.append(
             (
+                one.place,
                 f"{one.function} (line {one.line})",
                 one.model,
                 f"{one.calls:,}",
@@ -36,6 +38,8 @@ def cost_lines(found: Sequence[CallForecast]) -> list[str]:
         notes.append(f"input of {', '.join(sorted(counted))} counted by its tokenizer")
     if guessed:
         notes.append(f"input of {', '.join(sorted(guessed))} estimated at four bytes a token")
+    if cached := sum(one.cached_tokens for one in due):
+        notes.append(f"{cached:,} input tokens at the price of cached input, as many as so far")
     return [*table(rows), f"  {'; '.join(notes)}; output as long as answers were so far", *_cascades(due, priced)]
 
 
@@ -44,7 +48,7 @@ def _cascades(due: Sequence[CallForecast], priced: bool) -> list[str]:
     for one in due:
         if (found := one.cascade) is None:
             continue
-        money = f", cost {_money(found.least_cost)} to {_money(found.most_cost)}" if priced else ""
+        money = f", cost {money_text(found.least_cost)} to {money_text(found.most_cost)}" if priced else ""
         basis = "above as if no answer but the last model's were accepted"
         if found.expected is not None:
             basis = f"above by the answers so far: {' → '.join(f'{n:,}' for n in found.expected)} requests"
@@ -59,5 +63,6 @@ def cost_data(found: Sequence[CallForecast]) -> list[dict[str, Any]]:
     return [asdict(one) for one in found]
 
 
-def _money(cost: float | None) -> str:
+def money_text(cost: float | None) -> str:
+    """A cost in the unit of the prices."""
     return "-" if cost is None else f"{cost:,.4f}"

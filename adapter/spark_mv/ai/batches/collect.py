@@ -21,6 +21,7 @@ from spark_mv.ai.batches.state import (
     Claim,
     Store,
 )
+from spark_mv.ai.prices import Rates
 from spark_mv.ai.protocol import ProviderError
 from spark_mv.ai.result_row import result_row
 from spark_mv.ai.retry import Retries
@@ -52,7 +53,7 @@ class Terms:
     """How answers are written down. `prices` gives those of a model in a batch, per 1,000 input and output tokens."""
 
     retries: Retries
-    prices: Callable[[str], tuple[float, float]]
+    prices: Callable[[str], Rates]
     clean: Callable[[str], str] = str
 
 

@@ -60,7 +60,9 @@ def outcome_of(request: Request, lines: Sequence[Mapping[str, Any]], otherwise: 
         return Outcome(None, NOT_DONE, otherwise[:LONGEST_MESSAGE], 1, 0, 0, at)
     best = next((one for one in found if one.error_class is None), found[0])
     tokens = sum(o.input_tokens for o in found), sum(o.output_tokens for o in found)
-    return Outcome(best.value, best.error_class, best.error, 1, *tokens, at)
+    return Outcome(
+        best.value, best.error_class, best.error, 1, *tokens, at, None, (), sum(o.cached_tokens for o in found)
+    )
 
 
 def _outcome(request: Request, line: Mapping[str, Any], otherwise: str, at: float) -> Outcome:
@@ -68,7 +70,9 @@ def _outcome(request: Request, line: Mapping[str, Any], otherwise: str, at: floa
         answer = _answer(request, line, otherwise)
     except ProviderError as error:
         return Outcome(None, error.kind, error.message[:LONGEST_MESSAGE], 1, *error.spent, at)
-    return Outcome(answer.value, None, None, 1, answer.input_tokens, answer.output_tokens, at)
+    return Outcome(
+        answer.value, None, None, 1, answer.input_tokens, answer.output_tokens, at, None, (), answer.cached_tokens
+    )
 
 
 def _answer(request: Request, line: Mapping[str, Any], otherwise: str) -> Answer:

@@ -39,7 +39,8 @@ to aggregate the answers of their functions."""
 @dataclass(frozen=True)
 class AiCall:
     """One call site. `request_sql` is a stand-alone SELECT DISTINCT of result_key, function and request, for the rows
-    that can need an answer; `request` is canonical JSON of function and arguments. `result_type` is Spark DDL."""
+    that can need an answer; `request` is canonical JSON of function and arguments. `result_type` is Spark DDL. `place` is the column of its
+    SELECT that it stands in, else the clause."""
 
     function: str
     line: int
@@ -57,6 +58,7 @@ class AiCall:
     constant: Mapping[str, Any] = field(default_factory=dict)
     row_arguments: tuple[str, ...] = ()
     cascade: Steps = ()
+    place: str = ""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -256,6 +258,7 @@ class Planner:
             constant=dict(parsed.constants),
             row_arguments=tuple(name for name, _, _ in parsed.row),
             cascade=self.identity.cascade_of(parsed),
+            place=self.places.shown_in(parsed),
         )
 
 

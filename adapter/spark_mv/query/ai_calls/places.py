@@ -72,6 +72,11 @@ class Places:
         """The calls that stand in one of the spans."""
         return [p for p in self.calls if any(s.holds(p.call.span) for s in spans)]
 
+    def shown_in(self, parsed: ParsedCall) -> str:
+        """The column of its SELECT that the call stands in, where it has a name; else the clause."""
+        items = [item for item in self.block[id(parsed)].items if item.span.holds(parsed.call.span)]
+        return (items[0].name if items else "") or self.clause[id(parsed)]
+
     # ---- refusals
 
     def errors(self) -> list[QueryError]:

@@ -182,6 +182,26 @@ class MvMixin(metaclass=AdapterMeta):
         return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan, calls, runs, costs)
 
     @available
+    def mv_ai_cost(self, invocation: Mapping[str, Any]) -> dict[str, Any]:
+        """What the model's next run would ask of models, see explain/project_cost.py; `error` is what it would stop with."""
+        from spark_mv.explain.project_cost import model_cost
+        from spark_mv.spark.run.header import session_of
+        from spark_mv.spark.run.invocation import Invocation
+        from spark_mv.spark.run.prepare import look
+
+        asked = replace(Invocation.from_macro(invocation), allow_future_as_of=True)
+        try:
+            with session_of(self, asked):
+                seen = look(self, asked, self._mv_profile())
+                asks, rounds = seen.runner, seen.rewritten.ai_rounds if seen.plan.steps else ()
+                if asks is None:
+                    return model_cost(asked.name, None, (), None, {})
+                spent = asks.spent_so_far()
+                return model_cost(asked.name, asks.settings, asks.forecast(rounds), asks.count(rounds), spent)
+        except (ConfigError, RefusedError, ValueError) as error:
+            return {"model": asked.name, "error": str(error)}
+
+    @available
     def mv_macro_plan(self, invocation: Mapping[str, Any]) -> dict[str, Any]:
         """The model's plan for the macro-only mode, see spark/run/macro_plan.py; `error` is what a run would stop with."""
         from spark_mv.spark.run.invocation import Invocation

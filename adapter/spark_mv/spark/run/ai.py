@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.ai.batches.round import Place, batchable, collect_batches, run_ai_round_in_batches
-from spark_mv.ai.day_budget import within_day
 from spark_mv.ai.driver_job import count_ai_round_on_driver, run_ai_round_on_driver
 from spark_mv.ai.engine_python import WorkersCannot
 from spark_mv.ai.expected import UNKNOWN
 from spark_mv.ai.forecast import CallForecast, forecast
 from spark_mv.ai.job import count_ai_round, run_ai_round
 from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.project_budget import Spent, spent_so_far, within_periods
 from spark_mv.ai.results import add_columns_sql, create_sql, table_name
 from spark_mv.ai.settings import AiSettings
 from spark_mv.maintenance.ai_context import AiContext
@@ -40,13 +40,13 @@ class AiRunner:
     invocation_id: str
     as_of: datetime
     project: str = ""
-    of_day: AiSettings | None = None  # as configured, while `settings` have what is left of the day
+    configured: AiSettings | None = None  # while `settings` have what is left of the project's day and month
     spent: AiOutcome = field(default_factory=AiOutcome)  # by the rounds so far: budgets are those of a run
 
     def run(self, calls: Sequence[AiCall]) -> AiOutcome:
         """Execute the calls of one round: in batches where the settings say so, else directly."""
         outcome, left = AiOutcome(), list(calls)
-        self._keep_to_the_day()
+        self._keep_to_the_periods()
         if self.settings.mode != "direct":
             in_batches = [call for call in calls if batchable(call)]
             found = run_ai_round_in_batches(self.batches(), in_batches, self.spent) if in_batches else None
@@ -63,11 +63,11 @@ class AiRunner:
         self.spent += found
         return outcome + found
 
-    def _keep_to_the_day(self) -> None:
-        if self.of_day is None:
-            self.of_day = self.settings
+    def _keep_to_the_periods(self) -> None:
+        if self.configured is None:
+            self.configured = self.settings
         table = self.context.results_table
-        self.settings = within_day(self._rows, self.of_day, table, self.project, UNKNOWN, self.spent)
+        self.settings = within_periods(self._rows, self.configured, table, self.project, UNKNOWN, self.spent)
 
     def _after_batches(self, calls: Sequence[AiCall], found: AiOutcome) -> AiOutcome:
         """The mode was another one before: what has come since is taken in, and what came back without an answer asked."""
@@ -155,6 +155,10 @@ class AiRunner:
         """What the calls of these rounds would cost now, a line for each."""
         table = self.context.results_table
         return [one for calls in rounds for one in forecast(self._rows, calls, self.settings, table)]
+
+    def spent_so_far(self) -> dict[str, Spent]:
+        """What the project has spent of its day and month, where there are budgets of them."""
+        return spent_so_far(self._rows, self.settings, self.context.results_table, self.project, UNKNOWN)
 
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
         return [tuple(row.values()) for row in self.adapter.query(sql)]
