@@ -37,6 +37,7 @@ class Behaviour:
     says_window: bool = True  # in x-ratelimit-* headers
     models: frozenset[str] = frozenset()  # whose requests fail so; none: all
     unsure: float = 0.0  # share of inputs of which a model has 0.4 confidence, else 0.95
+    differs: float = 0.0  # share of inputs that each model answers in its own way
     cached: float = 0.0  # share of each request's input tokens that it says it had cached
     silent: float = 0.0  # share of inputs to which it gives no log-probabilities
 
@@ -191,7 +192,8 @@ class Endpoint:
         pack = _pack(shape, text)
         if pack is not None and not cut:
             return self._packed(body, shape, pack)
-        content = json.dumps(_example(shape, text)) if shape else f"answer to {text}"
+        by = text + str(body.get("model")) if _hit(text, "differs", self.behaviour.differs) else text
+        content = json.dumps(_example(shape, by)) if shape else f"answer to {text}"
         if cut and shape:
             content = content[: len(content) // 2]
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from spark_mv.ai.packing import packable, packs
 from spark_mv.ai.protocol import ProviderSettings, Request
 from spark_mv.ai.providers.openai import OpenAIProvider
 from spark_mv.ai.secret import Secret
-from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.settings import AiConfigError, AiSettings
 
 TEXTS = [f"text {n}" for n in range(60)]
 
@@ -95,6 +96,27 @@ def test_what_is_packed() -> None:
     assert not packable(Request("mine", {"content": "a"}, prompt="{content}?"))
     long = [classify("x" * 20_000), classify("y" * 20_000), classify("z")]
     assert [len(pack) for pack in packs(long)] == [1, 2]
+
+
+def test_auto_packs_what_is_worth_it() -> None:
+    settings = AiSettings.from_config({"provider": "openai", "model": "m", "api_key": "k", "rows_per_request": "auto"})
+    with Endpoint() as endpoint:
+        endpoint.counts_everything = True
+        provider = OpenAIProvider(replace(settings.for_provider(), base_url=endpoint.url))
+        sizes = [provider.batch_size(classify("x" * length)) for length in (10, 500, 2_000, 20_000)]
+        assert sizes[0] == 20 and sizes[-1] == 1
+        assert sizes == sorted(sizes, reverse=True)
+        texts = ["word " * 100 + str(n) for n in range(60)]
+        took = []
+        for size in (provider.batch_size(classify(texts[0])), 1):
+            asker = Asker(provider, Limits(Share(concurrency=1)), max_attempts=1)
+            found = [o for at in range(0, 60, size) for o in asker.ask([classify(t) for t in texts[at : at + size]])]
+            assert all(o.error_class is None for o in found)
+            took.append(sum(o.input_tokens for o in found))
+        alone, text = took[1], sum(len(t) for t in texts) / 4
+        assert took[0] < 1.25 * text < alone
+    with pytest.raises(AiConfigError, match="rows_per_request must be a number"):
+        AiSettings.from_config({"provider": "scripted", "rows_per_request": "many"})
 
 
 def test_it_is_off_by_default() -> None:

@@ -19,6 +19,11 @@ _MANY = (
     "The user gives a JSON array of texts, each with an id. Do this for every text on its own, as if it were the only one, and give "
     "one answer for each id."
 )
+_MOST = 20
+"""Inputs that `rows_per_request: auto` asks about at a time: from some twenty on there is little left to save, and much to lose at the
+token limit."""
+_OF_EACH = 16
+"""Bytes of an input around its text: id and braces."""
 _MOST_BYTES = 24_000
 """Of the texts of one request: longer ones gain little from company and lose answers at the token limit."""
 
@@ -40,6 +45,14 @@ def packs(requests: Sequence[Request]) -> list[list[Request]]:
         found[-1].append(request)
         size += own
     return found
+
+
+def worthwhile(request: Request) -> int:
+    """How many inputs as long as this one it takes for instruction and schema, sent once, to be less than a tenth of what is sent: 1 for
+    long texts, which gain nothing by company, up to _MOST for short ones."""
+    text = len(json.dumps(str(request.row["content"]), ensure_ascii=False).encode())
+    once = len(json.dumps(packed_body([request]), ensure_ascii=False).encode()) - text
+    return max(1, min(_MOST, -(-once * 9 // (text + _OF_EACH))))
 
 
 def packed_body(requests: Sequence[Request]) -> dict[str, Any]:

@@ -101,7 +101,7 @@ class ProviderSettings:
     api_key: Any = field(default=None, repr=False)
     timeout_seconds: float = 60.0
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    rows_per_request: int = 1
+    rows_per_request: int = 1  # 0: as many as are worth it
 
     def cleaned(self, text: str) -> str:
         """The text without the key and what is named like a secret in the options: errors repeat what was sent."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from spark_mv.ai.canary import Canary, canary_of, problem_of_canary
 from spark_mv.ai.cascade import cascade_of, problem_of_cascade
 from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
@@ -66,7 +67,7 @@ class AiSettings:
     functions: tuple[AiFunction, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     ask_from: str = "executors"
-    rows_per_request: int = 1
+    rows_per_request: int = 1  # 0: auto
     mode: str = "direct"
     batch_from: int = 1000
     batch_inputs: int = 20_000
@@ -77,6 +78,7 @@ class AiSettings:
     cascade: tuple[tuple[str, str | None], ...] = ()
     on_ai_error: str = "null"
     on_model_change: str = "recompute"
+    canary: Canary | None = None
     max_ai_calls: int | None = None
     max_ai_tokens: int | None = None
     max_ai_cost: float | None = None
@@ -234,6 +236,8 @@ def _problem(source: str, key: str, value: Any) -> str | None:
         return f"{source} may not set {key}: it belongs in the profile's ai block"
     if value is None:
         return None
+    if key == "rows_per_request" and value == "auto":
+        return None
     if key in _NUMBERS:
         try:
             number = _NUMBERS[key](str(value))
@@ -254,6 +258,8 @@ def _problem(source: str, key: str, value: Any) -> str | None:
     if key == "functions":
         return _functions_problem(source, value)
     if key == "cascade" and (problem := problem_of_cascade(value)):
+        return f"{source}: {problem}"
+    if key == "canary" and (problem := problem_of_canary(value)):
         return f"{source}: {problem}"
     if key == "prices" and (problem := problem_of(value)):
         return f"{source}: {problem}"
@@ -301,6 +307,8 @@ def _functions_problem(source: str, value: Any) -> str | None:
 
 
 def _converted(key: str, value: Any) -> Any:
+    if key == "rows_per_request" and value == "auto":
+        return 0
     if key in _NUMBERS:
         return _NUMBERS[key](str(value))
     if key == "api_key":
@@ -313,6 +321,8 @@ def _converted(key: str, value: Any) -> Any:
         return prices_of(value)
     if key == "cascade":
         return cascade_of(value)
+    if key == "canary":
+        return canary_of(value)
     if key == "versions":
         return {str(k): str(v) for k, v in value.items()}
     if key in {"model_version", "model", "provider", "embedding_model"}:

@@ -10,7 +10,7 @@ from typing import Any
 
 from spark_mv.ai.chat import chat_answer, chat_body, embedding_body, embedding_text, spent, status_error, vectors_of
 from spark_mv.ai.pace import pause
-from spark_mv.ai.packing import alone, divided, packable, packed_answers, packed_body, packs
+from spark_mv.ai.packing import alone, divided, packable, packed_answers, packed_body, packs, worthwhile
 from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
 from spark_mv.query.ai_calls.signatures import VECTORS
 
@@ -28,8 +28,8 @@ class OpenAIProvider:
         self._together = settings.rows_per_request
 
     def batch_size(self, request: Request) -> int:
-        if self._together > 1 and packable(request):
-            return self._together
+        if self._together != 1 and packable(request):
+            return self._together or worthwhile(request)
         return _EMBEDDING_BATCH if request.embedding and request.function != "ai_similarity" else 1
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.ai.batches.round import Place, batchable, collect_batches, run_ai_round_in_batches
+from spark_mv.ai.canary import Canary
 from spark_mv.ai.driver_job import count_ai_round_on_driver, run_ai_round_on_driver
 from spark_mv.ai.engine_python import WorkersCannot
 from spark_mv.ai.expected import UNKNOWN
@@ -20,6 +21,7 @@ from spark_mv.ai.results import add_columns_sql, create_sql, table_name
 from spark_mv.ai.settings import AiSettings
 from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.errors import RefusedError
+from spark_mv.spark.run.canary import Asked, CanaryRun
 
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls.ai_plan import AiCall
@@ -45,8 +47,14 @@ class AiRunner:
 
     def run(self, calls: Sequence[AiCall]) -> AiOutcome:
         """Execute the calls of one round: in batches where the settings say so, else directly."""
-        outcome, left = AiOutcome(), list(calls)
         self._keep_to_the_periods()
+        if self.settings.canary is None or self.settings.on_model_change == "keep":
+            return self._run(calls)
+        first = self._canaries(calls, self.settings.canary)
+        return first.and_then(self._run(first.go_on))
+
+    def _run(self, calls: Sequence[AiCall]) -> AiOutcome:
+        outcome, left = AiOutcome(), list(calls)
         if self.settings.mode != "direct":
             in_batches = [call for call in calls if batchable(call)]
             found = run_ai_round_in_batches(self.batches(), in_batches, self.spent) if in_batches else None
@@ -62,6 +70,18 @@ class AiRunner:
         self._tell(found)
         self.spent += found
         return outcome + found
+
+    def _canaries(self, calls: Sequence[AiCall], canary: Canary) -> Asked:
+        """Asks the samples of calls whose model is a new one. A sample is no larger than the budget of a run."""
+        most = (self.configured or self.settings).max_ai_calls
+        canary = replace(canary, inputs=min(canary.inputs, most)) if most else canary
+        run = CanaryRun(self.model, canary, self.context, self._rows, self._sampled, self.adapter.say)
+        return run.ask(calls)
+
+    def _sampled(self, call: AiCall) -> AiOutcome:
+        found = self._directly([call])
+        self.spent += found
+        return found
 
     def _keep_to_the_periods(self) -> None:
         if self.configured is None:

@@ -21,7 +21,7 @@ from spark_mv.spark.run.ai import AiRunner, ai_runner
 MOST_ROWS = 100_000
 """Labelled rows of one evaluation, which dbt's process holds."""
 _INSERT = 500
-_DIRECT = {"mode": "direct", "on_model_change": "recompute", "on_ai_error": "null"}
+_DIRECT = {"mode": "direct", "on_model_change": "recompute", "on_ai_error": "null", "canary": {}}
 """What an evaluation is about is the answer of the model that is named, now."""
 
 
