@@ -4,6 +4,7 @@ tables; nothing asked twice)."""
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +77,14 @@ class TestEvaluation:
         assert sql(confusion) == [("bad", "bad", 9), ("bad", "good", 1), ("good", "bad", 2), ("good", "good", 8)]
         compared = "select first, second, agreed, only_first_correct, only_second_correct, p_value from {schema}.ai_evaluations_agreement"
         assert sql(compared) == [("small", "large", 17, 0, 3, 0.25)]
+
+        page = project.project_root / Path("report.html")
+        where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        assert CliRunner().invoke(main, ["report", "-o", str(page), *where]).exit_code == 0
+        shown = page.read_text(encoding="utf-8")
+        assert "Quality of AI answers" in shown and "64.0% to 94.8%" in shown
+        assert "<dt>good, answered bad</dt><dd>2</dd>" in shown
+        assert "the same answer for 85.0% of the rows; 0 only this one has right, 3 only the other (p = 0.250)" in shown
 
         # asked once; a judge in the place of labels, in a table of another name
         judged = {"data": "labels", "key": "id", "call": CALL, "judge": "large", "into": "judged", "variants": variants}

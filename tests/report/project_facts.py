@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from spark_mv.maintenance.record import RunRecord, SourceVersion
-from spark_mv.report.facts import AiUse, ModelFacts, ProjectFacts, RunRow
+from spark_mv.report.facts import AiUse, Evaluation, ModelFacts, ProjectFacts, RunRow
 
 NOW = 1_770_000_000.0  # 2026-02-02 02:40:00 UTC
 SQL = """select
@@ -47,6 +47,15 @@ def model(name: str = "tickets", **more: Any) -> ModelFacts:
         "reads": {"desk.tickets": "source"}, "path": "models/tickets.sql",
     }  # fmt: skip
     return ModelFacts(f"model.desk.{name}", name, **{**given, **more})
+
+
+def evaluation(variant: str = "small", correct: int = 17, **more: Any) -> Evaluation:
+    given: dict[str, Any] = {
+        "call": "ai_classify(body, array('a', 'b'))", "model": variant, "model_version": "2", "judged_by": "kind", "n": 20, "correct": correct,
+        "accuracy": correct / 20, "accuracy_low": 0.64, "accuracy_high": 0.948, "inputs": 10, "unanswered": 0, "cost": 0.05,
+        "wrong": (("good", "bad", 2), ("bad", None, 1)), "compared": (("large", 0.85, 0, 3, 0.25),),
+    }  # fmt: skip
+    return Evaluation(NOW - 600, "e1", variant, **{**given, **more})
 
 
 def project(*models: ModelFacts, **more: Any) -> ProjectFacts:

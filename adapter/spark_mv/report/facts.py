@@ -65,6 +65,30 @@ class AiUse:
 
 
 @dataclass(frozen=True)
+class Evaluation:
+    """One variant of an `ai_eval`, see ai/evaluation.py. `wrong`: label, another answer, rows; `compared`: another variant, the share of equal
+    answers, rows that only this one has right, that only the other has, p value."""
+
+    evaluated_at: float
+    invocation_id: str
+    variant: str
+    call: str
+    model: str
+    model_version: str
+    judged_by: str
+    n: int
+    correct: int
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    inputs: int
+    unanswered: int
+    cost: float
+    wrong: tuple[tuple[str, str | None, int], ...] = ()
+    compared: tuple[tuple[str, float, int, int, float], ...] = ()
+
+
+@dataclass(frozen=True)
 class ModelFacts:
     """One nondeterministic_mv. `sql` is its compiled SELECT (empty: never compiled, then `problem` says why), `record` what
     its table's newest commit says, `recorded_at` that commit's time (UTC text), `runs` newest first. `reads`: names
@@ -107,6 +131,7 @@ class ProjectFacts:
     columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     functions: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    evaluations: tuple[Evaluation, ...] = ()
 
 
 def to_json(project: ProjectFacts) -> str:
@@ -126,11 +151,18 @@ def from_json(text: str) -> ProjectFacts:
         data["models"] = tuple(_model(model) for model in data["models"])
         data["ai"] = tuple(AiUse(**use) for use in data["ai"])
         data["notes"] = tuple(data["notes"])
+        data["evaluations"] = tuple(_evaluation(one) for one in data.get("evaluations", ()))
         return ProjectFacts(**data)
     except FactsError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise FactsError(f"not facts that `spark-mv report --facts` has written: {error}") from error
+
+
+def _evaluation(data: dict[str, Any]) -> Evaluation:
+    for name in ("wrong", "compared"):
+        data[name] = tuple(tuple(row) for row in data[name])
+    return Evaluation(**data)
 
 
 def _model(data: dict[str, Any]) -> ModelFacts:

@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from spark_mv.report.charts import Chart, model_charts, project_charts
 from spark_mv.report.condition import Condition, Health, instant
 from spark_mv.report.facts import AiUse, ModelFacts, ProjectFacts, RunRow
+from spark_mv.report.quality import QualityView, quality
 from spark_mv.report.sql_places import Judged, judged
 from spark_mv.report.status import judged as judged_models
 from spark_mv.report.words import NOTHING, ago, count, cut, first_line, moment, money, plain, span
@@ -111,6 +112,7 @@ class PageView:
     charts: tuple[Chart, ...]
     totals: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    quality: tuple[tuple[Moment, QualityView], ...]
 
 
 def page_view(project: ProjectFacts) -> PageView:
@@ -142,6 +144,7 @@ def page_view(project: ProjectFacts) -> PageView:
             ("AI cost", money(sum(use.cost for use in project.ai))),
         ),
         notes=tuple(cut(note, 500) for note in project.notes),
+        quality=tuple((_moment(one.at, now, zone), one) for one in quality(project.evaluations)),
     )
 
 

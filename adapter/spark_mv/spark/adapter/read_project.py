@@ -14,11 +14,19 @@ from typing import Any
 from spark_mv.ai.results import TABLE_NAME as AI_RESULTS
 from spark_mv.explain.project_model import MATERIALIZATION
 from spark_mv.maintenance.config import column_names, with_meta_words
-from spark_mv.report.facts import AiUse, ModelFacts, ProjectFacts, RunRow
+from spark_mv.report.facts import AiUse, Evaluation, ModelFacts, ProjectFacts, RunRow
 from spark_mv.spark.adapter.hidden import Hidden
 from spark_mv.spark.adapter.open_project import ProjectError, declared_functions, no_project
 from spark_mv.spark.formats.commits import Ask
-from spark_mv.spark.run.project_tables import ai_use, columns_of, history_of, runs_of, tables_of
+from spark_mv.spark.run.project_tables import (
+    EVALUATED,
+    ai_use,
+    columns_of,
+    evaluations_of,
+    history_of,
+    runs_of,
+    tables_of,
+)
 from spark_mv.spark.run.run_history import TABLE as RUNS
 
 SHOWN = (
@@ -108,6 +116,7 @@ class _Reader:
             views=self._views(),
             columns=columns_of(self.query, sources, self._note) if with_sources else {},
             functions=declared_functions(self.config),
+            evaluations=self._evaluations(schemas),
             notes=tuple(self.notes),
         )
 
@@ -194,6 +203,13 @@ class _Reader:
                 names = self._try(f"the tables of {schema}", partial(tables_of, self.query, schema), frozenset())
             if AI_RESULTS in names:
                 found += self._try(f"{schema}.{AI_RESULTS}", partial(ai_use, self.query, schema), ())
+        return found
+
+    def _evaluations(self, schemas: Mapping[str, _Tables]) -> tuple[Evaluation, ...]:
+        found: tuple[Evaluation, ...] = ()
+        for schema, tables in schemas.items():
+            if EVALUATED in tables.names:
+                found += self._try(f"{schema}.{EVALUATED}", partial(evaluations_of, self.query, schema), ())
         return found
 
     def _time_zone(self) -> str:

@@ -8,11 +8,13 @@ from typing import Any
 from spark_mv.ai.results import TABLE_NAME as AI_RESULTS
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.query.syntax.table_name import quoted_name
-from spark_mv.report.facts import AiUse, RunRow, run_row
+from spark_mv.report.facts import AiUse, Evaluation, RunRow, run_row
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.history import History, read_history
 from spark_mv.spark.run.run_history import TABLE as RUNS
 
+EVALUATED = "ai_evaluations"
+_MOST_EVALUATIONS = 200
 Note = Callable[[str], None]
 
 
@@ -67,6 +69,50 @@ def _use(row: Mapping[str, Any]) -> AiUse:
         output_tokens=int(row["output_tokens"]),
         cost=float(row["cost"]),
         called_at=None if called is None else float(called) / 1e6,
+    )
+
+
+def evaluations_of(query: Query, schema: str) -> tuple[Evaluation, ...]:
+    """The newest variants that ai_eval has evaluated, with what they had wrong."""
+    rows = query(
+        f"select unix_micros(evaluated_at) / 1e6 as at, * from {schema}.{EVALUATED} order by evaluated_at desc, variant limit {_MOST_EVALUATIONS}"
+    )
+    named = ", ".join(sorted({string_literal(str(row["invocation_id"])) for row in rows})) or "''"
+    wrong: dict[tuple[str, str], list[tuple[str, str | None, int]]] = {}
+    for row in query(
+        f"select * from {schema}.{EVALUATED}_confusion where invocation_id in ({named}) and not expected <=> answer order by n desc limit 2000"
+    ):
+        pair = str(row["expected"]), None if row["answer"] is None else str(row["answer"]), int(row["n"])
+        wrong.setdefault((str(row["invocation_id"]), str(row["variant"])), []).append(pair)
+    compared: dict[tuple[str, str], list[tuple[str, float, int, int, float]]] = {}
+    for row in query(f"select * from {schema}.{EVALUATED}_agreement where invocation_id in ({named}) limit 2000"):
+        both = int(row["only_first_correct"]), int(row["only_second_correct"])
+        chance = float(row["p_value"])
+        key = (str(row["invocation_id"]), str(row["first"]))
+        compared.setdefault(key, []).append((str(row["second"]), float(row["agreement"]), *both, chance))
+    return tuple(_evaluation(row, wrong, compared) for row in rows)
+
+
+def _evaluation(row: Mapping[str, Any], wrong: Mapping[Any, Any], compared: Mapping[Any, Any]) -> Evaluation:
+    key = str(row["invocation_id"]), str(row["variant"])
+    return Evaluation(
+        evaluated_at=float(row["at"]),
+        invocation_id=key[0],
+        variant=key[1],
+        call=str(row["call"]),
+        model=str(row["model"]),
+        model_version=str(row["model_version"]),
+        judged_by=str(row["judged_by"]),
+        n=int(row["n"]),
+        correct=int(row["correct"]),
+        accuracy=float(row["accuracy"]),
+        accuracy_low=float(row["accuracy_low"]),
+        accuracy_high=float(row["accuracy_high"]),
+        inputs=int(row["inputs"]),
+        unanswered=int(row["unanswered"]),
+        cost=float(row["cost"]),
+        wrong=tuple(wrong.get(key, ())),
+        compared=tuple(compared.get(key, ())),
     )
 
 
