@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from statistics import median
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration_tests" / "incremental"))
 from direct import Direct, Model
 

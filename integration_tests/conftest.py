@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from integration_tests.under_format import FORMAT
 
 from spark_mv.spark.session.iceberg import FORMATS
 
@@ -25,10 +25,6 @@ COMPILED = {
     "spark.driver.memory": "2g",
 }
 SETTINGS = {**COMPILED, "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-
-FORMAT = os.environ.get("FORMAT", "delta")
-"""Format of the models' tables: `FORMAT=iceberg pytest integration_tests/materialization` runs the same tests on Iceberg. Sources
-stay Delta tables."""
 
 _home = Path(tempfile.gettempdir()) / "dbt-spark-mv-tests"
 

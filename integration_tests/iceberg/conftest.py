@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from integration_tests.conftest import SETTINGS
 from integration_tests.materialization.conftest import mv, operation, sql
+
+from spark_mv.spark.session.iceberg import FORMATS
+
+sys.path.append(str(Path(__file__).parents[1] / "incremental"))  # direct.py: models without dbt around them
 
 __all__ = ["mv", "operation", "sql"]
 
@@ -13,3 +21,10 @@ __all__ = ["mv", "operation", "sql"]
 @pytest.fixture(scope="class")
 def dbt_profile_target(dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
     return {**dbt_profile_target, "formats": ["delta", "iceberg"]}
+
+
+@pytest.fixture(scope="session")
+def spark(warehouse: Path) -> Iterator[Any]:
+    from spark_mv.spark.session.session import open_session
+
+    yield open_session({**SETTINGS, FORMATS: "delta,iceberg"}, warehouse, warehouse.parent / "spark.log")

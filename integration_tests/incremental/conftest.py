@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from integration_tests.under_format import FORMAT, REPLACES_BY_KEY, VERSION, in_format
 
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.invocation import Invocation
@@ -44,7 +46,7 @@ class Engine:
         return f"{self.schema}.`{self.name}`"
 
     def query(self, sql: str) -> list[dict[str, Any]]:
-        text = sql.replace("{schema}", self.schema)
+        text = in_format(sql).replace("{schema}", self.schema)
         self.statements.append(text)
         return self.adapter.query(text)  # type: ignore[no-any-return]
 
@@ -70,13 +72,14 @@ class Engine:
         self.runs += 1
         self.statements, self.steps = [], []
         self.warnings: list[str] = []
+        config = self.config if FORMAT == "delta" else {"file_format": FORMAT, **self.config}
         names = [row["tableName"] for row in self.adapter.query(f"show tables in {self.schema}")]
         invocation = Invocation(
             unique_id=f"model.test.{name}",
             name=name,
             sql=self.sql,
-            config=self.config,
-            explicit=frozenset(self.config),
+            config=config,
+            explicit=frozenset(config),
             target=f"{self.schema}.`{name}`",
             schema=self.schema,
             identifier=name,
@@ -91,7 +94,7 @@ class Engine:
         )
         run = prepare(self, invocation, self.profile)
         context = {
-            "config": Config(self.config),
+            "config": Config(config),
             "model": SimpleNamespace(unique_id=invocation.unique_id, constraints=[], columns={}),
             "this": invocation.target,
             "invocation_id": invocation.invocation_id,
@@ -112,16 +115,20 @@ class Engine:
             return "RECORD"
         for text in reversed(self.statements):
             flat = " ".join(text.lower().split())
-            if flat.startswith(f"insert into {self.table} replace where"):
-                return "REPLACE WHERE"
-            words = {"insert into": "APPEND", "merge into": "MERGE", "delete from": "DELETE"}
+            words = {
+                "insert into table replace where": "REPLACE WHERE",
+                "insert into table ": "APPEND",
+                "merge into table ": "MERGE",
+                "delete from table ": "DELETE",
+            }
             for start, word in words.items():
-                if flat.startswith(f"{start} {self.table}"):
+                if re.match(start.replace("table", re.escape(self.table.lower()) + r"(\.branch_\w+)?"), flat):
                     return word
         return ""
 
     def took(self, run: MvRun, strategy: str, published: str) -> None:
-        """Fails unless the latest run went this way."""
+        """Fails unless the latest run went this way, as tables that can replace rows by their keys do; others merge."""
+        published = as_published(published)
         found = run.plan.strategy, self.published
         assert found == (strategy, published), (run.plan.candidates, self.warnings)
 
@@ -130,7 +137,12 @@ class Engine:
         return Counter(tuple(_hashable(v) for v in row.values()) for row in found)
 
     def version(self) -> int:
-        return int(self.adapter.query(f"describe history {self.table} limit 1")[0]["version"])
+        """A number that each commit to the table raises by one."""
+        return int(self.adapter.query(VERSION[FORMAT].format(table=self.table))[0]["version"])
+
+
+def as_published(how: str) -> str:
+    return "MERGE" if how.startswith("REPLACE") and not REPLACES_BY_KEY else how
 
 
 def _hashable(value: Any) -> Any:

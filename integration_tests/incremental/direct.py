@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from datetime import datetime, timezone
 from queue import Queue
 from typing import Any
 
+from integration_tests.under_format import FORMAT, in_format
 from macros import statement
 
 from spark_mv.maintenance.errors import RefusedError
@@ -20,8 +20,6 @@ from spark_mv.spark.run.prepare import prepare
 from spark_mv.spark.session.held_rows import held
 from spark_mv.spark.session.iceberg import stand_behind_delta
 
-FORMAT = os.environ.get("FORMAT", "delta")
-"""Format of the models' tables."""
 #: a scripted model that the driver asks: no Python workers for a handful of rows
 AI = {"provider": "scripted", "model": "test", "ask_from": "driver"}
 Bag = Counter[tuple[Any, ...]]
@@ -29,13 +27,15 @@ Bag = Counter[tuple[Any, ...]]
 
 @dataclass
 class Direct:
-    """A session as the engine wants it. `statements` are those sent since they were last cleared."""
+    """A session as the engine wants it, and the format of its tables. `statements` are those sent since they were last cleared."""
 
     spark: Any
+    table_format: str = FORMAT
     statements: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def query(self, sql: str) -> list[dict[str, Any]]:
+        sql = in_format(sql, self.table_format)
         self.statements.append(sql)
         return [] if held(self.spark, sql) else [row.asDict() for row in self.spark.sql(sql).collect()]
 
@@ -60,15 +60,15 @@ def _plain(value: Any) -> Any:
 class Pool:
     """Sessions of one Spark that work at the same time."""
 
-    def __init__(self, spark: Any, size: int = 2) -> None:
+    def __init__(self, spark: Any, size: int = 2, table_format: str = FORMAT) -> None:
         self.sessions: Queue[Direct] = Queue()
         for _ in range(size):
             session = spark.newSession()
-            if FORMAT == "iceberg":
+            if table_format == "iceberg":
                 stand_behind_delta(session)
             session.conf.set("spark.sql.shuffle.partitions", "1")
             session.conf.set("spark.sql.session.timeZone", "UTC")
-            self.sessions.put(Direct(session))
+            self.sessions.put(Direct(session, table_format))
         self.first: Direct = self.sessions.queue[0]
 
     def each(self, work: Callable[[Direct, Any], None], items: Sequence[Any]) -> None:
@@ -107,7 +107,7 @@ class Model:
         session.statements.clear()
         session.warnings.clear()
         names = [row["tableName"] for row in session.query(f"show tables in {self.schema} like '{self.name}*'")]
-        config = {"file_format": FORMAT, **self.config, "refresh": refresh}
+        config = {"file_format": session.table_format, **self.config, "refresh": refresh}
         run = prepare(
             session,
             Invocation(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from direct import FORMAT
 from hypothesis import strategies as st
 
-FEED = "using iceberg" if FORMAT == "iceberg" else "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
-MERGE_ON_READ = " tblproperties ('write.update.mode' = 'merge-on-read', 'write.delete.mode' = 'merge-on-read')" * (
-    FORMAT == "iceberg"
-)
+FEED = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
+#: means something to Iceberg alone: of the rows that change, other files say so
+MERGE_ON_READ = FEED.replace(")", ", 'write.update.mode' = 'merge-on-read', 'write.delete.mode' = 'merge-on-read')")
 #: `e` has no feed of changes: its versions are compared
 CREATE = {
     "t": f"(id int, k int, x double, s string, ts timestamp, d date) {FEED}",
-    "u": f"(k int, y int, w string) {FEED}{MERGE_ON_READ}",
+    "u": f"(k int, y int, w string) {MERGE_ON_READ}",
     "e": "(k int, z int, amt decimal(8, 2)) using delta",
 }
 HOURS = st.integers(-60, 40)

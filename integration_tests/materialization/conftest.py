@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
-from integration_tests.conftest import COMPILED, FORMAT
+from integration_tests.conftest import COMPILED
+from integration_tests.under_format import FORMAT, VERSION, in_format
 
 
 @pytest.fixture(scope="class")
@@ -22,7 +23,7 @@ def sql(project: Any) -> Callable[[str], list[tuple[Any, ...]]]:
     """Run one statement and return its rows; `{schema}` stands for the test's schema."""
 
     def run(statement: str) -> list[tuple[Any, ...]]:
-        rows = project.run_sql(statement.replace("{schema}", project.test_schema), fetch="all")
+        rows = project.run_sql(in_format(statement).replace("{schema}", project.test_schema), fetch="all")
         return [tuple(row) for row in rows or []]
 
     return run
@@ -58,9 +59,7 @@ class Mv:
 
     def version(self) -> int:
         """A number that each commit to the table raises by one."""
-        if self.format == "iceberg":
-            return int(self.sql(f"select count(*) from {{schema}}.{self.name}.history")[0][0])
-        return int(self.sql(f"describe history {{schema}}.{self.name} limit 1")[0][0])
+        return int(self.sql(VERSION[self.format].format(table=f"{{schema}}.{self.name}"))[0][0])
 
 
 @pytest.fixture(scope="class")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
+from integration_tests.under_format import COMMITS, FORMAT
 
 MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', pre_hook=["set `my.setting.%(n)d` = `%(n)d`"]) }}
@@ -38,16 +39,17 @@ class TestThreads:
             results = run_dbt(["run", "--vars", json.dumps({"as_of": f"2026-02-0{round_ + 1} 06:00:00"})])
             answers = {r.node.name: r.adapter_response for r in results}
             for n in range(MODELS):
-                newest = sql(f"describe history {{schema}}.mv_{n} limit 1")[0]
+                newest = sql(COMMITS[FORMAT].format(table=f"{{schema}}.mv_{n}"))[0]
                 record = json.loads(
                     next(v for v in newest if isinstance(v, str) and v.startswith('{"') and "spark_mv" in v)
                 )
                 assert list(record["sources"]) == [f"{project.test_schema}.src_{n}"]
                 assert set(record["kept"]) == {f"drawn_{n}"}
-                assert record["sources"][f"{project.test_schema}.src_{n}"]["version"] == round_
+                if FORMAT == "delta":  # others do not count versions
+                    assert record["sources"][f"{project.test_schema}.src_{n}"]["version"] == round_
                 assert record["as_of"].startswith(f"2026-02-0{round_ + 1} 06:00:00")
                 assert sql(f"select distinct own from {{schema}}.mv_{n}") == [(str(n),)]
                 if round_:
                     assert answers[f"mv_{n}"]["rows_updated"] == 10 + n
-            history = sql("describe history {schema}.plain")
+            history = sql(COMMITS[FORMAT].format(table="{schema}.plain"))
             assert not [v for row in history for v in row if isinstance(v, str) and "spark_mv" in v]

@@ -65,7 +65,9 @@ def read_log(query: Query, table: str, limit: int) -> Log:
 
 
 def loaded_table(spark: Any, table: str) -> Any:
-    """Iceberg's own object for a table, as it is now, in a session whose JVM is in reach."""
+    """Iceberg's own object for a table, as it is now, in a session whose JVM is in reach. Iceberg asks for the settings of the session
+    that is active in the calling thread of the JVM: in a thread that has sent statements only, there is none."""
+    spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)
     loaded = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
     loaded.refresh()
     return loaded
