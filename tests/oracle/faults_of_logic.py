@@ -8,7 +8,7 @@ from typing import Any
 from fault import Fault, Shows
 from sqlglot import exp
 
-from spark_mv.query.analysis import fingerprint, orders
+from spark_mv.query.analysis import fingerprint, orders, scopes
 
 
 def _left_out(type_: type[exp.Expr], argument: str) -> Callable[[Any], Any]:
@@ -37,6 +37,14 @@ LOGIC: tuple[Fault, ...] = (
         _left_out(exp.Join, "side"),
         "select a.id, b.k from t a left join u b on b.k = a.k where a.id is not null",
         "select a.id, b.k from t a right join u b on b.k = a.k where a.id is not null",
+    ),
+    _logic(
+        "a column of USING is always the left one",
+        "of_using",
+        lambda f: lambda scope, name, fields: fields[0],
+        "select id, k as joined from t right join u using (k)",
+        "select id, t.k as joined from t right join u using (k)",
+        owner=scopes,
     ),
     _logic(
         "NULLS FIRST does not count",
