@@ -94,7 +94,7 @@ FAULTS: tuple[Fault, ...] = (
         Joined,
         "add",
         kinds(lambda kind, inside: ("INNER" if kind == "LEFT" else kind, inside)),
-        "select a.id, b.y, c.region from t a left join u b on b.k = a.k left join r c on c.y = a.x",
+        "select a.id, b.y, c.region from t a left join u b on b.k = a.k left join r c on c.y = coalesce(b.y, a.x)",
     ),
     Fault(
         "a change below an anti-join as an anti-join",
