@@ -79,7 +79,7 @@ class ModelConfig:
     max_rows_changed: RowLimit | None = None
     audit: int | None = None  # every so many runs
     second_reading: bool = True
-    choose_by: str = "rows"
+    choose_by: str = "seconds"
     file_format: str = "delta"
 
     @property
@@ -185,7 +185,7 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
         max_rows_changed=limit,
         audit=every,
         second_reading=reads_twice == "true",
-        choose_by=str(config.get("choose_by") or "rows"),
+        choose_by=str(config.get("choose_by") or "seconds"),
         file_format=file_format,
     )
 
