@@ -15,8 +15,9 @@ from spark_mv.maintenance.plan import Plan, Reason
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.query.analysis.verdict import Analysis
 
-CHEAP = 100_000.0
-"""Estimated rows that a complete recompute may read and write for a second reading."""
+CHEAP = 2_000_000.0
+"""Estimated rows that a complete recompute may read and write for a second reading: some seconds, once for a query and strategy.
+Smaller tables are recomputed anyway where seconds decide."""
 EXACT = ("NO_OP", "COMPLETE_RECOMPUTE")
 """Strategies that are not read twice: they change nothing, or are what the others are compared with."""
 
