@@ -77,7 +77,7 @@ def look_at(bench: Bench, functions: list[tuple[str, str, str]], settings: Any) 
 def test_the_cosine_of_two_vectors(bench: Bench) -> None:
     package = SimpleNamespace()
     file = Path(__file__).parents[2] / "macros" / "functions" / "vector_cosine.sql"
-    macros = jinja2.Environment().from_string(file.read_text()).make_module({"dbt_spark_mv": package})
+    macros = jinja2.Environment().from_string(file.read_text()).make_module({"context": {}, "dbt": package})
     package.vector_dot, cosine = macros.vector_dot, macros.vector_cosine  # type: ignore[attr-defined]
     pairs = {
         ("array(1f, 0f)", "array(3f, 0f)"): 1.0,
