@@ -57,6 +57,7 @@ def insert_columns(call: AiCall, invocation_id: str, keep_requests: bool, projec
         "invocation_id": quote(invocation_id),
         "request": "request" if keep_requests else "NULL",
         "project": quote(project) if project else "NULL",
+        "prompts": quote(call.prompts) if call.prompts else "NULL",
     }
     return [f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS]
 

@@ -24,6 +24,8 @@ class Asked(Protocol):
     def model_version(self) -> str: ...
     @property
     def identity_hash(self) -> str: ...
+    @property
+    def prompts(self) -> str: ...
 
 
 def result_row(
@@ -74,4 +76,5 @@ def result_row(
         outcome.confidence,
         steps_text(outcome.steps),
         outcome.cached_tokens,
+        asked.prompts or None,
     )

@@ -47,6 +47,11 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
         "of a cascade: JSON of each model asked, its tokens, cost and confidence, and why it was declined",
     ),
     ("cached_tokens", "BIGINT", "of the input tokens, those that the endpoint had cached"),
+    (
+        "prompts",
+        "STRING",
+        "the prompt files that the question is from, with version and hash; NULL: written in the SQL",
+    ),
 )
 COLUMN_NAMES = tuple(name for name, _, _ in COLUMNS)
 DDL = ", ".join(f"{name} {kind}" for name, kind, _ in COLUMNS)

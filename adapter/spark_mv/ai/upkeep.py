@@ -136,7 +136,7 @@ def provenance_sql(calls: Sequence[AiCall], results_table: str) -> str:
     """`which rows are still on the old model`: for every input of a model, who gave the answer that it shows.
 
     Columns: function, line (of the call), request, result_key, state (`current`, `old model`, `error`, `missing`),
-    model, model_version, called_at, confidence (of the model of a cascade that answered). Join it to the model's table by the arguments, or count it by state.
+    model, model_version, called_at, confidence (of the model of a cascade that answered), prompts (the prompt files of the call). Join it to the model's table by the arguments, or count it by state.
     """
     parts = []
     for call in calls:
@@ -148,7 +148,8 @@ def provenance_sql(calls: Sequence[AiCall], results_table: str) -> str:
             f"  CASE WHEN max_by(status, {best}) IS NULL THEN 'missing' WHEN max_by(status, {best}) <> 'ok' THEN 'error'\n"
             f"    WHEN max_by({mine}, {best}) THEN 'current' ELSE 'old model' END AS state,\n"
             f"  max_by(model, {best}) AS model, max_by(model_version, {best}) AS model_version,\n"
-            f"  max_by(called_at, {best}) AS called_at, max_by(confidence, {best}) AS confidence\nFROM ({call.request_sql}) AS q\n"
+            f"  max_by(called_at, {best}) AS called_at, max_by(confidence, {best}) AS confidence,\n"
+            f"  {quote(call.prompts) if call.prompts else 'cast(NULL AS STRING)'} AS prompts\nFROM ({call.request_sql}) AS q\n"
             f"LEFT JOIN ({ok}) AS r ON r.arguments_hash = sha2(q.request, 256)\nGROUP BY q.function, q.request, q.result_key"
         )
     return "\nUNION ALL\n".join(parts)

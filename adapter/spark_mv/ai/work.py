@@ -119,4 +119,5 @@ def site_of(call: AiCall) -> Site:
         embedding=call.embedding,
         constant=dict(call.constant),
         cascade=call.cascade,
+        prompts=call.prompts,
     )

@@ -47,10 +47,11 @@ class Site:
     embedding: bool
     constant: Mapping[str, Any] = field(default_factory=dict)
     cascade: Steps = ()
+    prompts: str = ""
 
     def reading(self) -> str:
         """JSON of what it takes to read a reply, without anything of a row."""
-        names = ("answer_type", "response_schema", "type_schema", "prompt", "embedding", "constant")
+        names = ("answer_type", "response_schema", "type_schema", "prompt", "embedding", "constant", "prompts")
         return json.dumps({name: getattr(self, name) for name in names}, sort_keys=True)
 
     def request(self, text: str) -> Request:

@@ -56,6 +56,11 @@ class Claim:
     site: Mapping[str, Any]
     request: str | None = None  # with keep_requests
 
+    @property
+    def prompts(self) -> str:
+        """The prompt files that the question is from."""
+        return str(self.site.get("prompts") or "")
+
     def question(self) -> Request:
         """The request without its row's arguments: enough to read a reply."""
         site = self.site

@@ -21,6 +21,7 @@ from spark_mv.query.ai_calls.keys import (
     request_sql,
 )
 from spark_mv.query.ai_calls.places import Places
+from spark_mv.query.ai_calls.prompt_marks import prompts_in
 from spark_mv.query.ai_calls.requests import Requests
 from spark_mv.query.ai_calls.signatures import BUILT_IN, VECTORS, AiFunction, ParsedCall, SignatureError, parse_call
 from spark_mv.query.ai_calls.text import TokenText
@@ -40,7 +41,7 @@ to aggregate the answers of their functions."""
 class AiCall:
     """One call site. `request_sql` is a stand-alone SELECT DISTINCT of result_key, function and request, for the rows
     that can need an answer; `request` is canonical JSON of function and arguments. `result_type` is Spark DDL. `place` is the column of its
-    SELECT that it stands in, else the clause."""
+    SELECT that it stands in, else the clause. `prompts` are the prompt files that its text is from, '' where there are none."""
 
     function: str
     line: int
@@ -59,6 +60,7 @@ class AiCall:
     row_arguments: tuple[str, ...] = ()
     cascade: Steps = ()
     place: str = ""
+    prompts: str = ""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -123,13 +125,15 @@ def plan_ai(
             )
     if errors or not parsed:
         return AiPlan(sql, errors=tuple(errors))
+    spans = [p.call.span for p in parsed]
+    prompts = {(p.call.line, p.call.column): prompts_in(text, p.call.span, spans) for p in parsed}
     try:
         plain, refused = desugar(text, {*BUILT_IN, *declared})
         if refused:
             return AiPlan(sql, errors=refused)
         if plain is not text:
             parsed = [parse_call(plain, c, declared, who.is_embedding) for c in plain.calls({*BUILT_IN, *declared})]
-        plan = Planner(plain, parsed, results_table, who, failing_keys).plan()
+        plan = Planner(plain, parsed, results_table, who, failing_keys, prompts).plan()
     except TextError as error:
         return AiPlan(
             sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"the query's AI calls cannot be taken out: {error}."),)
@@ -161,8 +165,10 @@ class Planner:
         results_table: str,
         identity: AiIdentity,
         failing_keys: Sequence[str] = (),
+        prompts: Mapping[tuple[int, int], str] | None = None,
     ) -> None:
         self.text, self.results_table, self.identity, self.failing_keys = text, results_table, identity, failing_keys
+        self.prompts = prompts or {}  # by the call's line and column: what its arguments were before they moved
         self.calls = sorted(parsed, key=lambda p: p.call.span.end - p.call.span.start)  # inner calls first
         self.places = Places(text, self.calls)
 
@@ -259,6 +265,7 @@ class Planner:
             row_arguments=tuple(name for name, _, _ in parsed.row),
             cascade=self.identity.cascade_of(parsed),
             place=self.places.shown_in(parsed),
+            prompts=self.prompts.get((parsed.call.line, parsed.call.column), ""),
         )
 
 

@@ -23,6 +23,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from spark_mv import __version__
 from spark_mv.maintenance.errors import first_line
+from spark_mv.spark.adapter.ai_methods import AiMixin
 from spark_mv.spark.adapter.catalog import Described, catalog_rows, catalog_table, parse_describe
 from spark_mv.spark.adapter.column import SparkMvColumn, quote
 from spark_mv.spark.adapter.connections import SparkMvConnectionManager
@@ -61,7 +62,7 @@ class SparkMvConfig(SparkConfig):
     file_format: str = DEFAULT_FILE_FORMAT
 
 
-class SparkMvAdapter(MvMixin, SparkAdapter):
+class SparkMvAdapter(AiMixin, MvMixin, SparkAdapter):
     """dbt-spark's adapter, improved where it is its own doing; tables are Delta unless the user says otherwise."""
 
     ConnectionManager = SparkMvConnectionManager
