@@ -39,6 +39,7 @@ class Behaviour:
     unsure: float = 0.0  # share of inputs of which a model has 0.4 confidence, else 0.95
     differs: float = 0.0  # share of inputs that each model answers in its own way
     cached: float = 0.0  # share of each request's input tokens that it says it had cached
+    graded: float = 0.0  # above 0: a text's confidence is drawn, and below this one each model answers in its own way
     silent: float = 0.0  # share of inputs to which it gives no log-probabilities
 
 
@@ -192,7 +193,8 @@ class Endpoint:
         pack = _pack(shape, text)
         if pack is not None and not cut:
             return self._packed(body, shape, pack)
-        by = text + str(body.get("model")) if _hit(text, "differs", self.behaviour.differs) else text
+        apart = _hit(text, "differs", self.behaviour.differs) or _hit(text, "graded", self.behaviour.graded)
+        by = text + str(body.get("model")) if apart else text
         content = json.dumps(_example(shape, by)) if shape else f"answer to {text}"
         if cut and shape:
             content = content[: len(content) // 2]
@@ -207,6 +209,7 @@ class Endpoint:
         }
         if body.get("logprobs") and not _hit(text, "silent", self.behaviour.silent):
             sure = 0.4 if _hit(text, "unsure", self.behaviour.unsure) else 0.95
+            sure = max(1e-6, _draw(text, "graded")) if self.behaviour.graded else sure
             logs = [-0.0, math.log(sure), -0.0] if shape else [math.log(sure)] * 3
             choice["logprobs"] = {"content": [{"token": "t", "logprob": log, "top_logprobs": []} for log in logs]}
         return _json(200, {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})

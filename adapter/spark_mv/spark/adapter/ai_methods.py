@@ -1,4 +1,4 @@
-"""The adapter methods that macros about prompts call."""
+"""The adapter methods that macros about prompts and cascades call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dbt.adapters.base import available
 from dbt.adapters.base.meta import AdapterMeta
 from dbt_common.exceptions import CompilationError
 
-from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.errors import ConfigError, RefusedError
 
 
 class AiMixin(metaclass=AdapterMeta):
@@ -41,3 +41,14 @@ class AiMixin(metaclass=AdapterMeta):
     def _project(self, package: str) -> Any:
         config = self.config  # type: ignore[attr-defined]
         return config if package == config.project_name else config.load_dependencies().get(package, config)
+
+    @available
+    def mv_ai_calibrate(self, asked: Mapping[str, Any], schema: str, invocation_id: str, project: str) -> str:
+        """Both models of a cascade asked about a sample; returns what to tell the user."""
+        from spark_mv.spark.run.ai_calibrate import calibrate
+
+        profile = self._mv_profile()["ai"]  # type: ignore[attr-defined]
+        try:
+            return calibrate(self, asked, schema, invocation_id, project, profile)
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error

@@ -89,6 +89,12 @@ class AiRunner:
         table = self.context.results_table
         self.settings = within_periods(self._rows, self.configured, table, self.project, UNKNOWN, self.spent)
 
+    def room(self) -> int | None:
+        """How many calls the budgets of the run, and of the project's day and month, still allow; None: any number."""
+        self._keep_to_the_periods()
+        most = self.settings.max_ai_calls
+        return None if most is None else max(0, most - self.spent.charged_calls)
+
     def _after_batches(self, calls: Sequence[AiCall], found: AiOutcome) -> AiOutcome:
         """The mode was another one before: what has come since is taken in, and what came back without an answer asked."""
         collected = collect_batches(self.batches())

@@ -21,7 +21,7 @@ from spark_mv.spark.run.ai import AiRunner, ai_runner
 MOST_ROWS = 100_000
 """Labelled rows of one evaluation, which dbt's process holds."""
 _INSERT = 500
-_DIRECT = {"mode": "direct", "on_model_change": "recompute", "on_ai_error": "null", "canary": {}}
+DIRECT = {"mode": "direct", "on_model_change": "recompute", "on_ai_error": "null", "canary": {}}
 """What an evaluation is about is the answer of the model that is named, now."""
 
 
@@ -103,7 +103,7 @@ def _answered(
     now: datetime,
 ) -> _Variant:
     call = str(words.pop("call", "") or asked.call)
-    runner = ai_runner(adapter, f"ai_eval ({name})", schema, invocation_id, project, now, profile, {**words, **_DIRECT})
+    runner = ai_runner(adapter, f"ai_eval ({name})", schema, invocation_id, project, now, profile, {**words, **DIRECT})
     expected = f"cast({quoted(asked.label)} AS STRING)" if asked.label else "cast(NULL AS STRING)"
     plan = plan_ai(
         f"SELECT cast({quoted(asked.key)} AS STRING) AS row_key, {expected} AS expected, cast(({call}) AS STRING) AS answer FROM {asked.data}",
