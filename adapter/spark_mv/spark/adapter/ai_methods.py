@@ -25,9 +25,9 @@ class AiMixin(metaclass=AdapterMeta):
         from spark_mv.ai.examples import Asked, read_examples
         from spark_mv.ai.prompt_files import examples_sql, prompt_sql, read_prompt, seen
 
-        project = self._project(package)
-        root = Path(project.project_root)
         try:
+            project = self._project(package)
+            root = Path(project.project_root)
             shown = read_examples(root, project.seed_paths, Asked.of(examples)) if examples else None
             if name is None:
                 assert shown is not None
@@ -40,7 +40,13 @@ class AiMixin(metaclass=AdapterMeta):
 
     def _project(self, package: str) -> Any:
         config = self.config  # type: ignore[attr-defined]
-        return config if package == config.project_name else config.load_dependencies().get(package, config)
+        found = config if package == config.project_name else config.load_dependencies().get(package)
+        if found is None:
+            raise RefusedError(
+                "AI_PROMPT",
+                f"ai_prompt: there is no package {package!r} in the project: add it to packages.yml and run dbt deps, or leave `package` out",
+            )
+        return found
 
     @available
     def mv_ai_calibrate(self, asked: Mapping[str, Any], schema: str, invocation_id: str, project: str) -> str:
