@@ -63,8 +63,8 @@ HISTORY: tuple[Snapshot, ...] = (
 COLUMNS = (Column("id", "bigint"),)
 
 
-def since(query: Query, before: int, now: int) -> Since | Reason:
-    source = SourceFacts("s", COLUMNS, "iceberg", SourceVersion(now, ""))
+def since(query: Query, before: int, now: int, name: str = "s.t") -> Since | Reason:
+    source = SourceFacts(name, COLUMNS, "iceberg", SourceVersion(now, ""))
     return Iceberg().since(query, source, SourceVersion(before, ""), source.columns_print)
 
 
@@ -89,6 +89,9 @@ def test_what_happened_since() -> None:
     whole = tuple((i, p, o, {**s, "total-delete-files": 0}, c) for i, p, o, s, c in HISTORY[:4])
     found = since(table(*whole, main=30), 50, 30)
     assert isinstance(found, Since) and found.how == "changelog"
+    # behind a name without a schema there is no table `changes`
+    found = since(table(*whole, main=30), 50, 30, "t")
+    assert isinstance(found, Since) and found.how == "snapshots"
     only_moved = since(table(*HISTORY, main=70), 20, 70)
     assert isinstance(only_moved, Since) and only_moved.commits == ()
 
@@ -130,3 +133,17 @@ def test_the_newest_record_that_is_ours_and_who_wrote_since() -> None:
     assert read(table(*written, (73, 70, "append", {**ours, **NEW}, 0), main=73)).foreign_operation == "APPEND"
     other = {"spark_mv": replace(record, model="other").to_json()}
     assert read(table((20, None, "append", other, 0), main=20)).record is None
+
+
+def test_types_that_its_tables_do_not_have() -> None:
+    columns = [
+        Column("id", "bigint"),
+        Column("v", "struct<a:variant>"),
+        Column("took", "interval day to second"),
+        Column("s", "struct<variant:string,interval:int>"),
+    ]
+    said = Iceberg().not_stored(columns, {})
+    assert [text.split(" is of type ")[0] for text in said] == ["column v", "column took"]
+    assert "'format-version': '3'" in said[0] and "cast it" in said[1]
+    (left,) = Iceberg().not_stored(columns, {"format-version": 3})
+    assert "took" in left

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from spark_mv.maintenance.facts import Column, SourceFacts
@@ -54,6 +54,9 @@ class Delta:
         return ""
 
     def refused(self, columns: Mapping[str, Any]) -> list[str]:
+        return []
+
+    def not_stored(self, columns: Sequence[Column], properties: Mapping[str, Any]) -> list[str]:
         return []
 
     def stored(self, column: Column) -> Column:

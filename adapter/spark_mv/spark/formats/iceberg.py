@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,8 @@ from spark_mv.spark.formats.turn import TurnSession
 from spark_mv.spark.session.iceberg import CATALOG, stands_behind_delta
 
 _SMALL = re.compile(r"\b(tiny|small)int\b", re.IGNORECASE)
+_MISSING = re.compile(r"\b(variant|interval)\b(?!`?:)", re.IGNORECASE)
+"""Types of Spark that Iceberg does not have, or not in each version of its format; a field of a struct may be called so."""
 
 
 class Iceberg:
@@ -74,6 +76,22 @@ class Iceberg:
             "liquid_clustered_by: Iceberg tables have no liquid clustering; use partition_by, or file_format: delta"
         )
         return [problem] if clustered else []
+
+    def not_stored(self, columns: Sequence[Column], properties: Mapping[str, Any]) -> list[str]:
+        third = str(properties.get("format-version", "")) == "3"
+        problems = []
+        for column in columns:
+            missing = _MISSING.search(column.type)
+            if missing is None or (missing[1].lower() == "variant" and third):
+                continue
+            have, cure = "have no interval", "cast it"
+            if missing[1].lower() == "variant":
+                have = "have variants from version 3 of the format on"
+                cure = "say tblproperties={'format-version': '3'}, make it text by to_json"
+            problems.append(
+                f"column {column.name} is of type {column.type}: Iceberg tables {have}; {cure}, or use file_format: delta"
+            )
+        return problems
 
     def stored(self, column: Column) -> Column:
         return replace(column, type=_SMALL.sub("int", column.type))

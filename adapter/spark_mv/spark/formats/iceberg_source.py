@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from spark_mv.maintenance.facts import SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
-from spark_mv.query.syntax.table_name import quoted_name
+from spark_mv.query.syntax.table_name import parts_of, quoted_name
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.iceberg_log import Log, Snapshot, read_log
 from spark_mv.spark.formats.table_format import Commit, Since
@@ -46,7 +46,10 @@ def since(query: Query, source: SourceFacts, before: SourceVersion, columns: str
     writes = [s for s in log.snapshots[ids.index(now.version) : low] if s.operation not in KEEPS_ROWS]
     commits = tuple(_commit(snapshot) for snapshot in writes)
     only_new = bool(commits) and all(commit.appends for commit in commits)
-    whole = all(_whole_files(snapshot) for snapshot in log.snapshots[ids.index(now.version) : low + 1])
+    # the table `changes` of a table is found behind a name with a schema: without one, Spark takes the table for the schema
+    whole = len(parts_of(name)) > 1 and all(
+        _whole_files(snapshot) for snapshot in log.snapshots[ids.index(now.version) : low + 1]
+    )
     return Since("appended" if only_new else "changelog" if whole else "snapshots", commits)
 
 

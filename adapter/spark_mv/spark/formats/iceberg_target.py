@@ -8,7 +8,7 @@ several statements show at once, and a run that was killed leaves a branch that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from spark_mv.maintenance.errors import TurnTaken
@@ -26,10 +26,12 @@ SETTING = f"spark.sql.iceberg.snapshot-property.{RECORD}"
 """Setting with which Iceberg gives the snapshots of a statement that property. A DELETE that only drops files takes no notice."""
 BRANCH = "mv_"
 _LOST = re.compile(
-    r"CommitFailedException|Cannot commit|not an ancestor|stale|ValidationException|ALREADY_EXISTS|AlreadyExists|already exists",
+    r"CommitFailedException|Cannot commit|not an ancestor|stale|ValidationException|ALREADY_EXISTS|AlreadyExists|already exists|"
+    r"branch \(does not exist\)",
     re.IGNORECASE,
 )
 """What Iceberg says to the second of two writers."""
+_METADATA = re.compile(r"/v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?$")
 _WRITTEN = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 LOOK = (5, 100, 100_000)
 """Snapshots to look at first, and next if there is no record among them."""
@@ -102,7 +104,7 @@ def publish(asked: Publishing, session: TurnSession, query: Query, write: Callab
         if not isinstance(error, TurnTaken) and not asked.part and _is_published(asked, query):
             session.warn(f"{asked.turn.table}: published, though Spark reported: {_first_line(error)}")
             return
-        _drop_branch(asked, session)
+        _drop_branches(asked.turn.table, session, [BRANCH + asked.branch])
         if _LOST.search(str(error)) and not isinstance(error, TurnTaken):
             raise TurnTaken(asked.turn.table) from error
         raise
@@ -117,15 +119,13 @@ def _through_branch(
     to = branch_of(table, asked.branch)
     loaded = loaded_table(session.mv_spark(), table)
     if loaded.snapshot(name) is None:
-        _drop_dead(loaded, asked)
         _make_branch(loaded, name, asked)
     with tagged(session, settings):
         write()
     if asked.part:
         return
-    loaded = loaded_table(session.mv_spark(), table)
-    carried = asked.turn.run_id in str(loaded.snapshot(name).summary().get(RECORD) or "")
-    if not carried:
+    end = _end_of_branch(loaded_table(session.mv_spark(), table), name, asked)
+    if asked.turn.run_id not in str(end.summary().get(RECORD) or ""):
         with tagged(session, settings):
             query(f"insert into {to} select * from {to} where false")
     loaded = loaded_table(session.mv_spark(), table)
@@ -133,12 +133,21 @@ def _through_branch(
 
 
 def _make_branch(loaded: Any, name: str, asked: Publishing) -> None:
+    _drop_dead(loaded, asked)
     current = loaded.currentSnapshot()
     found = None if current is None else int(current.snapshotId())
     if found != asked.base:
         raise TurnTaken(asked.turn.table)
     manage = loaded.manageSnapshots()
     (manage.createBranch(name) if asked.base is None else manage.createBranch(name, asked.base)).commit()
+
+
+def _end_of_branch(loaded: Any, name: str, asked: Publishing) -> Any:
+    """The branch's last snapshot. Who makes the table anew meanwhile takes the branch away."""
+    found = loaded.snapshot(name)
+    if found is None:
+        raise TurnTaken(asked.turn.table)
+    return found
 
 
 def _move_main(loaded: Any, name: str, asked: Publishing) -> None:
@@ -162,7 +171,7 @@ def _make(
         to = branch_of(table, asked.branch)
         query(f"insert into {to} select * from {to} where false")
         loaded = loaded_table(session.mv_spark(), table)
-        claim = int(loaded.snapshot(name).snapshotId())
+        claim = int(_end_of_branch(loaded, name, asked).snapshotId())
         _move_main(loaded, name, asked)
     with tagged(session, settings):
         write()
@@ -176,11 +185,10 @@ def _undo_unless_next(asked: Publishing, session: TurnSession, claim: int) -> No
     loaded = loaded_table(session.mv_spark(), asked.turn.table)
     operations = loaded.operations()
     replaced = operations.current()
-    files = replaced.previousFiles()
-    parser = session.mv_spark()._jvm.org.apache.iceberg.TableMetadataParser
-    before = parser.read(operations.io(), files.get(files.size() - 1).file())
+    before = _overwritten(operations, replaced, session)
     newest = before.currentSnapshot()
     if newest is not None and int(newest.snapshotId()) == claim:
+        _drop_branches(asked.turn.table, session, _revived(loaded, before))
         return
     operations.commit(replaced, before)
     loaded.refresh()
@@ -188,6 +196,38 @@ def _undo_unless_next(asked: Publishing, session: TurnSession, claim: int) -> No
         # a REST catalogue is sent changes, of which metadata that was read has none
         loaded.manageSnapshots().setCurrentSnapshot(newest.snapshotId()).commit()
     raise TurnTaken(asked.turn.table)
+
+
+def _overwritten(operations: Any, replaced: Any, session: TurnSession) -> Any:
+    """The metadata that the table had right before it was replaced. The new metadata names those of the moment when the statement
+    began; what others committed during it shows in the number of its file alone, each commit of a catalogue raising it by one."""
+    files, io = replaced.previousFiles(), operations.io()
+    known = str(files.get(files.size() - 1).file())
+    parser = session.mv_spark()._jvm.org.apache.iceberg.TableMetadataParser
+    number = _number(str(replaced.metadataFileLocation()))
+    if number is None or _number(known) in (None, number - 1):
+        return parser.read(io, known)
+    folder = str(replaced.metadataFileLocation()).rpartition("/")[0]
+    found = io.listPrefix(folder + "/").iterator()
+    names = [str(found.next().location()) for _ in iter(found.hasNext, False)]
+    overwritten = [parser.read(io, name) for name in names if _number(name) == number - 1]
+    return max(overwritten, key=lambda metadata: int(metadata.lastUpdatedMillis()))
+
+
+def _number(file: str) -> int | None:
+    """The number of a metadata file.
+
+    >>> _number("s3://b/t/metadata/00012-6f3d.metadata.json"), _number("/t/metadata/v7.gz.metadata.json"), _number("/t/metadata/snap-1.avro")
+    (12, 7, None)
+    """
+    found = _METADATA.search(file)
+    return None if found is None else int(found[1])
+
+
+def _revived(loaded: Any, before: Any) -> list[str]:
+    """CREATE OR REPLACE writes the branches that there were when it began: also those that other runs have dropped since."""
+    names = {str(name) for name in loaded.refs().keySet()} - {str(name) for name in before.refs().keySet()}
+    return sorted(name for name in names if name.startswith(BRANCH))
 
 
 def _is_published(asked: Publishing, query: Query) -> bool:
@@ -198,17 +238,15 @@ def _is_published(asked: Publishing, query: Query) -> bool:
     return any(asked.turn.run_id in snapshot.summary.get(RECORD, "") for snapshot in log.snapshots)
 
 
-def _drop_branch(asked: Publishing, session: TurnSession) -> None:
-    """What is left of a run that has not published. A branch that stays is no harm: nobody reads it."""
-    try:
-        loaded = loaded_table(session.mv_spark(), asked.turn.table)
-        name = BRANCH + asked.branch
-        if loaded.snapshot(name) is not None:
-            loaded.manageSnapshots().removeBranch(name).commit()
-    except Exception as error:
-        session.warn(
-            f"{asked.turn.table}: its branch {BRANCH}{asked.branch} could not be dropped: {_first_line(error)}"
-        )
+def _drop_branches(table: str, session: TurnSession, names: Iterable[str]) -> None:
+    """What is left of runs that have not published. A branch that stays is no harm: nobody reads it."""
+    for name in names:
+        try:
+            loaded = loaded_table(session.mv_spark(), table)
+            if loaded.snapshot(name) is not None:
+                loaded.manageSnapshots().removeBranch(name).commit()
+        except Exception as error:
+            session.warn(f"{table}: the branch {name} could not be dropped: {_first_line(error)}")
 
 
 def _drop_dead(loaded: Any, asked: Publishing) -> None:

@@ -3,7 +3,7 @@ DESCRIBE names; nothing above this room asks which format a table has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -95,6 +95,9 @@ class TableFormat(Protocol):
 
     def refused(self, columns: Mapping[str, Any]) -> list[str]:
         """What a model's settings ask for that tables of this format do not have, each with the cure."""
+
+    def not_stored(self, columns: Sequence[Column], properties: Mapping[str, Any]) -> list[str]:
+        """Of which columns no table of this format with these properties can hold the type, each with the cure."""
 
     def stored(self, column: Column) -> Column:
         """The column as a table of this format has it."""

@@ -27,7 +27,7 @@ from spark_mv.spark.run.as_of import utc_text
 from spark_mv.spark.run.evaluated import evaluate
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import RESULT_PREFIXES, RESULT_SETTINGS, session_facts
-from spark_mv.spark.run.prepare import config_of, target_format
+from spark_mv.spark.run.prepare import config_of, stored_columns
 from spark_mv.spark.run.read_model import read_model
 from spark_mv.spark.run.step_args import step_args
 
@@ -113,7 +113,7 @@ def _at(model: _Model, query: Ask, instant: datetime, attempt: int) -> dict[str,
         target=TargetFacts(),
         pins=dict(rewritten.pins),
     )
-    stored = tuple(target_format(model.config).stored(column) for column in rewritten.columns)
+    stored = stored_columns(invocation, model.config, rewritten.columns)
     situation = Situation(
         facts,
         replace(read.analysis, sql=read.whole_sql),

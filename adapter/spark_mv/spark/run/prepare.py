@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
@@ -11,7 +11,7 @@ from spark_mv.maintenance.audit import audit_due
 from spark_mv.maintenance.config import ModelConfig, layered, read_config
 from spark_mv.maintenance.decide import begin, decide
 from spark_mv.maintenance.errors import ConfigError, RefusedError
-from spark_mv.maintenance.facts import RunFacts, TargetFacts
+from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
 from spark_mv.maintenance.ground import refuse, refuse_foreign, same_filter, state_lost
 from spark_mv.maintenance.notes import order_notes
 from spark_mv.maintenance.read_query import row_bounds
@@ -137,6 +137,14 @@ def config_of(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) 
     return config
 
 
+def stored_columns(invocation: Invocation, config: ModelConfig, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns as the model's table has them."""
+    table_format = target_format(config)
+    if problems := table_format.not_stored(columns, invocation.config.get("tblproperties") or {}):
+        raise ConfigError(invocation.name, problems)
+    return tuple(table_format.stored(column) for column in columns)
+
+
 def _same_format(facts: RunFacts, config: ModelConfig) -> None:
     """The table's format is changed where the user asks for a rebuild, with all values that it keeps."""
     target = facts.target
@@ -184,8 +192,7 @@ def _situation(
     target, dropped = still_possible(query, facts.target, tables)
     there = (*target.columns, *(state.columns if remembers else ())) if target.ours else ()
     target = replace(target, uncastable=uncastable(query, there, rewritten.columns))
-    stored = tuple(target_format(config).stored(column) for column in rewritten.columns)
-    rewritten = replace(rewritten, columns=stored)
+    rewritten = replace(rewritten, columns=stored_columns(invocation, config, rewritten.columns))
     situation = Situation(
         facts=replace(facts, target=target, pins=dict(rewritten.pins)),
         analysis=replace(model.analysis, sql=model.whole_sql),

@@ -1,0 +1,144 @@
+"""The branches of runs, where one of two runs makes the table anew: CREATE OR REPLACE writes those that it saw when it began."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from direct import Direct, Pool
+from pyspark.sql.types import LongType
+
+from spark_mv.maintenance.errors import TurnTaken
+from spark_mv.spark.formats import iceberg_target
+from spark_mv.spark.formats.iceberg_log import loaded_table, read_log
+from spark_mv.spark.formats.table_format import Publishing
+from spark_mv.spark.formats.turn import Turn
+
+TABLE = "branches.`mv`"
+
+
+@dataclass
+class Anew:
+    """A run that makes the table anew and waits in the middle of its statement. The other one works in a session of its own."""
+
+    session: Direct
+    other: Direct
+    folder: Path
+
+    def asked(self, anew: bool = False) -> Publishing:
+        newest = read_log(self.other.query, TABLE, 1).newest
+        run_id = uuid.uuid4().hex
+        turn = Turn(TABLE, "mv", 1, f'{{"run_id":"{run_id}"}}', run_id)
+        return Publishing(turn, None if newest is None else newest.id, run_id[:8], anew)
+
+    def while_it_works(self, do: Callable[[], object]) -> None:
+        asked, began, go_on = self.asked(anew=True), self.folder / "began", self.folder / "go_on"
+
+        def wait(id: int) -> int:
+            began.touch()
+            until = time.monotonic() + 60
+            while not go_on.exists() and time.monotonic() < until:
+                time.sleep(0.02)
+            return id
+
+        self.session.spark.udf.register("wait", wait, LongType())
+        made = f"create or replace table iceberg_catalog.{TABLE} using iceberg as select wait(id) as id, 'anew' as name from range(1)"
+        write = lambda: self.session.query(made)  # noqa: E731
+        with ThreadPoolExecutor(1) as thread:
+            run = thread.submit(iceberg_target.publish, asked, self.session, self.session.query, write)
+            try:
+                until = time.monotonic() + 60
+                while not began.exists() and not run.done() and time.monotonic() < until:
+                    time.sleep(0.02)
+                assert began.exists() and not run.done()
+                do()
+            finally:
+                go_on.touch()
+            run.result()
+        assert self.session.query(f"select name from {TABLE}") == [{"name": "anew"}]
+
+    @property
+    def branches(self) -> list[str]:
+        return [str(name) for name in loaded_table(self.other.spark, TABLE).refs().keySet() if name != "main"]
+
+
+@pytest.fixture
+def anew(spark: Any, tmp_path: Path) -> Iterator[Anew]:
+    sessions = list(Pool(spark, 2, "iceberg").sessions.queue)
+    found = Anew(sessions[0], sessions[1], tmp_path)
+    found.other.query("create schema branches")
+    found.other.query(f"create table {TABLE} using iceberg as select id, 'first' as name from range(3)")
+    yield found
+    found.other.query("drop schema branches cascade")
+
+
+def test_a_branch_that_was_dropped_meanwhile_stays_dropped(anew: Anew) -> None:
+    """The second of two runs at once had made its branch, was too late, and drops it."""
+    anew.other.query(f"alter table iceberg_catalog.{TABLE} create branch mv_second")
+    anew.other.query(f"alter table iceberg_catalog.{TABLE} create branch theirs")
+    anew.while_it_works(lambda: iceberg_target._drop_branches(TABLE, anew.other, ["mv_second"]))
+    assert anew.branches == ["theirs"] and not anew.session.warnings
+
+
+def test_a_branch_that_was_made_meanwhile_is_gone_and_its_run_says_so(anew: Anew) -> None:
+    made, go_on = Event(), Event()
+
+    def second() -> None:
+        asked = anew.asked()
+
+        def write() -> None:
+            made.set()
+            assert go_on.wait(60)
+            anew.other.query(f"insert into {iceberg_target.branch_of(TABLE, asked.branch)} values (7, 'second')")
+
+        iceberg_target.publish(asked, anew.other, anew.other.query, write)
+
+    with ThreadPoolExecutor(1) as thread:
+        run: list[Future[None]] = []
+
+        def begins() -> None:
+            run.append(thread.submit(second))
+            assert made.wait(60) and anew.branches
+
+        try:
+            anew.while_it_works(begins)
+        finally:
+            go_on.set()
+        with pytest.raises(TurnTaken):
+            run[0].result()
+    assert anew.branches == [] and anew.other.query(f"select name from {TABLE}") == [{"name": "anew"}]
+
+
+def test_who_publishes_meanwhile_is_first(anew: Anew) -> None:
+    """However long the other one's statement takes: the table is what the first one published."""
+
+    def publishes() -> None:
+        asked = anew.asked()
+        to = iceberg_target.branch_of(TABLE, asked.branch)
+        write = lambda: anew.other.query(f"insert into {to} values (7, 'first')")  # noqa: E731
+        iceberg_target.publish(asked, anew.other, anew.other.query, write)
+
+    with pytest.raises(TurnTaken):
+        anew.while_it_works(publishes)
+    rows = anew.other.bag(f"select id, name from {TABLE}")
+    assert rows == {(0, "first"): 1, (1, "first"): 1, (2, "first"): 1, (7, "first"): 1}
+    assert anew.branches == [] and not anew.session.warnings
+    anew.other.query(f"insert into {TABLE} values (8, 'later')")
+    assert anew.other.bag(f"select id, name from {TABLE}").total() == 5
+
+
+def test_what_a_dead_run_left_goes_where_the_table_is_made_anew(anew: Anew) -> None:
+    for name in ("mv_dead", "mv_live"):
+        anew.other.query(f"alter table iceberg_catalog.{TABLE} create branch {name}")
+    asked = anew.asked(anew=True)
+    asked = Publishing(asked.turn, asked.base, asked.branch, anew=True, dead=lambda stamp: stamp == "dead")
+    made = f"create or replace table iceberg_catalog.{TABLE} using iceberg as select 1 as id"
+    iceberg_target.publish(asked, anew.session, anew.session.query, lambda: anew.session.query(made))
+    assert anew.branches == ["mv_live"]
