@@ -208,10 +208,17 @@ def _overwritten(operations: Any, replaced: Any, session: TurnSession) -> Any:
     if number is None or _number(known) in (None, number - 1):
         return parser.read(io, known)
     folder = str(replaced.metadataFileLocation()).rpartition("/")[0]
-    found = io.listPrefix(folder + "/").iterator()
-    names = [str(found.next().location()) for _ in iter(found.hasNext, False)]
-    overwritten = [parser.read(io, name) for name in names if _number(name) == number - 1]
-    return max(overwritten, key=lambda metadata: int(metadata.lastUpdatedMillis()))
+    try:
+        found = io.listPrefix(folder + "/").iterator()
+        names = [str(found.next().location()) for _ in iter(found.hasNext, False)]
+        overwritten = [parser.read(io, name) for name in names if _number(name) == number - 1]
+        return max(overwritten, key=lambda metadata: int(metadata.lastUpdatedMillis()))
+    except Exception as error:
+        session.warn(
+            f"{folder}: the table's metadata number {number - 1} could not be read ({_first_line(error)}), so that it is not known whether "
+            "somebody else published while this run made the table anew. See the table's history, and let one run at a time rebuild it"
+        )
+        return parser.read(io, known)
 
 
 def _number(file: str) -> int | None:
