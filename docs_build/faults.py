@@ -1,0 +1,105 @@
+"""Writes docs/reference/faults.md from what the tests counted.
+
+FAULTS_COUNTED=build/faults.jsonl pytest -m slow integration_tests/incremental/test_faults.py integration_tests/incremental/test_interleavings.py
+python docs_build/faults.py build/faults.jsonl
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "faults.md"
+FAULTS = ("error", "answer lost", "engine away", "killed before", "killed behind")
+HEAD = """# Faults and interleavings
+
+What the tests do to a run, and what came of it: the figures are counted by the tests themselves
+(`integration_tests/incremental/test_faults.py`, `test_interleavings.py`) and put into this page by `docs_build/faults.py`.
+"""
+FAULT_WORDS = """
+## A fault at a statement
+
+A model of each strategy runs over a source that has changed, and at one statement of the run something goes wrong: the statement fails (*error*); it
+is executed and its answer is lost; the engine answers nothing any more from there on; the process is gone before the statement or right behind
+it, and nothing cleans up after it. First runs are struck, too. After each fault the table must be the old one or the new one, row for row,
+with each kept value where it stood. Then comes a next run: as it is, in another session, or with `--full-refresh`; or one that is struck again, up
+to three in a row. After the whole run at the end the table must be what the query gives, and no staging table may be left. An answer of an AI
+function may be paid twice only where the fault took the statement that was to keep it.
+
+The process is gone as far as the run can tell: none of its statements is sent any more, and rows that it held in memory are lost.
+"""
+
+
+def main(counted: Path) -> None:
+    lines = [json.loads(line) for line in counted.read_text(encoding="utf-8").splitlines()]
+    faults: Counter[tuple[str, ...]] = Counter()
+    pairs: Counter[tuple[str, ...]] = Counter()
+    wrong: Counter[tuple[str, ...]] = Counter()
+    kinds = {"pair": pairs, "wrong": wrong}
+    for *key, number in lines:
+        kinds.get(key[0], faults)[tuple(key)] += number
+    parts = [_faults(faults, wrong["wrong", "faults"]), _pairs(pairs, wrong["wrong", "orders"]) if pairs else ""]
+    PAGE.write_text(HEAD + "".join(parts), encoding="utf-8")
+
+
+def _faults(found: Counter[tuple[str, ...]], wrong: int) -> str:
+    """Keys: model, held or staged, step, fault, old or new, next run."""
+    steps = sorted({key[2] for key in found})
+    rows = [
+        [step, *(_outcome(found, step, fault) for fault in FAULTS), str(_sum(found, lambda k, s=step: k[2] == s))]
+        for step in steps
+    ]
+    nexts = ", ".join(f"{name} {n}" for name, n in _by(found, 5))
+    models = ", ".join(f"{name} {n}" for name, n in _by(found, 0))
+    return (
+        f"{FAULT_WORDS}\n{sum(found.values()) + wrong} faults, after {wrong} of which something was wrong: the table, a kept value lost or moved, a "
+        "staging table left, or an answer paid twice that was kept.\n\n"
+        "By what the run was doing, and how often the old (o) or the new table (n) stood there before the next run:\n\n"
+        f"{_table(['step', *FAULTS, 'all'], rows)}\n\nBy model: {models}. Next run: {nexts}. "
+        f"Staged rows held in memory: {_sum(found, lambda k: k[1] == 'held')}, in tables: {_sum(found, lambda k: k[1] == 'staged')}.\n"
+    )
+
+
+def _outcome(found: Counter[tuple[str, ...]], step: str, fault: str) -> str:
+    old, new = (_sum(found, lambda k, w=was: k[2:5] == (step, fault, w)) for was in ("old", "new"))
+    return " ".join(f"{n} {word}" for n, word in ((old, "o"), (new, "n")) if n) or "–"
+
+
+PAIR_WORDS = """
+## Two at one model
+
+A run stops before each of its statements and looks at a log that concern more than its own staging tables; there another one does its work,
+whole or up to a point of its own.
+Every version that a run published is compared with the query over the versions of the source and at the instant that its record names;
+who lost must say so and must have published nothing; and the next run must give what the query gives, with the kept values.
+"""
+
+
+def _pairs(found: Counter[tuple[str, ...]], wrong: int) -> str:
+    """Keys: "pair", model, the other one, what was counted."""
+    others = list(dict.fromkeys(key[2] for key in found))
+    words = ("orders", "published", "lost", "versions checked")
+    rows = [
+        [other, *(str(_sum(found, lambda k, o=other, w=word: k[2:] == (o, w))) for word in words)] for other in others
+    ]
+    total = _sum(found, lambda k: k[3] == "orders")
+    return f"{PAIR_WORDS}\n{total + wrong} orders, after {wrong} of which something was wrong: a version that was not the query's, or a value moved.\n\n{_table(['a run and', *words], rows)}\n"
+
+
+def _sum(found: Counter[tuple[str, ...]], which: Callable[[tuple[str, ...]], bool]) -> int:
+    return sum(number for key, number in found.items() if which(key))
+
+
+def _by(found: Counter[tuple[str, ...]], place: int) -> Iterable[tuple[str, int]]:
+    return ((name, _sum(found, lambda k, n=name: k[place] == n)) for name in dict.fromkeys(key[place] for key in found))
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,247 @@
+"""Models of every strategy over a source that changes step by step, and what their tables must be."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from direct import AI, FORMAT, Bag
+from gates import Gated
+from macros import statement
+from oracle_changes import FEED
+
+from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.record import RunRecord, read_record
+from spark_mv.spark.formats.commits import Ask, commits
+from spark_mv.spark.formats.history import KEEPS_ROWS, MAKES_ALL_ROWS, OURS
+from spark_mv.spark.run.execute import MvRun
+from spark_mv.spark.run.invocation import Invocation
+from spark_mv.spark.run.prepare import prepare
+
+START = datetime(2026, 1, 10)
+NEW = "insert into {s}.t values ({id}, {n} % 4, 1.5, 's{n}', timestamp'{now}')"
+EDIT = "update {s}.t set x = x + 1, s = 's{n}' where id % 5 = {n} % 5 and id < 100"
+LOSS = "delete from {s}.t where id = {id} - 98 or id = {id} - 1"
+
+
+@dataclass(frozen=True)
+class Case:
+    """`{t}` in `sql` is the source, `{kept}` where kept columns stand. `changes` of the source follow each other; `hours`: how far
+    the clock moves at each."""
+
+    name: str
+    strategy: str
+    sql: str
+    kept: str = ", rand() as drawn"
+    key: str = "id"
+    changes: tuple[str, ...] = (EDIT, NEW, LOSS)
+    hours: int = 0
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+CASES = {
+    case.name: case
+    for case in (
+        Case("appended", "APPEND_ONLY", "select id, k, upper(s) as s{kept} from {t} where k >= 0", changes=(NEW,)),
+        Case("by row", "ROW_BASED", "select id, x * 2 as a, upper(s) as s{kept} from {t} where x > 0"),
+        Case(
+            "by group", "GROUP_AGGREGATE", "select k, count(*) as n, sum(x) as sx, max(s) as ms{kept} from {t} group by k",
+            kept=", uuid() as drawn", key="k",
+        ),
+        Case(
+            "windowed", "WINDOW_FUNCTION",
+            "select id, k, row_number() over (partition by k order by x desc, id) as rn{kept} from {t}",
+        ),
+        Case("whole", "COMPLETE_RECOMPUTE", "select id, rank() over (order by x, id) as r{kept} from {t}"),
+        Case(
+            "evicted", "ROW_BASED", "select id, s, ts{kept} from {t} where ts > current_timestamp() - interval 10 hours", hours=2,
+        ),
+        Case(
+            "remembered", "COMPLETE_RECOMPUTE",
+            "select id, s, ts{kept} from {t} where ts > current_timestamp() - interval 10 hours "
+            "and ts <= current_timestamp() + interval 1 hour",
+            hours=2, changes=(EDIT, NEW), config={"on_source_delete": "keep"},
+        ),
+        Case("asked", "ROW_BASED", "select id, s{kept} from {t}", kept=", ai_gen(s) as drawn"),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a table holds: the query's deterministic columns, and by key what it keeps."""
+
+    version: int = -1
+    rows: Bag | None = None
+    kept: Mapping[Any, Any] = field(default_factory=dict)
+
+
+@dataclass
+class World:
+    """One case in a schema of its own, brought from change to change."""
+
+    case: Case
+    schema: str
+    asked: Path
+    runs: int = 0
+    changes: int = 0
+    number: int = 0
+
+    @property
+    def table(self) -> str:
+        return f"{self.schema}.m"
+
+    @property
+    def as_of(self) -> str:
+        return self.at()
+
+    def at(self, more: int = 0) -> str:
+        """The instant of the runs after these changes and `more`."""
+        return str(START + timedelta(hours=self.case.hours * (self.changes + more)))
+
+    def make(self, session: Gated) -> None:
+        """The schema with its source anew."""
+        session.query(f"drop schema if exists {self.schema} cascade")
+        session.query(f"create schema {self.schema}")
+        columns = "(id int, k int, x decimal(8, 2), s string, ts timestamp)"
+        session.query(f"create table {self.schema}.t {columns} {FEED}")
+        session.query(
+            f"insert into {self.schema}.t select cast(id as int), cast(id % 4 as int), id * 1.25, concat('n', id), "
+            f"timestamp'{START}' + make_dt_interval(0, cast(id as int) - 12) from range(20)"
+        )
+
+    def change(self, session: Gated) -> None:
+        """The next change of the source, and of the clock."""
+        self.changes += 1
+        n = self.changes
+        text = self.case.changes[(n - 1) % len(self.case.changes)]
+        session.query(text.format(s=self.schema, n=n, id=100 + n, now=self.as_of))
+
+    def names(self, session: Gated) -> list[str]:
+        return [row["tableName"] for row in session.query(f"show tables in {self.schema}") if not row["isTemporary"]]
+
+    def run(self, session: Gated, as_of: str = "", full_refresh: bool = False, refresh: str = "incremental") -> MvRun:
+        """A run as dbt starts one: by the case's strategy, whatever that would cost on so few rows."""
+        self.number += 1
+        number = self.number  # another run may begin before this one says its own
+        session.at = "list tables"
+        names = self.names(session)
+        config = {"file_format": FORMAT, "unique_key": self.case.key, **self.case.config, "refresh": refresh}
+        if self.case.strategy == "COMPLETE_RECOMPUTE" or full_refresh or "m" not in names:
+            config["refresh"] = "auto"
+        session.at = "look"
+        ai = {**AI, "options": {"count_file": str(self.asked)}}
+        run = prepare(
+            session,
+            Invocation(
+                unique_id="model.test.m",
+                name="m",
+                sql=self.case.sql.format(t=f"{self.schema}.t", kept=self.case.kept),
+                config=config,
+                explicit=frozenset(config),
+                target=f"{self.schema}.`m`",
+                schema=self.schema,
+                identifier="m",
+                target_exists="m" in names,
+                state_exists="m__state" in names,
+                relation_names=tuple(names),
+                started_at=datetime.now(timezone.utc),
+                as_of=as_of or self.as_of,
+                allow_future_as_of=True,
+                invocation_id=f"{number:08x}-{self.case.name}",
+                full_refresh=full_refresh,
+            ),
+            {"embedded": True, "ai": ai, "safety": {"second_reading": False, "choose_by": "rows"}},
+        )
+        session.at = "begin"
+        with closing(run.steps()) as steps:  # type: ignore[type-var]
+            for step in steps:
+                session.at = step.kind.replace("_", " ")
+                run.execute(step, statement(step))
+                session.at = "clean up"
+        session.at = "amend"
+        for sql in run.amendments():
+            session.query(sql)
+        return run
+
+    def run_auto(self, session: Gated, **arguments: Any) -> MvRun:
+        """By an incremental strategy where one applies, else completely."""
+        try:
+            return self.run(session, **arguments)
+        except RefusedError as error:
+            if "no incremental strategy applies" not in str(error):
+                raise
+            return self.run(session, refresh="auto", **arguments)
+
+    # --- what is, and what must be
+
+    def wanted(self, session: Gated, as_of: str = "", version: int | None = None) -> Bag:
+        """The query's deterministic columns at an instant, over a version of the source."""
+        source = f"{self.schema}.t" + ("" if version is None else f" version as of {version}")
+        kept = ", concat('ai_gen: ', s) as drawn" if self.case.name == "asked" else ""
+        text = self.case.sql.format(t=source, kept=kept)
+        return session.bag(text.replace("current_timestamp()", f"timestamp'{as_of or self.as_of}'"))
+
+    def read(self, session: Gated, version: int | None = None) -> Content:
+        """The table as it is or was at a version; empty where there is none."""
+        if "m" not in self.names(session):
+            return Content()
+        source = self.table + ("" if version is None else f" version as of {version}")
+        rows = session.spark.sql(f"select * from {source}").collect()
+        width = None if self.case.name == "asked" else -1  # the kept column is the last one
+        data = Counter(tuple(row)[:width] for row in rows)
+        return Content(self.version(session), data, {row[self.case.key]: row["drawn"] for row in rows})
+
+    def version(self, session: Gated) -> int:
+        """-1 where there is no table."""
+        found = commits(Ask(session.query, session.spark), self.table, 1) if "m" in self.names(session) else ()
+        return int(found[0]["version"]) if found else -1
+
+    def leftovers(self, session: Gated) -> list[str]:
+        return sorted(set(self.names(session)) - {"t", "m", "m__state", "ai_results"})
+
+    def paid(self) -> Counter[str]:
+        """How often each input was asked."""
+        return Counter(self.asked.read_text().splitlines()) if self.asked.exists() else Counter()
+
+    def published(self, session: Gated) -> Iterator[tuple[int, RunRecord, bool]]:
+        """Versions that runs made, oldest first, with their records, and whether others wrote while that run worked."""
+        history = sorted(session.query(f"describe history {self.table}"), key=lambda row: row["version"])
+        operations = {int(row["version"]): row["operation"] for row in history}
+        for row in history:
+            record, version = read_record(row["userMetadata"]), int(row["version"])
+            if record is None or row["operation"] not in OURS:
+                continue
+            base = version - 1 if record.base_version is None else record.base_version
+            between = [operation for v, operation in operations.items() if base < v < version]
+            foreign = row["operation"] not in MAKES_ALL_ROWS and any(op not in KEEPS_ROWS for op in between)
+            yield version, record, foreign
+
+
+def same_values(before: Mapping[Any, Any], now: Mapping[Any, Any]) -> bool:
+    return all(now[key] == value for key, value in before.items() if key in now)
+
+
+def counted(found: Mapping[tuple[str, ...], int]) -> None:
+    """For `docs_build/faults.py`, which makes a page of the file that FAULTS_COUNTED names."""
+    if "FAULTS_COUNTED" in os.environ:
+        lines = "".join(json.dumps([*key, number]) + "\n" for key, number in sorted(found.items()))
+        with Path(os.environ["FAULTS_COUNTED"]).open("a", encoding="utf-8") as file:
+            file.write(lines)
+
+
+@contextmanager
+def wrong_counts(what: str) -> Iterator[None]:
+    """What was found wrong is counted, too."""
+    try:
+        yield
+    except AssertionError:
+        counted({("wrong", what): 1})
+        raise
