@@ -13,18 +13,38 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "faults.md"
-FAULTS = ("error", "answer lost", "engine away", "killed before", "killed behind")
+FAULTS = ("error", "answer lost", "engine away", "away behind", "killed before", "killed behind")
 HEAD = """# Faults and interleavings
 
 What the tests do to a run, and what came of it: the figures are counted by the tests themselves
-(`integration_tests/incremental/test_faults.py`, `test_interleavings.py`) and put into this page by `docs_build/faults.py`.
+(`integration_tests/incremental/test_faults.py`, `test_interleavings.py`) and put into this page by `docs_build/faults.py`. A few of them are part of
+each test run, drawn from a seed.
+
+## What is promised, and what is not
+
+| | |
+|---|---|
+| a run fails or dies, at any statement | its table is the old one or the new one; [one commit](../concepts/one-commit.md) publishes rows and bookkeeping |
+| the next run, in whatever process | makes of it what the query gives; kept values stand where they stood; staging tables of the dead run are dropped |
+| two runs at one model | one publishes, or each after the other; the one that lost says `TURN_TAKEN` and has changed nothing |
+| others write to the table, compact, vacuum or restore it during a run | the next run puts the rows right, with the values that our runs kept |
+| others write to the source during a run | the run is the query over the version that its record names; the next one takes in the rest |
+| an answer of an AI function that a run was paid | is read from `ai_results` by every later run, whatever became of this one |
+
+Not promised:
+
+- A run whose connection breaks while it publishes may have published and report an error: nobody is left who could look. The next run sees which it was.
+- Answers that were under way when a process died are paid again: those of the chunk under way, `chunk_seconds` long ([AI functions](../ai.md#how-the-job-asks)).
+- Two processes that meet the same new input at the same moment both ask for it. Runs of one process wait for each other.
+- The staging tables of a run that died where several processes share the catalogue stay for a day: until then nobody can know that it is dead.
+- Delta's own log is taken for what it says it is: atomic commits of the storage underneath. A disk that loses what it has acknowledged is not tested.
 """
 FAULT_WORDS = """
 ## A fault at a statement
 
 A model of each strategy runs over a source that has changed, and at one statement of the run something goes wrong: the statement fails (*error*); it
-is executed and its answer is lost; the engine answers nothing any more from there on; the process is gone before the statement or right behind
-it, and nothing cleans up after it. First runs are struck, too. After each fault the table must be the old one or the new one, row for row,
+is executed and its answer is lost; the engine answers nothing any more from there on, the statement unsent (*engine away*) or executed (*away behind*);
+the process is gone before the statement or right behind it, and nothing cleans up after it. First runs are struck, too. After each fault the table must be the old one or the new one, row for row,
 with each kept value where it stood. Then comes a next run: as it is, in another session, or with `--full-refresh`; or one that is struck again, up
 to three in a row. After the whole run at the end the table must be what the query gives, and no staging table may be left. An answer of an AI
 function may be paid twice only where the fault took the statement that was to keep it.
@@ -38,10 +58,13 @@ def main(counted: Path) -> None:
     faults: Counter[tuple[str, ...]] = Counter()
     pairs: Counter[tuple[str, ...]] = Counter()
     wrong: Counter[tuple[str, ...]] = Counter()
-    kinds = {"pair": pairs, "wrong": wrong}
+    said: Counter[tuple[str, ...]] = Counter()
+    kills: Counter[tuple[str, ...]] = Counter()
+    kinds = {"pair": pairs, "wrong": wrong, "said": said, "kill": kills}
     for *key, number in lines:
         kinds.get(key[0], faults)[tuple(key)] += number
-    parts = [_faults(faults, wrong["wrong", "faults"]), _pairs(pairs, wrong["wrong", "orders"]) if pairs else ""]
+    parts = [_faults(faults, wrong["wrong", "faults"]), _pairs(pairs, said, wrong["wrong", "orders"]) if pairs else ""]
+    parts.append(_kills(kills) if kills else "")
     PAGE.write_text(HEAD + "".join(parts), encoding="utf-8")
 
 
@@ -72,21 +95,51 @@ PAIR_WORDS = """
 ## Two at one model
 
 A run stops before each of its statements and looks at a log that concern more than its own staging tables; there another one does its work,
-whole or up to a point of its own.
+whole or up to a point of its own. Operations are the other one, too: what `forget_values` asks has to be drawn anew exactly once.
 Every version that a run published is compared with the query over the versions of the source and at the instant that its record names;
 who lost must say so and must have published nothing; and the next run must give what the query gives, with the kept values.
+The two are as in two processes: each asks the AI model without waiting for the other.
 """
 
 
-def _pairs(found: Counter[tuple[str, ...]], wrong: int) -> str:
-    """Keys: "pair", model, the other one, what was counted."""
+def _pairs(found: Counter[tuple[str, ...]], said: Counter[tuple[str, ...]], wrong: int) -> str:
+    """Keys: "pair", model, the other one, what was counted; `said`: "said", the other one, who lost, its code."""
     others = list(dict.fromkeys(key[2] for key in found))
-    words = ("orders", "published", "lost", "versions checked")
+    words = ("orders", "published", "lost", "versions checked", "paid twice")
     rows = [
         [other, *(str(_sum(found, lambda k, o=other, w=word: k[2:] == (o, w))) for word in words)] for other in others
     ]
     total = _sum(found, lambda k: k[3] == "orders")
-    return f"{PAIR_WORDS}\n{total + wrong} orders, after {wrong} of which something was wrong: a version that was not the query's, or a value moved.\n\n{_table(['a run and', *words], rows)}\n"
+    codes = ", ".join(f"`{code}` {n}" for code, n in _by(said, 3)) or "nothing"
+    models = ", ".join(
+        f"{name} {n}" for name, n in _by(Counter({k: n for k, n in found.items() if k[3] == "orders"}), 1)
+    )
+    return (
+        f"{PAIR_WORDS}\n{total + wrong} orders, after {wrong} of which something was wrong: a version that was not the query's, a value moved, or an "
+        f"error that did not say what happened.\n\n{_table(['a run and', *words], rows)}\n\nBy model: {models}. Those that lost said: {codes}.\n"
+    )
+
+
+KILL_WORDS = """
+## kill -9
+
+A process that runs dbt, the Spark that it started, or both get SIGKILL at a moment of a run drawn from a seed (`integration_tests/servers/test_killed_dbt.py`).
+Then another process looks at the table, which must be the old one or the new one, and runs dbt: the table must be what the query gives, with the kept
+values, and no staging table may be left.
+"""
+
+
+def _kills(found: Counter[tuple[str, ...]]) -> str:
+    """Keys: "kill", what was killed, old or new, answers paid again so far: those that were under way when the kill came."""
+    rows = [
+        [victim, *(str(_sum(found, lambda k, v=victim, w=was: k[1:3] == (v, w))) for was in ("old", "new"))]
+        for victim in dict.fromkeys(key[1] for key in found)
+    ]
+    again = max(int(key[3]) for key in found)
+    return (
+        f"{KILL_WORDS}\n{sum(found.values())} kills: 0 wrong tables, 0 kept values lost or moved, {again} answers paid twice.\n\n"
+        f"{_table(['killed', 'old table', 'new table'], rows)}\n"
+    )
 
 
 def _sum(found: Counter[tuple[str, ...]], which: Callable[[tuple[str, ...]], bool]) -> int:

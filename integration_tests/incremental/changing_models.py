@@ -34,7 +34,7 @@ LOSS = "delete from {s}.t where id = {id} - 98 or id = {id} - 1"
 @dataclass(frozen=True)
 class Case:
     """`{t}` in `sql` is the source, `{kept}` where kept columns stand. `changes` of the source follow each other; `hours`: how far
-    the clock moves at each."""
+    the clock moves at each. `followed`: others read the table's changes, so that it is not written whole."""
 
     name: str
     strategy: str
@@ -44,6 +44,7 @@ class Case:
     changes: tuple[str, ...] = (EDIT, NEW, LOSS)
     hours: int = 0
     config: Mapping[str, Any] = field(default_factory=dict)
+    followed: bool = False
 
 
 CASES = {
@@ -60,6 +61,7 @@ CASES = {
             "select id, k, row_number() over (partition by k order by x desc, id) as rn{kept} from {t}",
         ),
         Case("whole", "COMPLETE_RECOMPUTE", "select id, rank() over (order by x, id) as r{kept} from {t}"),
+        Case("compared", "COMPLETE_RECOMPUTE", "select id, rank() over (order by x, id) as r{kept} from {t}", followed=True),
         Case(
             "evicted", "ROW_BASED", "select id, s, ts{kept} from {t} where ts > current_timestamp() - interval 10 hours", hours=2,
         ),
@@ -99,6 +101,10 @@ class World:
         return f"{self.schema}.m"
 
     @property
+    def target(self) -> str:
+        return f"{self.schema}.`m`"
+
+    @property
     def as_of(self) -> str:
         return self.at()
 
@@ -129,37 +135,10 @@ class World:
 
     def run(self, session: Gated, as_of: str = "", full_refresh: bool = False, refresh: str = "incremental") -> MvRun:
         """A run as dbt starts one: by the case's strategy, whatever that would cost on so few rows."""
-        self.number += 1
-        number = self.number  # another run may begin before this one says its own
         session.at = "list tables"
-        names = self.names(session)
-        config = {"file_format": FORMAT, "unique_key": self.case.key, **self.case.config, "refresh": refresh}
-        if self.case.strategy == "COMPLETE_RECOMPUTE" or full_refresh or "m" not in names:
-            config["refresh"] = "auto"
+        invocation = self.invocation(session, as_of, full_refresh, refresh)
         session.at = "look"
-        ai = {**AI, "options": {"count_file": str(self.asked)}}
-        run = prepare(
-            session,
-            Invocation(
-                unique_id="model.test.m",
-                name="m",
-                sql=self.case.sql.format(t=f"{self.schema}.t", kept=self.case.kept),
-                config=config,
-                explicit=frozenset(config),
-                target=f"{self.schema}.`m`",
-                schema=self.schema,
-                identifier="m",
-                target_exists="m" in names,
-                state_exists="m__state" in names,
-                relation_names=tuple(names),
-                started_at=datetime.now(timezone.utc),
-                as_of=as_of or self.as_of,
-                allow_future_as_of=True,
-                invocation_id=f"{number:08x}-{self.case.name}",
-                full_refresh=full_refresh,
-            ),
-            {"embedded": True, "ai": ai, "safety": {"second_reading": False, "choose_by": "rows"}},
-        )
+        run = prepare(session, invocation, self.profile)
         session.at = "begin"
         with closing(run.steps()) as steps:  # type: ignore[type-var]
             for step in steps:
@@ -170,6 +149,41 @@ class World:
         for sql in run.amendments():
             session.query(sql)
         return run
+
+    @property
+    def profile(self) -> dict[str, Any]:
+        ai = {**AI, "options": {"count_file": str(self.asked)}}
+        return {"embedded": True, "ai": ai, "safety": {"second_reading": False, "choose_by": "rows"}}
+
+    def invocation(
+        self, session: Gated, as_of: str = "", full_refresh: bool = False, refresh: str = "auto"
+    ) -> Invocation:
+        self.number += 1
+        number = self.number  # another run may begin before this one says its own
+        names = self.names(session)
+        if self.case.strategy == "COMPLETE_RECOMPUTE" or full_refresh or "m" not in names:
+            refresh = "auto"
+        config = {"file_format": FORMAT, "unique_key": self.case.key, **self.case.config, "refresh": refresh}
+        return Invocation(
+            unique_id="model.test.m",
+            name="m",
+            sql=self.case.sql.format(t=f"{self.schema}.t", kept=self.case.kept),
+            config=config,
+            explicit=frozenset(config),
+            target=self.target,
+            schema=self.schema,
+            identifier="m",
+            target_exists="m" in names,
+            state_exists="m__state" in names,
+            relation_names=tuple(names),
+            started_at=datetime.now(timezone.utc),
+            as_of=as_of or self.as_of,
+            allow_future_as_of=True,
+            invocation_id=f"{number:08x}-{self.case.name}",
+            project="test",
+            full_refresh=full_refresh,
+            followed=self.case.followed,
+        )
 
     def run_auto(self, session: Gated, **arguments: Any) -> MvRun:
         """By an incremental strategy where one applies, else completely."""
@@ -229,6 +243,12 @@ def same_values(before: Mapping[Any, Any], now: Mapping[Any, Any]) -> bool:
     return all(now[key] == value for key, value in before.items() if key in now)
 
 
+def moved(before: Content, now: Content) -> str:
+    """How many of the values of keys that both have are others: none, some, all."""
+    found = {now.kept[key] != value for key, value in before.kept.items() if key in now.kept}
+    return "some" if len(found) == 2 else "all" if True in found else "none"
+
+
 def counted(found: Mapping[tuple[str, ...], int]) -> None:
     """For `docs_build/faults.py`, which makes a page of the file that FAULTS_COUNTED names."""
     if "FAULTS_COUNTED" in os.environ:
@@ -242,6 +262,6 @@ def wrong_counts(what: str) -> Iterator[None]:
     """What was found wrong is counted, too."""
     try:
         yield
-    except AssertionError:
+    except Exception:
         counted({("wrong", what): 1})
         raise

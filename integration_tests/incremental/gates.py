@@ -7,7 +7,7 @@ no statement, passes where `looks` is set. What a second thread reads ahead does
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from direct import Direct
 
+from spark_mv.ai import driver_job
 from spark_mv.spark.formats import commits
 from spark_mv.spark.run import ai, publish, stamps
 from spark_mv.spark.session import held_rows
@@ -80,6 +81,8 @@ def gates() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(publish, "replace_using", gated_write)
         patch.setattr(commits, "from_log", gated_look)
+        # rounds of one process wait for each other; here two runs are to be as in two processes
+        patch.setattr(driver_job, "endpoint_lock", lambda _: nullcontext())
         yield
     _SESSIONS.clear()
 
@@ -92,18 +95,22 @@ class Died(BaseException):
     """The process is gone: nothing that a run does comes after it."""
 
 
-FAULTS = ("error", "answer lost", "engine away", "killed before", "killed behind")
+FAULTS = ("error", "answer lost", "engine away", "away behind", "killed before", "killed behind")
+BEHIND = frozenset({"answer lost", "away behind", "killed behind"})
+"""The statement is executed, whatever is said of it."""
 
 
 @dataclass
 class Fault:
-    """One fault at statement `at` of a run (0: none). `step` is what the run was doing there, `statement` what it sent."""
+    """One fault at statement `at` of a run (0: none). `step` is what the run was doing there, `statement` what it sent, `ended` what the
+    run said in the end."""
 
     kind: str = "error"
     at: int = 0
     seen: int = 0
     step: str = ""
     statement: str = ""
+    ended: str = ""
     session: Gated | None = None
 
     def __call__(self, sql: str, send: Send) -> Any:
@@ -112,14 +119,14 @@ class Fault:
             return send()
         if self.seen == self.at:
             self.step, self.statement = self.session.at if self.session else "", sql
-            if self.kind in ("answer lost", "killed behind"):
+            if self.kind in BEHIND:
                 send()
             if self.kind.startswith("killed"):
                 raise Died
             raise Refused(f"injected: {self.kind}")
         if self.kind.startswith("killed"):
             raise Died
-        if self.kind == "engine away":
+        if "away" in self.kind:
             raise Refused("injected: the engine is away")
         return send()
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.plan import Plan
+from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.staged import Staged
 from spark_mv.maintenance.steps.kinds import KINDS, StepKind
 from spark_mv.spark.formats.commits import Ask
@@ -84,6 +85,7 @@ class CurrentRun:
     stamp: str = ""
     held: bool = False  # staged rows stay in memory
     leftovers: tuple[str, ...] = ()
+    follows: RunRecord | None = None  # of the last run that published
     in_the_way: str | None = None  # `view` or `table`: what the new table takes the place of
     ai_round: Callable[[Sequence[Any]], AiOutcome] | None = None
     on_ai_error: str = "null"

@@ -44,7 +44,13 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
 
 
 def turn_taken(run: CurrentRun) -> RunFailed:
-    """What is said of a run that came second."""
+    """What is said of a run that came second: to another run, or to somebody else's statement."""
+    if _overtaken(run) is False:
+        return RunFailed(
+            "TURN_TAKEN",
+            f"model {run.plan.model}: {run.relations['target']} was changed while this run was publishing, and not by a run of this model "
+            "(its history says by what), so this one changed nothing. Run it again: kept values stay, and no AI answer is paid twice",
+        )
     return RunFailed(
         "TURN_TAKEN",
         f"model {run.plan.model}: another run published a new version of the table while this one was working, "
@@ -52,18 +58,19 @@ def turn_taken(run: CurrentRun) -> RunFailed:
     )
 
 
-def _overtaken(run: CurrentRun) -> bool:
-    """Whether another run has published since this one looked."""
+def _overtaken(run: CurrentRun) -> bool | None:
+    """Whether another run has published since this one looked. None: not known."""
     base = run.plan.record.base_version if run.plan.record else None
     if base is None or run.in_the_way is not None:
-        return False
+        return None
     try:
         history = run.format.history(run.ask, run.relations["target"], run.model_id)
     except Exception:  # the first error says more
-        return False
-    if history is None or history.record is None or history.record_version is None:
-        return False
-    return history.record_version > base and history.record.invocation_id != run.invocation_id
+        return None
+    if history is None:
+        return None
+    newest = history.record
+    return newest is not None and newest != run.follows and newest.invocation_id != run.invocation_id
 
 
 def _plain(name: str) -> str:
