@@ -59,12 +59,10 @@ def main(counted: Path) -> None:
     pairs: Counter[tuple[str, ...]] = Counter()
     wrong: Counter[tuple[str, ...]] = Counter()
     said: Counter[tuple[str, ...]] = Counter()
-    kills: Counter[tuple[str, ...]] = Counter()
-    kinds = {"pair": pairs, "wrong": wrong, "said": said, "kill": kills}
+    kinds = {"pair": pairs, "wrong": wrong, "said": said}
     for *key, number in lines:
         kinds.get(key[0], faults)[tuple(key)] += number
     parts = [_faults(faults, wrong["wrong", "faults"]), _pairs(pairs, said, wrong["wrong", "orders"]) if pairs else ""]
-    parts.append(_kills(kills) if kills else "")
     PAGE.write_text(HEAD + "".join(parts), encoding="utf-8")
 
 
@@ -117,28 +115,6 @@ def _pairs(found: Counter[tuple[str, ...]], said: Counter[tuple[str, ...]], wron
     return (
         f"{PAIR_WORDS}\n{total + wrong} orders, after {wrong} of which something was wrong: a version that was not the query's, a value moved, or an "
         f"error that did not say what happened.\n\n{_table(['a run and', *words], rows)}\n\nBy model: {models}. Those that lost said: {codes}.\n"
-    )
-
-
-KILL_WORDS = """
-## kill -9
-
-A process that runs dbt, the Spark that it started, or both get SIGKILL at a moment of a run drawn from a seed (`integration_tests/servers/test_killed_dbt.py`).
-Then another process looks at the table, which must be the old one or the new one, and runs dbt: the table must be what the query gives, with the kept
-values, and no staging table may be left.
-"""
-
-
-def _kills(found: Counter[tuple[str, ...]]) -> str:
-    """Keys: "kill", what was killed, old or new, answers paid again so far: those that were under way when the kill came."""
-    rows = [
-        [victim, *(str(_sum(found, lambda k, v=victim, w=was: k[1:3] == (v, w))) for was in ("old", "new"))]
-        for victim in dict.fromkeys(key[1] for key in found)
-    ]
-    again = max(int(key[3]) for key in found)
-    return (
-        f"{KILL_WORDS}\n{sum(found.values())} kills: 0 wrong tables, 0 kept values lost or moved, {again} answers paid twice.\n\n"
-        f"{_table(['killed', 'old table', 'new table'], rows)}\n"
     )
 
 
