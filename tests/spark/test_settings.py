@@ -21,6 +21,7 @@ def test_defaults() -> None:
     assert settings["spark.sql.shuffle.partitions"] == "3"
     assert settings["spark.driver.memory"] == "4000m"
     assert settings["spark.databricks.delta.snapshotPartitions"] == "1"
+    assert int(settings["spark.databricks.delta.delta.log.cacheSize"]) <= 200  # of 3 MB each
     assert settings["spark.sql.warehouse.dir"] == "file:///tmp/warehouse/tables"
     assert "databaseName=/tmp/warehouse/metastore" in settings["spark.hadoop.javax.jdo.option.ConnectionURL"]
 
