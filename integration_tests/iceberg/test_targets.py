@@ -142,7 +142,7 @@ class TestWhoComesFirst(Base):
         model.events((6, "f", 3))
         with monkeypatch.context() as patch:
             patch.setattr("spark_mv.spark.run.execute.publish", late)
-            assert "not by a run of this model" in model.fails(3)
+            assert "by somebody else's statement" in model.fails(3)
         assert (model.branches, model.drawn()) == ([], first)
         second = model.run(3, "APPEND_ONLY", 1, 0, 0)
 
@@ -161,7 +161,7 @@ class TestWhoComesFirst(Base):
         # a table that is made anew: also there the second of two is refused
         with monkeypatch.context() as patch:
             patch.setattr("spark_mv.spark.run.execute.publish", late)
-            assert "not by a run of this model" in model.fails(3, "--full-refresh")
+            assert "by somebody else's statement" in model.fails(3, "--full-refresh")
         assert model.drawn() == third
 
         # also where it publishes while the table is being made; the columns are put back, too
@@ -175,7 +175,7 @@ class TestWhoComesFirst(Base):
         model.write(MODEL.replace("id, name,", "id, upper(name) as loud, name,"))
         with monkeypatch.context() as patch:
             patch.setattr("spark_mv.spark.formats.iceberg_target._move_main", moved)
-            assert "not by a run of this model" in model.fails(3)
+            assert "by somebody else's statement" in model.fails(3)
         assert model.mv.rows() - before == Counter(model.sql("select * from {schema}.mv where id = 1")[:1])
         assert model.run(3, "COMPLETE_RECOMPUTE") == third
 

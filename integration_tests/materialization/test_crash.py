@@ -112,7 +112,10 @@ class TestCrash:
         def twice(run: MvRun, step: Any, statement: str) -> None:
             if not other:
                 other.append(1)
-                original(replace(run), step, statement)  # the other run is quicker by a moment
+                assert run.plan.record is not None
+                record = replace(run.plan.record, invocation_id="other")
+                rival = replace(run, invocation_id="other", plan=replace(run.plan, record=record))
+                original(rival, step, statement)  # the other run is quicker by a moment
             original(run, step, statement)
 
         monkeypatch.setattr("spark_mv.spark.run.execute.publish", twice)

@@ -44,12 +44,14 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
 
 
 def turn_taken(run: CurrentRun) -> RunFailed:
-    """What is said of a run that came second: to another run, or to somebody else's statement."""
+    """What is said of a run that came second: to another run, or to somebody else's statement. A run that makes the table anew shows
+    in its history before its record does."""
     if _overtaken(run) is False:
         return RunFailed(
             "TURN_TAKEN",
-            f"model {run.plan.model}: {run.relations['target']} was changed while this run was publishing, and not by a run of this model "
-            "(its history says by what), so this one changed nothing. Run it again: kept values stay, and no AI answer is paid twice",
+            f"model {run.plan.model}: {run.relations['target']} was changed while this run was publishing, by somebody else's statement or by "
+            "a run that is not done yet (its history says which), so this one changed nothing. Run it again: kept values stay, and no AI "
+            "answer is paid twice",
         )
     return RunFailed(
         "TURN_TAKEN",
