@@ -23,6 +23,18 @@ from (
   {%- elif args['how'] == 'changelog' %}
   select *, case when _change_type = 'INSERT' then 1 else -1 end as __mv_sign
   from {{ args['source'] }}.changes {{ args['between'] }}
+  {%- elif args['how'] == 'lineage' %}
+  {#- a row without an id or a number counts as gone and as come: what did not change is netted #}
+  select *, 1 as __mv_sign
+  from {{ args['source'] }} version as of {{ args['high'] }}
+  where not coalesce(_last_updated_sequence_number <= {{ args['sequence'] }}, false)
+  union all
+  select {% for column in args['columns'] %}__mv_before.{{ adapter.quote(column['name']) }}, {% endfor %}-1 as __mv_sign
+  from (select *, _row_id as __mv_row_id from {{ args['source'] }} version as of {{ args['low'] }}) __mv_before
+  left anti join (
+    select _row_id as __mv_row_id from {{ args['source'] }} version as of {{ args['high'] }}
+    where _last_updated_sequence_number <= {{ args['sequence'] }}
+  ) __mv_stayed on __mv_before.__mv_row_id = __mv_stayed.__mv_row_id
   {%- else %}
   {%- for version, sign in [(args['high'], 1), (args['low'], -1)] %}
   select {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}, {% endfor %}{{ sign }} as __mv_sign

@@ -13,6 +13,7 @@ from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.forget import ForgetRequest, request_text
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import RunRecord, SourceVersion
+from spark_mv.spark.formats import iceberg_log, iceberg_source
 from spark_mv.spark.formats.iceberg import Iceberg
 from spark_mv.spark.formats.iceberg_log import read_log
 from spark_mv.spark.formats.table_format import Since
@@ -133,6 +134,31 @@ def test_the_newest_record_that_is_ours_and_who_wrote_since() -> None:
     assert read(table(*written, (73, 70, "append", {**ours, **NEW}, 0), main=73)).foreign_operation == "APPEND"
     other = {"spark_mv": replace(record, model="other").to_json()}
     assert read(table((20, None, "append", other, 0), main=20)).record is None
+
+
+RIGHT = {"iceberg-version": "Apache Iceberg 1.12.0 (commit 212aa894)", "total-equality-deletes": "0"}
+
+
+@pytest.mark.parametrize(
+    "changed,columns,told",
+    [
+        ({}, "id", True),
+        ({"sequence": None}, "id", False),
+        ({"row_ids": False}, "id", False),
+        ({"parent": 7}, "id", False),  # an older snapshot has expired
+        ({"summary": {**RIGHT, "iceberg-version": "Apache Iceberg 1.10.1 (commit 1)"}}, "id", False),
+        ({"summary": {**RIGHT, "iceberg-version": "Apache Iceberg 1.10.2-SNAPSHOT (commit 1)"}}, "id", False),
+        ({"summary": {**RIGHT, "iceberg-version": "another writer"}}, "id", False),
+        ({"summary": {"total-equality-deletes": "0"}}, "id", False),
+        ({"summary": {**RIGHT, "total-equality-deletes": "1"}}, "id", False),
+        ({}, "_ROW_ID", False),
+    ],
+)
+def test_where_the_ids_of_rows_tell_what_changed(changed: dict[str, Any], columns: str, told: bool) -> None:
+    first = iceberg_log.Snapshot(1, "", "append", RIGHT, 0, None, 1, True)
+    log = iceberg_log.Log((replace(first, id=2, parent=1, sequence=2), replace(first, **changed)), 0)
+    source = SourceFacts("s.t", (Column(columns, "bigint"),), "iceberg", SourceVersion(2, ""))
+    assert iceberg_source.has_lineage(log, 1, source) is told
 
 
 def test_types_that_its_tables_do_not_have() -> None:

@@ -32,8 +32,9 @@ class SourceChange:
     """One source that moved from version `low` to `high`.
 
     `how`: "feed" reads Delta's change data feed, "appended" the files that Iceberg's appends added, "changelog" also those that
-    other commits added and removed, "snapshots" compares the two versions. `append_only`: its history shows inserts only.
-    `rows`: estimated rows that came or went (None: unknown), `table_rows`: rows it has now.
+    other commits added and removed, "lineage" the rows whose ids tell that they were written after the commit `sequence`, and those
+    of the older version whose ids are gone or written since, "snapshots" compares the two versions. `append_only`: its history shows
+    inserts only. `rows`: estimated rows that came or went (None: unknown), `table_rows`: rows it has now.
     """
 
     name: str
@@ -43,6 +44,7 @@ class SourceChange:
     append_only: bool = False
     rows: int | None = None
     table_rows: int = 0
+    sequence: int | None = None
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,7 @@ def stage_args(number: int, change: SourceChange, source: SourceFacts) -> dict[s
         "how": change.how,
         "append_only": change.append_only,
         **({"between": between(change)} if change.how in ("appended", "changelog") else {}),
+        **({"sequence": change.sequence} if change.how == "lineage" else {}),
         "columns": [
             {"name": c.name, "atomic": atomic, "compared": quoted(c.name) if atomic else json_text(quoted(c.name))}
             for c in source.columns

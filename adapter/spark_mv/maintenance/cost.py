@@ -14,6 +14,8 @@ WRITE = 4.0
 """Times that a changed row is read or written on its way."""
 LOOK_UP = 0.3
 """Reading one row of the table to see whether it is affected, against recomputing it."""
+COMPARE = {"snapshots": 2.0, "lineage": 0.8}
+"""Comparing a row of two versions of a source, as a whole or by its id, against recomputing it."""
 READ = 0.25
 """Reading one row of a source to find affected anchors, or below a filter by them, against recomputing it."""
 
@@ -53,5 +55,4 @@ def restricted(changes: Changes, read: Mapping[str, int]) -> float:
 
 
 def _changed(changes: Changes) -> float:
-    compared = sum(2 * c.table_rows for c in changes.sources if c.how == "snapshots")
-    return WRITE * changes.rows + compared
+    return WRITE * changes.rows + sum(COMPARE.get(c.how, 0.0) * c.table_rows for c in changes.sources)

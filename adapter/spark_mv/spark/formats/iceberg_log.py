@@ -19,7 +19,8 @@ from spark_mv.spark.formats.commits import Query
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`at`: when it was made (UTC). `schema`: the id of the columns that it is read with, None where that is not known."""
+    """`at`: when it was made (UTC). `schema`: the id of the columns that it is read with, None where that is not known. `sequence`:
+    its sequence number, `row_ids`: whether its rows have ids of their own (format v3); both only where the metadata itself was read."""
 
     id: int
     at: str
@@ -27,6 +28,8 @@ class Snapshot:
     summary: Mapping[str, str] = field(default_factory=dict)
     schema: int | None = None
     parent: int | None = None
+    sequence: int | None = None
+    row_ids: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,8 @@ def _snapshot(data: Mapping[str, Any]) -> Snapshot:
         summary=summary,
         schema=data.get("schema-id"),
         parent=data.get("parent-snapshot-id"),
+        sequence=data.get("sequence-number"),
+        row_ids="first-row-id" in data,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from spark_mv.maintenance.facts import SourceFacts
@@ -14,6 +15,11 @@ from spark_mv.spark.formats.table_format import Commit, Since
 
 KEEPS_ROWS = frozenset({"replace"})
 """Operations of snapshots that leave the rows as they are: compaction, rewritten manifests."""
+_LINEAGE = frozenset({"_row_id", "_last_updated_sequence_number"})
+"""Columns that Iceberg has of each row of format v3."""
+FIRST_RIGHT_IDS = (1, 10, 2)
+"""The release since which rows keep their ids where manifests are merged."""
+_RELEASE = re.compile(r"Apache Iceberg (\d+)\.(\d+)\.(\d+)\b(?!-)")
 FAR = 10_000
 """Snapshots to look back for the one that the last run read."""
 
@@ -27,7 +33,7 @@ def obstacle(name: str, log: Log) -> str:
 
 def since(query: Query, source: SourceFacts, before: SourceVersion, columns: str) -> Since | Reason:
     """See TableFormat.since. Rows that came and went are read off the files that were added and removed; where files mark rows of
-    others as gone, the two versions are compared."""
+    others as gone, or these are most of the table, by the ids that rows of format v3 have; else the two versions are compared."""
     name, now = source.name, source.version
     assert now is not None
     if set(columns.split()) ^ set(source.columns_print.split()) or not columns:
@@ -50,7 +56,32 @@ def since(query: Query, source: SourceFacts, before: SourceVersion, columns: str
     whole = len(parts_of(name)) > 1 and all(
         _whole_files(snapshot) for snapshot in log.snapshots[ids.index(now.version) : low + 1]
     )
-    return Since("appended" if only_new else "changelog" if whole else "snapshots", commits)
+    if only_new:
+        return Since("appended", commits)
+    touched = sum(_number(s.summary, key) for s in writes for key in ("added-records", "deleted-records"))
+    if whole and (touched < _number(base.summary, "total-records") or not has_lineage(log, low, source)):
+        return Since("changelog", commits)
+    if has_lineage(log, low, source):
+        return Since("lineage", commits, base.sequence)
+    return Since("snapshots", commits)
+
+
+def has_lineage(log: Log, low: int, source: SourceFacts) -> bool:
+    """Whether the ids of the rows tell what changed since the snapshot that is number `low` of the log: rows of format v3, whose
+    whole history is known, was written by releases that give right ids, and has no equality deletes."""
+    if not _LINEAGE.isdisjoint(column.name.lower() for column in source.columns):
+        return False
+    return (
+        log.snapshots[-1].parent is None
+        and all(snapshot.row_ids and snapshot.sequence is not None for snapshot in log.snapshots[: low + 1])
+        and all(_right_ids(snapshot) for snapshot in log.snapshots)
+    )
+
+
+def _right_ids(snapshot: Snapshot) -> bool:
+    release = _RELEASE.match(snapshot.summary.get("iceberg-version", ""))
+    known = tuple(int(part) for part in release.groups()) if release else ()
+    return known >= FIRST_RIGHT_IDS and snapshot.summary.get("total-equality-deletes") == "0"
 
 
 def _whole_files(snapshot: Snapshot) -> bool:
@@ -80,15 +111,23 @@ def _commit(snapshot: Snapshot) -> Commit:
 
 
 def _rows(summary: Mapping[str, str]) -> tuple[int, int | None]:
-    """Rows that came and that went, those counted twice that a rewritten file carries over. None: not known, because equality
-    deletes name values and not rows.
+    """Rows that came and that went, those counted twice that a rewritten file carries over, of which MERGE tells how many they are.
+    None: not known, because equality deletes name values and not rows.
 
     >>> _rows({"added-records": "5", "deleted-records": "3"}), _rows({"added-records": "1", "added-equality-deletes": "2"})
     ((5, 3), (1, None))
+    >>> _rows({"added-records": "5", "deleted-records": "4", "spark.merge-into.num-target-rows-copied": "3"})
+    (2, 1)
     """
+    copied = _number(summary, "spark.merge-into.num-target-rows-copied")
+    went = (
+        _number(summary, "deleted-records")
+        + _number(summary, "added-position-deletes")
+        - _number(summary, "removed-position-deletes")
+    )
+    came = max(_number(summary, "added-records") - copied, 0)
+    return came, None if _number(summary, "added-equality-deletes") else max(went - copied, 0)
 
-    def number(key: str) -> int:
-        return int(summary.get(key, "0"))
 
-    went = number("deleted-records") + number("added-position-deletes") - number("removed-position-deletes")
-    return number("added-records"), None if number("added-equality-deletes") else max(went, 0)
+def _number(summary: Mapping[str, str], key: str) -> int:
+    return int(summary.get(key, "0"))

@@ -42,10 +42,12 @@ class Commit:
 
 @dataclass(frozen=True)
 class Since:
-    """What a table's history tells of the commits between two versions. `how`: the way to read the changes, see SourceChange."""
+    """What a table's history tells of the commits between two versions. `how`: the way to read the changes, see SourceChange.
+    `sequence`: the number of the older version that "lineage" compares with."""
 
     how: str
     commits: tuple[Commit, ...]
+    sequence: int | None = None
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ def _change(source: SourceFacts, before: SourceVersion, now: SourceVersion, sinc
         append_only=bool(since.commits) and all(commit.appends for commit in since.commits),
         rows=None if None in rows else sum(row for row in rows if row is not None),
         table_rows=count,
+        sequence=since.sequence,
     )
 
 
