@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from dbt.tests.util import write_file
+from click.testing import CliRunner
+from dbt.tests.util import run_dbt, write_file
 
+from spark_mv.cli import main
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.spark.formats import iceberg_target
 from spark_mv.spark.run import publish
@@ -225,3 +228,43 @@ class TestUpkeep(Base):
         call("expire_snapshots", expire)
         assert model.run(3, "COMPLETE_RECOMPUTE", 0, 0, 0) == drawn
         assert model.run(3, "NO_OP") == drawn
+
+
+TESTED = """
+models:
+  - name: mv
+    data_tests:
+      - values_unchanged: {arguments: {columns: drawn}}
+      - values_unchanged: {name: far_back, arguments: {columns: drawn, back: 99}}
+      - matches_recompute
+"""
+HEADED = """
+{{ config(materialized='nondeterministic_mv', unique_key='id') }}
+{% call set_sql_header(config) %}create or replace temporary function twice(x bigint) returns bigint return x * 2{% endcall %}
+select id, twice(id) as n, rand() as drawn from {{ target.schema }}.events
+"""
+
+
+class TestWhatIsSaidOfIt(Base):
+    def test_tests_status_and_errors(self, model: Model, project: Any) -> None:
+        model.write(MODEL)
+        write_file(TESTED, project.project_root, "models", "schema.yml")
+        model.run(3, "COMPLETE_RECOMPUTE")
+        model.events((4, "d", 3))
+        model.run(3, "APPEND_ONLY")
+        tested = ["test", "--vars", json.dumps({"as_of": "2026-02-03 00:00:00"})]
+        assert {r.status for r in run_dbt(tested)} == {"pass"}
+        model.sql("update {schema}.mv set drawn = 2 where id = 1")
+        assert {r.node.name.split("_mv")[0]: str(r.status) for r in run_dbt(tested, expect_pass=False)} == {
+            "values_unchanged": "fail", "far_back": "pass", "matches_recompute": "pass"
+        }  # fmt: skip
+
+        where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        found = CliRunner().invoke(main, ["status", *where, "--format", "json"])
+        (said,) = json.loads(found.stdout)["models"]
+        assert said["rows"] == 204 and said["condition"] != "never run", said
+        adopted = CliRunner().invoke(main, ["adopt", "mv", *where])
+        assert "only Delta tables can be adopted" in adopted.output and "--full-refresh" in adopted.output
+
+        model.write(HEADED)
+        assert "cannot read a function that is written in SQL" in model.fails(3)

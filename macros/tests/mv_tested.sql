@@ -14,6 +14,18 @@
   {{ return(load_relation(mv.mv_tested_relation(node)) is not none) }}
 {%- endmacro %}
 
+{#- The version of a table that is `back` versions ago; none before its first. -#}
+{% macro mv_version_before(relation, back) -%}
+  {%- set told = [] -%}
+  {%- for row in run_query('describe extended ' ~ relation).rows if row[0] == 'Provider' -%}{%- do told.append(row[1] | lower) -%}{%- endfor -%}
+  {%- if 'iceberg' in told -%}
+    {%- set rows = run_query('select snapshot_id from ' ~ relation ~ '.history where is_current_ancestor order by made_current_at desc limit ' ~ (back + 1)).rows -%}
+    {{ return(rows[back]['snapshot_id'] | int if rows | length > back else none) }}
+  {%- endif -%}
+  {%- set before = (run_query('describe history ' ~ relation ~ ' limit 1').rows[0]['version'] | int) - back -%}
+  {{ return(before if before >= 0 else none) }}
+{%- endmacro %}
+
 {% macro mv_listed(given, otherwise=none) -%}
   {%- set found = otherwise if given is none else given -%}
   {{ return([found] if found is string else (found or [])) }}

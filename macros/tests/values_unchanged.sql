@@ -21,15 +21,15 @@
 select * from {{ model }}
     {%- else -%}
     {%- do mv.mv_test_columns("values_unchanged", relation, keys + wanted) -%}
-    {%- set before = (run_query('describe history ' ~ relation ~ ' limit 1').rows[0]['version'] | int) - (back | int) -%}
+    {%- set before = mv.mv_version_before(relation, back | int) -%}
     {%- set old = relation ~ ' version as of ' ~ before -%}
     {%- set known = [] -%}
-    {%- if before >= 0 -%}
+    {%- if before is not none -%}
       {%- for name in get_columns_in_query('select * from ' ~ old) -%}{%- do known.append(name | lower) -%}{%- endfor -%}
     {%- endif -%}
     {%- set shared = [] -%}
     {%- for name in wanted if name | lower in known -%}{%- do shared.append(name) -%}{%- endfor -%}
-    {%- for key in keys if before >= 0 and key | lower not in known -%}{%- do shared.clear() -%}{%- endfor -%}
+    {%- for key in keys if before is not none and key | lower not in known -%}{%- do shared.clear() -%}{%- endfor -%}
     {%- for name in shared %}
 select
     {%- for key in keys %}

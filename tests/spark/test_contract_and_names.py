@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from spark_mv.spark.adapter.catalog import catalog_rows, parse_describe
@@ -90,11 +92,22 @@ def test_an_error_that_pyspark_could_not_translate() -> None:
         assert readable(error) == "[DELTA_X] the real one"
 
 
+@dataclass
+class Frame:
+    method: str
+
+    def getMethodName(self) -> str:
+        return self.method
+
+    def toString(self) -> str:
+        return f"a.b.{self.method}(C.java:1)"
+
+
 class Throwable:
     """As py4j shows one of Java's."""
 
-    def __init__(self, message: str | None, cause: Throwable | None = None) -> None:
-        self.message, self.cause = message, cause
+    def __init__(self, message: str | None, cause: Throwable | None = None, method: str = "") -> None:
+        self.message, self.cause, self.method = message, cause, method
 
     def getMessage(self) -> str | None:
         return self.message
@@ -104,6 +117,9 @@ class Throwable:
 
     def toString(self) -> str:
         return "java.lang.Error"
+
+    def getStackTrace(self) -> list[Frame]:
+        return [Frame(self.method)] if self.method else []
 
 
 @pytest.mark.parametrize(
@@ -116,9 +132,17 @@ class Throwable:
         ),
         (Throwable("[TASK] failed of [REAL] one", Throwable("[REAL] one")), "[TASK] failed of [REAL] one"),
         (Throwable("[TASK] failed", Throwable(None)), "[TASK] failed\nCaused by: java.lang.Error"),
+        (Throwable(None), "java.lang.Error"),
+        (Throwable(None, method="read"), "java.lang.Error at a.b.read(C.java:1)"),
     ],
 )
 def test_the_cause_of_a_failed_task(origin: Throwable, said: str) -> None:
     error = RuntimeError(origin.message)
     error._origin = origin  # type: ignore[attr-defined]
     assert readable(error) == said
+
+
+def test_a_function_that_the_parser_of_iceberg_does_not_read() -> None:
+    error = RuntimeError(None)
+    error._origin = Throwable(None, method="parseRoutineParam")  # type: ignore[attr-defined]
+    assert "cannot read a function that is written in SQL" in readable(error)

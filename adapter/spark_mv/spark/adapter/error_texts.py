@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+#: what an error without a message says
+_SILENT = ("", "None")
 #: PySpark asks Spark's own table of error classes and knows none of Delta's
 _UNKNOWN_CLASS = "Cannot find main error class"
 
@@ -53,16 +55,27 @@ def _message(error: BaseException) -> str:
             return str(error)
     for name in ("_desc", "desc", "_message"):
         text = getattr(error, name, None)
-        if isinstance(text, str) and text and _UNKNOWN_CLASS not in text:
+        if isinstance(text, str) and text not in _SILENT and _UNKNOWN_CLASS not in text:
             return text
     text = str(error)
     origin = getattr(error, "_origin", None)
-    if (not text or _UNKNOWN_CLASS in text) and origin is not None:
+    if (text.strip() in _SILENT or _UNKNOWN_CLASS in text) and origin is not None:
         try:
-            return str(origin.getMessage())
+            return str(origin.getMessage() or _place(origin))
         except Exception:
             return str(origin)
-    return text or type(error).__name__
+    return type(error).__name__ if text.strip() in _SILENT else text
+
+
+def _place(origin: Any) -> str:
+    """What there is to say of an error without a message: its kind, and where it came from."""
+    frame = next(iter(origin.getStackTrace()), None)
+    if frame is not None and str(frame.getMethodName()) == "parseRoutineParam":
+        return (
+            "Iceberg's SQL extensions cannot read a function that is written in SQL (CREATE FUNCTION … RETURN …). Put its expression "
+            "into a macro, write it in Python or Java, or leave `iceberg` out of the profile's formats"
+        )
+    return str(origin.toString()) + (f" at {frame.toString()}" if frame is not None else "")
 
 
 def _trim(text: str) -> str:

@@ -124,8 +124,12 @@ def _refuse(invocation: Invocation, table: TargetFacts) -> None:
     if table.provider != "delta":
         raise RefusedError(
             "NOT_DELTA",
-            f"model {name}: {invocation.target} is stored as {table.provider or 'an unknown format'}, and kept values need a Delta "
-            f"table. `convert to delta {invocation.target}` turns one of Parquet into one",
+            f"model {name}: {invocation.target} is stored as {table.provider or 'an unknown format'}; only Delta tables can be adopted. "
+            + (
+                f"`convert to delta {invocation.target}` turns one of Parquet into one"
+                if table.provider == "parquet"
+                else "dbt run --full-refresh makes it anew, with new draws and answers"
+            ),
         )
     if table.ours and table.record is not None:
         done = "was adopted already; dbt run is next" if table.record.strategy == ADOPTED else "is one already"

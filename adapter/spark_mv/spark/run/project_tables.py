@@ -10,7 +10,9 @@ from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.report.facts import AiUse, Evaluation, RunRow, run_row
 from spark_mv.spark.formats.commits import Query
-from spark_mv.spark.formats.history import History, read_history
+from spark_mv.spark.formats.history import History
+from spark_mv.spark.formats.registry import format_of
+from spark_mv.spark.run.look_up import describe
 from spark_mv.spark.run.run_history import TABLE as RUNS
 
 EVALUATED = "ai_evaluations"
@@ -117,13 +119,10 @@ def _evaluation(row: Mapping[str, Any], wrong: Mapping[Any, Any], compared: Mapp
 
 
 def history_of(query: Query, relation: str, model: str) -> History | None:
-    """The record in the table's newest commit and what came since; None for what is no Delta table."""
-    try:
-        return read_history(query, relation, model)
-    except Exception as error:
-        if any(sign in str(error) for sign in ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_", "NOT_A_DELTA", "NOT_SUPPORTED")):
-            return None
-        raise
+    """The record in the table's newest commit and what came since; None for what is no table that keeps versions."""
+    description = describe(query, relation)
+    table_format = None if description is None or description.is_view else format_of(description.provider)
+    return None if table_format is None else table_format.history(query, relation, model)
 
 
 def columns_of(query: Query, tables: Iterable[str], note: Note) -> dict[str, dict[str, str]]:
