@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -247,21 +245,3 @@ def moved(before: Content, now: Content) -> str:
     """How many of the values of keys that both have are others: none, some, all."""
     found = {now.kept[key] != value for key, value in before.kept.items() if key in now.kept}
     return "some" if len(found) == 2 else "all" if True in found else "none"
-
-
-def counted(found: Mapping[tuple[str, ...], int]) -> None:
-    """For `docs_build/faults.py`, which makes a page of the file that FAULTS_COUNTED names."""
-    if "FAULTS_COUNTED" in os.environ:
-        lines = "".join(json.dumps([*key, number]) + "\n" for key, number in sorted(found.items()))
-        with Path(os.environ["FAULTS_COUNTED"]).open("a", encoding="utf-8") as file:
-            file.write(lines)
-
-
-@contextmanager
-def wrong_counts(what: str) -> Iterator[None]:
-    """What was found wrong is counted, too."""
-    try:
-        yield
-    except Exception:
-        counted({("wrong", what): 1})
-        raise

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changing_models import CASES, Content, World, counted, same_values, wrong_counts
+from changing_models import CASES, Content, World, same_values
 from direct import Bag
 from gates import BEHIND, FAULTS, Died, Fault, Gated, forget_process, gates, new_session
+from integration_tests.counting import counted, wrong_counts
 
 from spark_mv.spark.run import prepare
 

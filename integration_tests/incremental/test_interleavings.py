@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changing_models import CASES, Content, World, counted, moved, same_values, wrong_counts
+from changing_models import CASES, Content, World, moved, same_values
 from gates import WAIT, Gate, Gated, Send, gates, in_turns, new_session
+from integration_tests.counting import counted, wrong_counts
 
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.spark.run import ai_upkeep
