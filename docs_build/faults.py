@@ -1,6 +1,7 @@
 """Writes docs/reference/faults.md from what the tests counted.
 
 FAULTS_COUNTED=build/faults.jsonl pytest -m slow integration_tests/incremental/test_faults.py integration_tests/incremental/test_interleavings.py
+FAULTS_COUNTED=build/faults.jsonl pytest integration_tests/servers/test_killed_dbt.py
 python docs_build/faults.py build/faults.jsonl
 """
 
@@ -17,8 +18,8 @@ FAULTS = ("error", "answer lost", "engine away", "away behind", "killed before",
 HEAD = """# Faults and interleavings
 
 What the tests do to a run, and what came of it: the figures are counted by the tests themselves
-(`integration_tests/incremental/test_faults.py`, `test_interleavings.py`) and put into this page by `docs_build/faults.py`. A few of them are part of
-each test run, drawn from a seed.
+(`integration_tests/incremental/test_faults.py`, `test_interleavings.py`, `integration_tests/servers/test_killed_dbt.py`) and put into this page by
+`docs_build/faults.py`. A few of them are part of each test run, drawn from a seed.
 
 ## What is promised, and what is not
 
@@ -59,10 +60,15 @@ def main(counted: Path) -> None:
     pairs: Counter[tuple[str, ...]] = Counter()
     wrong: Counter[tuple[str, ...]] = Counter()
     said: Counter[tuple[str, ...]] = Counter()
-    kinds = {"pair": pairs, "wrong": wrong, "said": said}
+    kills: Counter[tuple[str, ...]] = Counter()
+    kinds = {"pair": pairs, "wrong": wrong, "said": said, "kill": kills}
     for *key, number in lines:
         kinds.get(key[0], faults)[tuple(key)] += number
-    parts = [_faults(faults, wrong["wrong", "faults"]), _pairs(pairs, said, wrong["wrong", "orders"]) if pairs else ""]
+    parts = [
+        _faults(faults, wrong["wrong", "faults"]),
+        _kills(kills, wrong["wrong", "kills"]) if kills else "",
+        _pairs(pairs, said, wrong["wrong", "orders"]) if pairs else "",
+    ]
     PAGE.write_text(HEAD + "".join(parts), encoding="utf-8")
 
 
@@ -84,9 +90,35 @@ def _faults(found: Counter[tuple[str, ...]], wrong: int) -> str:
     )
 
 
-def _outcome(found: Counter[tuple[str, ...]], step: str, fault: str) -> str:
-    old, new = (_sum(found, lambda k, w=was: k[2:5] == (step, fault, w)) for was in ("old", "new"))
+def _outcome(found: Counter[tuple[str, ...]], row: str, column: str, place: int = 2) -> str:
+    """`place`: where a key says row, column, and old or new."""
+    old, new = (_sum(found, lambda k, w=was: k[place : place + 3] == (row, column, w)) for was in ("old", "new"))
     return " ".join(f"{n} {word}" for n, word in ((old, "o"), (new, "n")) if n) or "–"
+
+
+KILL_WORDS = """
+## kill -9
+
+A process that runs dbt, the Spark that it started, or both get SIGKILL at a moment of a run that is drawn from a seed. The model keeps random values and
+answers of an AI function, and its source changes before each run. Then another process looks at the table, which must be the old one or the new one,
+and runs dbt: the table must be what the query gives, with the kept values, and no staging table may be left. Asked again may be what was
+paid and is not in `ai_results`.
+"""
+
+
+def _kills(found: Counter[tuple[str, ...]], wrong: int) -> str:
+    """Keys: "kill", what was killed, the run, old or new; or "kill", what was killed, "asked again"."""
+    kills = Counter({key: n for key, n in found.items() if len(key) == 4})
+    whens = ("first run", "run", "behind a run")
+    rows = [
+        [victim, *(_outcome(kills, victim, when, 1) for when in whens), str(_sum(kills, lambda k, v=victim: k[1] == v))]
+        for victim, _ in _by(kills, 1)
+    ]
+    again = _sum(found, lambda k: k[2] == "asked again")
+    return (
+        f"{KILL_WORDS}\n{sum(kills.values()) + wrong} kills, after {wrong} of which something was wrong. Answers asked again: {again}.\n\n"
+        f"{_table(['killed', *whens, 'all'], rows)}\n"
+    )
 
 
 PAIR_WORDS = """
