@@ -81,7 +81,6 @@ def gone(pid: int, seconds: float = 120) -> bool:
 @wrong_counts("kills")
 def kill_again_and_again(kills: int, seed: str, folder: Path) -> None:
     draw = random.Random(seed)
-    start = draw.randrange(len(VICTIMS))
     victim, when, paid_again = "", "", 0
     for number in range(kills + 1):
         one = Dying(folder, last=number == kills)
@@ -92,8 +91,8 @@ def kill_again_and_again(kills: int, seed: str, folder: Path) -> None:
                 paid_again = int(again)
             if number < kills:
                 (took,) = one.said("NOW")
-                victim = VICTIMS[(start + number) % len(VICTIMS)]
-                time.sleep(draw.uniform(0.2, 1.1) * float(took))
+                victim = draw.choice(VICTIMS)
+                time.sleep(draw.uniform(0, 0.8 * float(took)))
                 under_way = one.kill(victim)
                 when = "first run" if number == 0 else "run"
                 when = when if under_way else "behind a run"
