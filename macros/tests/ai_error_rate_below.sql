@@ -10,15 +10,19 @@
   {%- if execute -%}
     {%- set node = mv.mv_tested(context['model']) -%}
     {%- if adapter.type() != 'spark_mv' or node.get('config', {}).get('materialized') != 'nondeterministic_mv' -%}
-      {%- do exceptions.raise_compiler_error("ai_error_rate_below: " ~ node.get('name', 'this') ~ " is no nondeterministic_mv on the adapter spark_mv") -%}
+      {{ return(mv.mv_test_refused("ai_error_rate_below: " ~ node.get('name', 'this') ~ " is no nondeterministic_mv on the adapter spark_mv")) }}
     {%- endif -%}
-    {%- do mv.mv_test_share("ai_error_rate_below", "rate", rate) %}
+    {%- set wrong = mv.mv_test_share("ai_error_rate_below", "rate", rate) | trim -%}
+    {%- if wrong -%}{{ return(mv.mv_test_refused(wrong)) }}{%- endif -%}
     {%- if not mv.mv_tested_is_there(node) %}
 select * from {{ model }}
     {%- else %}
+    {%- set asked = adapter.mv_ai_answers(mv.mv_invocation_of(node)) -%}
+    {%- set wrong = asked.get('refused') -%}
+    {%- if wrong -%}{{ return(mv.mv_test_refused(wrong)) }}{%- endif -%}
 select count_if(state = 'error') as failing, count(*) as inputs
 from (
-{{ adapter.mv_ai_answers(mv.mv_invocation_of(node)) }}
+{{ asked['query'] }}
 )
 having count_if(state = 'error') > 0 and count_if(state = 'error') >= {{ rate }} * count(*)
     {%- endif -%}

@@ -11,12 +11,14 @@
   {%- if execute -%}
     {%- set node = mv.mv_tested(context['model']) -%}
     {%- if adapter.type() != 'spark_mv' or node.get('config', {}).get('materialized') != 'nondeterministic_mv' -%}
-      {%- do exceptions.raise_compiler_error("matches_recompute: " ~ node.get('name', 'this') ~ " is no nondeterministic_mv on the adapter spark_mv") -%}
+      {{ return(mv.mv_test_refused("matches_recompute: " ~ node.get('name', 'this') ~ " is no nondeterministic_mv on the adapter spark_mv")) }}
     {%- endif -%}
     {%- if not mv.mv_tested_is_there(node) %}
 select * from {{ model }}
     {%- else -%}
     {%- set args = adapter.mv_recompute_args(mv.mv_invocation_of(node), sample) -%}
+    {%- set wrong = args.get('refused') -%}
+    {%- if wrong -%}{{ return(mv.mv_test_refused(wrong)) }}{%- endif -%}
     {%- set keys = args['columns'] | selectattr('role', 'equalto', 'key') | list %}
 select * from (
   select

@@ -31,26 +31,39 @@
   {{ return([found] if found is string else (found or [])) }}
 {%- endmacro %}
 
-{#- Stops a test whose arguments name what is no column of `relation`: it would find nothing wrong with it, ever. -#}
+{#- A test that cannot be asked as it is written: a query that fails where the test runs, and says why. An error while it is compiled would stop
+    `dbt compile` and `dbt docs generate` for everybody. Only a filter is sure to be evaluated: dbt counts rows. -#}
+{% macro mv_test_refused(message) -%}
+select 1 as refused where raise_error({{ dbt.string_literal(dbt.escape_single_quotes(message)) }}) is null
+{%- endmacro %}
+
+{#- What is wrong with the names of columns of `relation`, if anything: a test of what is no column would find nothing wrong with it, ever. -#}
 {% macro mv_test_columns(test, relation, names) -%}
   {%- set there = get_columns_in_query('select * from ' ~ relation) -%}
   {%- for name in names if name | lower not in there | map('lower') | list -%}
-    {%- do exceptions.raise_compiler_error(test ~ ": " ~ relation ~ " has no column " ~ name ~ "; its columns are " ~ there | join(', ')) -%}
+    {{ return(test ~ ": " ~ relation ~ " has no column " ~ name ~ "; its columns are " ~ there | join(', ')) }}
   {%- endfor -%}
 {%- endmacro %}
 
-{#- Stops a test whose argument is no share, such as 5 where 5 % are meant: what is measured is never above 1. -#}
+{#- What is wrong with an argument that is no share, such as 5 where 5 % are meant: what is measured is never above 1. -#}
 {% macro mv_test_share(test, word, given) -%}
   {%- set share = given | float(-1) -%}
   {%- if given is boolean or not 0 <= share <= 1 -%}
-    {%- do exceptions.raise_compiler_error(test ~ ": " ~ word ~ " is a share from 0 to 1 (0.05 is 5 %), and not " ~ given) -%}
+    {{ return(test ~ ": " ~ word ~ " is a share from 0 to 1 (0.05 is 5 %), and not " ~ given) }}
   {%- endif -%}
 {%- endmacro %}
 
-{#- Stops a test whose argument is no count from 1 on. -#}
+{#- What is wrong with an argument that is no count from 1 on. -#}
 {% macro mv_test_count(test, word, given) -%}
   {%- if given is boolean or given | int(0) < 1 or given | int(0) != given | float(-1) -%}
-    {%- do exceptions.raise_compiler_error(test ~ ": " ~ word ~ " is a whole number from 1 on, and not " ~ given) -%}
+    {{ return(test ~ ": " ~ word ~ " is a whole number from 1 on, and not " ~ given) }}
+  {%- endif -%}
+{%- endmacro %}
+
+{#- What is wrong with an argument that is no length of time. -#}
+{% macro mv_test_interval(test, word, given) -%}
+  {%- if given is not string or not given | trim -%}
+    {{ return(test ~ ": " ~ word ~ " is a length of time such as 30 days, and not " ~ given) }}
   {%- endif -%}
 {%- endmacro %}
 

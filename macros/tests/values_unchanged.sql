@@ -14,13 +14,21 @@
     {%- set keys = mv.mv_listed(unique_key, node.get('config', {}).get('unique_key')) -%}
     {%- set wanted = mv.mv_listed(columns, column_name) -%}
     {%- if not keys or not wanted -%}
-      {%- do exceptions.raise_compiler_error("values_unchanged: " ~ node.get('name', 'this') ~ ": name `columns`, and `unique_key` where the model's config has none") -%}
+      {{ return(mv.mv_test_refused("values_unchanged: " ~ node.get('name', 'this') ~ ": name `columns`, and `unique_key` where the model's config has none")) }}
     {%- endif -%}
-    {%- do mv.mv_test_count("values_unchanged", "back", back) -%}
+    {%- set wrong = mv.mv_test_count("values_unchanged", "back", back) | trim -%}
+    {%- if wrong -%}{{ return(mv.mv_test_refused(wrong)) }}{%- endif -%}
+    {%- if node.get('config', {}).get('materialized') == 'ephemeral' -%}
+      {{ return(mv.mv_test_refused("values_unchanged: " ~ node.name ~ " is ephemeral, which keeps no versions to compare with; test the table underneath")) }}
+    {%- endif -%}
     {%- if not mv.mv_tested_is_there(node) %}
 select * from {{ model }}
     {%- else -%}
-    {%- do mv.mv_test_columns("values_unchanged", relation, keys + wanted) -%}
+    {%- if load_relation(relation).is_view -%}
+      {{ return(mv.mv_test_refused("values_unchanged: " ~ relation ~ " is a view, which keeps no versions to compare with; test the table underneath")) }}
+    {%- endif -%}
+    {%- set wrong = mv.mv_test_columns("values_unchanged", relation, keys + wanted) | trim -%}
+    {%- if wrong -%}{{ return(mv.mv_test_refused(wrong)) }}{%- endif -%}
     {%- set before = mv.mv_version_before(relation, back | int) -%}
     {%- set old = relation ~ ' version as of ' ~ before -%}
     {%- set known = [] -%}

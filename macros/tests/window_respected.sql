@@ -8,17 +8,20 @@
             data_tests:
               - window_respected: {arguments: {interval: 30 days}}
               - window_respected: {arguments: {interval: 12 hours, grace: 15 minutes}} -#}
-{% test window_respected(model, interval, column=none, column_name=none, grace='1 day', future=true) %}
+{% test window_respected(model, interval=none, column=none, column_name=none, grace='1 day', future=true) %}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- if execute -%}
   {%- set node = mv.mv_tested(context['model']) -%}
   {%- set stands_on = column or column_name -%}
   {%- if not stands_on -%}
-    {%- do exceptions.raise_compiler_error("window_respected: name the `column` that the window stands on") -%}
+    {{ return(mv.mv_test_refused("window_respected: name the `column` that the window stands on")) }}
   {%- endif -%}
+  {%- set wrong = mv.mv_test_interval("window_respected", "interval", interval) | trim or mv.mv_test_interval("window_respected", "grace", grace) | trim -%}
+  {%- if wrong -%}{{ return(mv.mv_test_refused(wrong)) }}{%- endif -%}
 select *
 from {{ model }}
 where {{ adapter.quote(stands_on) }} < {{ mv.mv_test_instant(node) }} - interval {{ interval }} - interval {{ grace }}
+  or {{ adapter.quote(stands_on) }} is not null and try_cast({{ adapter.quote(stands_on) }} as timestamp) is null
   {%- if not future %}
   or {{ adapter.quote(stands_on) }} > {{ mv.mv_test_instant(node) }}
   {%- endif %}

@@ -289,3 +289,11 @@ main(["explain", sys.argv[1], "-k", "id"])
         [sys.executable, "-c", code, str(tmp_path / "m.sql")], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("m: deterministic, keyed by id")
+
+
+@pytest.mark.parametrize("sql", ["{{ config() }} select 1 as id", "", "select 1 as id; select 2 as id"])
+def test_what_cannot_be_read_is_not_called_deterministic(sql: str) -> None:
+    said = CliRunner().invoke(main, ["explain", "-", "-k", "id"], input=sql)
+    assert said.exit_code == 0 and said.output.startswith("model: cannot be judged, keyed by id")
+    data = json.loads(CliRunner().invoke(main, ["explain", "-", "-k", "id", "--format", "json"], input=sql).output)
+    assert data["level"] == "nondeterministic" and data["errors"]

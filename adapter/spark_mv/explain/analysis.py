@@ -90,7 +90,13 @@ def explain_data(judged: Judgement, *, model: str = "model", unique_key: Sequenc
     }
 
 
+def _unread(judged: Judgement) -> bool:
+    return bool(judged.errors) and not judged.analysis.columns
+
+
 def _level(judged: Judgement) -> Level:
+    if _unread(judged):
+        return max(Level)  # what is not understood is never called deterministic
     return max((level for _, level, _, _ in judged.analysis.functions), default=Level.DETERMINISTIC)
 
 
@@ -109,7 +115,8 @@ def explain_text(
     def marked(line: int, column: int, what: str = "") -> list[str]:
         return [_INDENT + text for text in mark(analysis.sql, line, column, what, width - len(_INDENT))]
 
-    lines = [f"{model}: {_level(judged).value}, keyed by {', '.join(unique_key) or '(no unique_key)'}"]
+    verdict = "cannot be judged" if _unread(judged) else _level(judged).value
+    lines = [f"{model}: {verdict}, keyed by {', '.join(unique_key) or '(no unique_key)'}"]
     lines += [f"  note: {note}" for note in notes]
     for e in judged.errors:
         lines += [f"  error {e.code}: {e.message}", *marked(e.line, e.column)]

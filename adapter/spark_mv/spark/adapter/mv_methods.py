@@ -238,8 +238,8 @@ class MvMixin(metaclass=AdapterMeta):
             raise CompilationError(str(error)) from error
 
     @available
-    def mv_ai_answers(self, invocation: Mapping[str, Any]) -> str:
-        """For the test ai_error_rate_below: a SELECT of the model's inputs of AI functions, with the state of each answer."""
+    def mv_ai_answers(self, invocation: Mapping[str, Any]) -> dict[str, str]:
+        """For the test ai_error_rate_below: the `query` for the model's inputs of AI functions and the state of each answer, or why it is `refused`."""
         from spark_mv.spark.run import ai_upkeep
         from spark_mv.spark.run.header import send_header
         from spark_mv.spark.run.invocation import Invocation
@@ -248,13 +248,13 @@ class MvMixin(metaclass=AdapterMeta):
         try:
             text = ai_upkeep.answers(ai_upkeep.Models(self, [asked], self._mv_profile()))
         except (ConfigError, RefusedError, ValueError) as error:
-            raise CompilationError(str(error)) from error
+            return {"refused": str(error)}
         send_header(self, asked)  # into the session in which the test's own statement comes next
-        return text
+        return {"query": text}
 
     @available
     def mv_recompute_args(self, invocation: Mapping[str, Any], sample: Any = None) -> dict[str, Any]:
-        """For the test matches_recompute: arguments of the macro that stages where a table differs from its recompute."""
+        """For the test matches_recompute: arguments of the macro that stages where a table differs from its recompute, or why it is `refused`."""
         from spark_mv.spark.run.header import send_header
         from spark_mv.spark.run.invocation import Invocation
         from spark_mv.spark.run.recompute import recompute_args
@@ -264,7 +264,7 @@ class MvMixin(metaclass=AdapterMeta):
         try:
             return recompute_args(self, asked, self._mv_profile(), sample)
         except (ConfigError, RefusedError, ValueError) as error:
-            raise CompilationError(str(error)) from error
+            return {"refused": str(error)}
 
     @available
     def mv_forget(
