@@ -83,6 +83,32 @@ models:
       - ai_error_rate_below: {name: five_meant_as_percent, arguments: {rate: 5}}
       - ai_agrees_with: {name: none_of_no_rows, arguments: {labels: ref('labels'), column: d, at_least: 0.9, rows: 0}}
       - matches_recompute: {name: sample_of_nothing, arguments: {sample: 0%}}
+      - ai_agrees_with: {name: no_labels, arguments: {column: d, at_least: 0.9}}
+      - window_respected: {name: no_column, arguments: {interval: 1 day}}
+      - window_respected: {name: no_unit, arguments: {interval: 30, column: d}}
+  - name: stg
+    data_tests:
+      - values_unchanged: {name: of_a_view, arguments: {columns: [body], unique_key: id}}
+      - window_respected: {name: no_instants, arguments: {interval: 9000 days, column: body}}
+      - matches_recompute: {name: of_no_mv}
+  - name: through
+    data_tests:
+      - values_unchanged: {name: of_no_table, arguments: {columns: [body], unique_key: id}}
+sources:
+  - name: other_desk
+    schema: "{{ target.schema }}"
+    tables:
+      - name: tickets_of_others
+        identifier: tickets
+        columns:
+          - name: d
+            data_tests:
+              - window_respected: {name: source_window, arguments: {interval: 9000 days}}
+        data_tests:
+          - values_unchanged: {name: source_unchanged, arguments: {columns: [d], unique_key: id}}
+          - values_unchanged: {name: source_changed, arguments: {columns: [body], unique_key: id, back: 2}}
+          - values_unchanged: {name: source_without_key, arguments: {columns: [d]}}
+          - ai_error_rate_below: {name: rate_of_a_source}
 """
 NO_ANSWER = """
 unit_tests:
@@ -103,6 +129,7 @@ class TestCommands:
             "own_as_of.sql": OWN_AS_OF,
             "ahead.sql": AHEAD,
             "down.sql": BROKEN,
+            "through.sql": "{{ config(materialized='ephemeral') }} select * from {{ ref('stg') }}",
             "labels.sql": "select 0 as id, 'nothing' as label union all select 1, answer from {{ ref('mv') }} where id = 1",
             "models.yml": PROPERTIES,
         }
@@ -178,7 +205,18 @@ class TestCommands:
         file = Path(project.project_root) / "models" / "wrong.yml"
         file.write_text(WRONG_ARGUMENTS)
         try:
-            found = {r.node.name: r for r in run_dbt(["test", "--select", "ahead"], expect_pass=False)}
+            run_dbt(["compile"])  # a wrong argument stops the test alone
+            asked = [
+                "test",
+                "--select",
+                "ahead",
+                "of_a_view",
+                "no_instants",
+                "of_no_mv",
+                "through",
+                "source:other_desk",
+            ]
+            found = {r.node.name: r for r in run_dbt(asked, expect_pass=False)}
         finally:
             file.unlink()
         said = {
@@ -188,6 +226,24 @@ class TestCommands:
             "five_meant_as_percent": "a share from 0 to 1",
             "none_of_no_rows": "whole number from 1 on",
             "sample_of_nothing": "[WRONG_SAMPLE]",
+            "no_labels": "name the `labels`",
+            "no_column": "name the `column`",
+            "no_unit": "a length of time such as 30 days, and not 30",
+            "of_a_view": "is a view, which keeps no versions",
+            "of_no_mv": "stg is no nondeterministic_mv",
+            "of_no_table": "is ephemeral",
+            "source_without_key": "tickets_of_others: name `columns`, and `unique_key`",
+            "rate_of_a_source": "is no nondeterministic_mv",
+        }
+        right = {
+            name: str(found.pop(name).status)
+            for name in ("no_instants", "source_window", "source_unchanged", "source_changed")
+        }
+        assert right == {
+            "no_instants": "fail",
+            "source_window": "pass",
+            "source_unchanged": "pass",
+            "source_changed": "fail",
         }
         assert {name: str(r.status) for name, r in found.items()} == dict.fromkeys(said, "error")
         assert not {name: found[name].message for name, text in said.items() if text not in found[name].message}
