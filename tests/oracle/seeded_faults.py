@@ -28,6 +28,7 @@ from faults_of_clocks import CLOCKS
 from faults_of_draws import DRAWS
 from faults_of_joins import JOINS
 from faults_of_logic import LOGIC
+from faults_of_top_rows import TOP_ROWS
 from histories import instant
 
 from spark_mv.maintenance import changes, incremental_facts, read_query
@@ -53,6 +54,7 @@ FAULTS: tuple[Fault, ...] = (
     *JOINS,
     *LOGIC,
     *DRAWS,
+    *TOP_ROWS,
     # --- which rows a change touches
     Fault(
         "the before-image is forgotten",

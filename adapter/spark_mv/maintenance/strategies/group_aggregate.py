@@ -10,6 +10,7 @@ from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, r
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.strategies.adjusted_groups import adjusted_groups
 from spark_mv.maintenance.strategies.incremental_rows import for_affected_anchors
+from spark_mv.maintenance.strategies.top_rows import top_rows
 from spark_mv.query.delta.restrict import NotIncremental
 
 STRATEGY = "GROUP_AGGREGATE"
@@ -21,6 +22,8 @@ def propose(known: IncrementalFacts) -> Proposal:
         return rejected(
             STRATEGY, Reason("NO_GROUP_BY", "there is no GROUP BY or DISTINCT, or a window stands beside it")
         )
+    if known.tree.limited is not None:
+        return top_rows(known, STRATEGY)
     try:
         return adjusted_groups(known, STRATEGY)
     except NotIncremental as error:

@@ -14,6 +14,7 @@ from spark_mv.query.delta.leaf_clock import LeafClock, leaf_clock
 from spark_mv.query.delta.names import Columns, output, written_texts
 from spark_mv.query.delta.tables import Move, Tables, Window
 from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted
+from spark_mv.query.delta.top_rows import Limited, limited
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import ClockSplit
 from spark_mv.query.syntax.aggregates import groups_or_windows
@@ -63,7 +64,7 @@ def anchor_column(number: int) -> str:
 class QueryTree:
     """A query and its tree. `unstable` are the names of functions that no query about changes may evaluate, `windows` the
     predicates on the clock that are solved, by their offset; `uses` all places where the clock is read, but for columns that
-    are kept."""
+    are kept. With `limited`, the rows of the result are the first ones of those that `sql` gives."""
 
     sql: str
     node: Node
@@ -71,6 +72,7 @@ class QueryTree:
     windows: Mapping[int, Window]
     uses: tuple[Span, ...] = ()
     all_solved: bool = True
+    limited: Limited | None = None
 
     def shape(self, changed: Collection[str] | None = None, moved: bool = True) -> str:
         """ROW_BASED, GROUP_AGGREGATE or WINDOW_FUNCTION, by what the query does with what changed. `changed`: the tables (lower
@@ -219,7 +221,8 @@ def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence
     ):
         if wrong:
             raise NotIncremental(code, sentence)
-    tree = build(analysis.sql)
+    top = limited(analysis)
+    tree = build(top.text if top is not None else analysis.sql)
     unstable = frozenset(name.lower() for name, level, _, _ in analysis.functions if level > Level.USER)
     solved = {(p.line, p.column): p for p in (split.predicates if split else ()) if p.solved}
     windows: dict[int, Window] = {}
@@ -234,4 +237,5 @@ def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence
                 spans.append(Span(piece.start, piece.start + len(piece.text)))
     kept = kept_spans(analysis.sql, analysis) if clock_uses else ()
     uses = tuple(filterfalse(inside_any(kept), clock_uses))
-    return QueryTree(analysis.sql, tree, unstable, windows, uses, all(map(inside_any(spans), uses)))
+    sql = top.text if top is not None else analysis.sql
+    return QueryTree(sql, tree, unstable, windows, uses, all(map(inside_any(spans), uses)), top)
