@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
 from spark_mv.maintenance.plan import Reason
-from spark_mv.maintenance.strategies.incremental_rows import for_affected_anchors
+from spark_mv.maintenance.strategies.adjusted_groups import groups_or_parts
 from spark_mv.maintenance.strategies.top_rows import top_rows
 
 STRATEGY = "WINDOW_FUNCTION"
@@ -16,6 +16,6 @@ def propose(known: IncrementalFacts) -> Proposal:
         return rejected(STRATEGY, Reason("NO_WINDOW", "there is no window function"))
     if known.tree.limited is not None:
         return top_rows(known, STRATEGY)
-    return for_affected_anchors(
+    return groups_or_parts(
         known, STRATEGY, Reason("TOUCHED_PARTITIONS", "partitions that a change or the clock touches")
     )

@@ -60,8 +60,8 @@ def _refuse_rows(run: CurrentRun, step: StepView, row: Mapping[str, Any]) -> Non
     if row.get("doubt"):
         raise NotFollowed(
             "TOP_ROWS_UNSURE",
-            f"model {run.plan.model}: rows that the LIMIT left out may take the place of rows that went or moved back. The table was "
-            "not touched. Run once with refresh: auto",
+            f"model {run.plan.model}: rows that the LIMIT left out may take the place of rows that went or moved back, and only the "
+            "whole query tells which",
         )
     if not row.get("typed", True):
         raise NotFollowed(
