@@ -296,7 +296,9 @@ class TestShapes:
         assert (run.plan.strategy, run.counts["inserted"]) == ("COMPLETE_RECOMPUTE", 1)
         assert "TOP_ROWS_UNSURE" in {reason.code for c in run.plan.candidates for reason in c.reasons}
         assert engine.rows("mv", "id, k, amount") == wanted(engine, plain)
-        assert all(drawn[row[0]] == row[3] for row in engine.rows() if row[0] in drawn and row[0] != 199)  # it left and came back
+        assert all(
+            drawn[row[0]] == row[3] for row in engine.rows() if row[0] in drawn and row[0] != 199
+        )  # it left and came back
         assert engine.run().plan.strategy == "NO_OP"
 
     def test_groups_of_groups_over_tables_that_both_change(self, engine: Any) -> None:

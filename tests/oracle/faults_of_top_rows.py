@@ -43,8 +43,13 @@ TOP_ROWS: tuple[Fault, ...] = (
         _FIRST,
     ),
     Fault("the rows that went stay among the first", top_rows, "_of_changed_rows", _nothing_went, _FIRST),
-    Fault("DESC and NULLS LAST of an order are forgotten", TopRows, "order_by", _said((r" DESC| NULLS LAST", "")), 
-        "select id, k, x from t where id is not null order by k desc nulls first, id limit 3"),
+    Fault(
+        "DESC and NULLS LAST of an order are forgotten",
+        TopRows,
+        "order_by",
+        _said((r" DESC| NULLS LAST", "")),
+        "select id, k, x from t where id is not null order by k desc nulls first, id limit 3",
+    ),
     Fault(
         "the first groups are those of changed rows",
         top_rows,

@@ -68,7 +68,11 @@ class Grammar(Sources):
             f"{names.index(name) + 1 if at else name}{dice.one('', '', ' desc', ' nulls last', ' desc nulls first')}"
             for name in order
         ]
-        return Made(f"{made.sql} order by {', '.join(by)} limit {dice.one('1', '2', '3', '4', '5', '8', '15')}", made.gives, made.key)
+        return Made(
+            f"{made.sql} order by {', '.join(by)} limit {dice.one('1', '2', '3', '4', '5', '8', '15')}",
+            made.gives,
+            made.key,
+        )
 
     # --- SELECTs
 

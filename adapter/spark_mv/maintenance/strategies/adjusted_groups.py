@@ -32,7 +32,9 @@ def adjusted_groups(known: IncrementalFacts, strategy: str, below: bool = False)
     values = _values(known, below)
     if below:
         terms, estimated = _part_terms(known)
-        sentence = "groups are adjusted by what they are made of: of the keys below them that a change touches, now and before"
+        sentence = (
+            "groups are adjusted by what they are made of: of the keys below them that a change touches, now and before"
+        )
     else:
         terms, estimated = _terms(known), cost.adjusted(known.changes, len(known.changes.sources))
         sentence = "groups that rows came to or went from are adjusted by these rows"

@@ -64,13 +64,19 @@ def _order(known: IncrementalFacts) -> TopRows:
     if not keys or not keys <= top.plain:
         why = "ORDER BY … LIMIT: rows may tie; order by all columns of the unique_key too"
         raise NotIncremental("ORDER_NOT_TOTAL", why)
-    by_name = {c.name.lower(): c for c in columns}
+    by_name, unsettled = {c.name.lower(): c for c in columns}, known.tree.limited.unsettled
     for name in top.columns:
         column = by_name[name.lower()]
         if column.role not in (Role.KEY, Role.DATA):
-            raise NotIncremental("ORDER_KEPT", f"ORDER BY … LIMIT: the table has {name} of the rows that it keeps, and of no others")
+            raise NotIncremental(
+                "ORDER_KEPT", f"ORDER BY … LIMIT: the table has {name} of the rows that it keeps, and of no others"
+            )
+        if name.lower() in unsettled:
+            raise NotIncremental("ORDER_NOT_TOTAL", f"ORDER BY … LIMIT: {name} depends on the order of rows itself")
         if not is_ordered(column.type):
-            raise NotIncremental("ORDER_TYPE", f"ORDER BY … LIMIT: {name} is of type {column.type}, which can differ unseen")
+            raise NotIncremental(
+                "ORDER_TYPE", f"ORDER BY … LIMIT: {name} is of type {column.type}, which can differ unseen"
+            )
     return top
 
 
@@ -88,7 +94,7 @@ def _of_changed_rows(known: IncrementalFacts, top: TopRows) -> tuple[str, dict[s
 def _doubt(top: TopRows) -> str:
     """Whether a row that the table lacks may belong to the first ones: over the table and the rows that are staged."""
     read = ", ".join(quoted(name) for name in top.columns)
-    coming, last = ("max(CASE WHEN `__mv_op` {} THEN `__mv_rank` END)".format(test) for test in ("IN ('I', 'U')", "= 'T'"))
+    coming, last = (f"max(CASE WHEN `__mv_op` {test} THEN `__mv_rank` END)" for test in ("IN ('I', 'U')", "= 'T'"))
     return (
         f"SELECT count_if(`__mv_op` = 'T') >= {top.count} AND (count_if(`__mv_op` = 'I') <> count_if(`__mv_op` = 'D') "
         f"OR coalesce({coming} > {last}, false)) FROM (\n"

@@ -74,7 +74,9 @@ class ExactTypes:
             raise NotIncremental("INEXACT_SUM", "texts with a collation are equal below the groups, and not the same")
         for part in node.tree.walk(prune=lambda n: isinstance(n, exp.Query) and n is not node.tree):
             if isinstance(part, exp.Collate):
-                raise NotIncremental("INEXACT_SUM", "texts with a collation are equal below the groups, and not the same")
+                raise NotIncremental(
+                    "INEXACT_SUM", "texts with a collation are equal below the groups, and not the same"
+                )
             if not is_aggregate(part):
                 continue
             name, argument = called(part), part.this

@@ -173,7 +173,9 @@ class QueryTree:
         )
 
     @deep
-    def touched_part(self, tables: Tables, changed: Collection[str], types: Types, touched: str) -> tuple[AffectedQuery, str]:
+    def touched_part(
+        self, tables: Tables, changed: Collection[str], types: Types, touched: str
+    ) -> tuple[AffectedQuery, str]:
         """For a query that is linear in a part which groups or orders what `changed` (lower case): the part's keys that the change
         touches, and the text of the query with the part restricted to those in the table `touched`. Raises NotIncremental."""
         part = part_below(self.node, changed, self.unstable, ExactTypes(types, tables.columns))
@@ -189,7 +191,9 @@ class QueryTree:
             if all(r.columns[k] is not None for r in rendered) and texts.get(name.lower()) is not None
         ]  # fmt: skip
         if not chosen or part.start < 0 or len({name.lower() for name in names}) < len(names):
-            raise NotIncremental("NO_ANCHOR", "no column of the part below the groups tells which of its rows a change touches")
+            raise NotIncremental(
+                "NO_ANCHOR", "no column of the part below the groups tells which of its rows a change touches"
+            )
         found = self._anchored(part, names, chosen, tables, self._followed(tables, clock, None))
         said = {column: str(texts[name.lower()]) for name, column in found.columns.items()}
         return found, with_condition(self.sql, part, touched, said)

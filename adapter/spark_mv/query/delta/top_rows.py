@@ -2,7 +2,8 @@
 
 What a table holds are the first n rows of the query without its LIMIT. Rows that the table lacks stand behind its last one, so
 that the first n rows are known again as long as n rows stand no further behind than that one did (top-k views over a relation:
-Yi, Yu, Yang, Xia and Chen 2003). The order has to be total: of rows that tie at the end of the LIMIT, it would be any.
+Yi, Yu, Yang, Xia and Chen 2003). The order has to name the unique_key, which the author says is unique. Should it not be, among
+rows that the LIMIT leaves out, then rows may tie at its end, and the table has one of the results that the query may give.
 """
 
 from __future__ import annotations
@@ -43,12 +44,13 @@ class TopRows:
 @dataclass(frozen=True)
 class Limited:
     """A query with its ORDER BY … LIMIT blanked out, so that all else has its place in the `text`. `whole`: the text that `tree`
-    was read from."""
+    was read from. `unsettled`: output columns (lower case) that are no function of their rows alone."""
 
     text: str
     whole: str
     tree: exp.Select
     count: int
+    unsettled: frozenset[str] = frozenset()
 
     def rows(self, node: Node, tables: Columns) -> TopRows:
         """`node` is the tree of `text`. Raises NotIncremental where the order cannot be said of output columns."""
@@ -117,8 +119,8 @@ def _of_own_row(item: exp.Expr) -> bool:
 
 
 def limited(analysis: Analysis) -> Limited | None:
-    """None for a query without LIMIT in the outermost SELECT, or with one of another kind than ORDER BY … LIMIT n. Raises
-    NotIncremental where its order is not known to be total."""
+    """None for a query without LIMIT in the outermost SELECT, with one of another kind than ORDER BY … LIMIT n, or with rows that
+    draws, answers or an order decide besides."""
     if not analysis.shape.limit:
         return None
     found = parse(analysis.sql)
@@ -135,17 +137,15 @@ def limited(analysis: Analysis) -> Limited | None:
         or not isinstance(parts, SelectParts)
     ):
         return None
-    if any(c.clause == "LIMIT" and c.level > Level.COMMAND for c in analysis.clauses):
-        raise NotIncremental(
-            "ORDER_NOT_TOTAL",
-            "ORDER BY … LIMIT: rows may tie, so that the order does not say which of them are kept; order by the unique_key too, "
-            "of rows that a GROUP BY or one table gives",
-        )
+    apart = [c.level for c in analysis.clauses if c.clause != "LIMIT"] + [p.level for p in analysis.predicates]
+    if any(level > Level.COMMAND for level in apart):
+        return None
     text = analysis.sql
     for start, end in _clauses(parts):
         blank = "".join(char if char.isspace() else " " for char in text[start:end])
         text = text[:start] + blank + text[end:]
-    return Limited(text, analysis.sql, tree, int(number.name))
+    unsettled = frozenset(c.name.lower() for c in analysis.columns if c.level > Level.COMMAND)
+    return Limited(text, analysis.sql, tree, int(number.name), unsettled)
 
 
 def _clauses(parts: SelectParts) -> Iterator[tuple[int, int]]:
