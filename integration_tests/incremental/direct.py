@@ -13,7 +13,7 @@ from typing import Any
 from integration_tests.under_format import FORMAT, in_format
 from macros import statement
 
-from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.errors import NotFollowed, RefusedError
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.prepare import prepare
@@ -139,7 +139,7 @@ class Model:
         """By an incremental strategy where one applies, whatever it would cost on so few rows; else completely."""
         try:
             return self.run(session, as_of, "incremental")
-        except RefusedError as error:
-            if "no incremental strategy applies" not in str(error):
+        except (RefusedError, NotFollowed) as error:
+            if "no incremental strategy applies" not in str(error) and "TOP_ROWS_UNSURE" not in str(error):
                 raise
             return self.run(session, as_of)

@@ -35,6 +35,11 @@ select
   {%- if args.get('sure') %},
   count_if(__mv_op = '?') as unsure
   {%- endif %}
+  {%- if args.get('doubt') %},
+  (
+{{ args['doubt'] }}
+  ) as doubt
+  {%- endif %}
   {%- if args.get('leaves') %},
   {%- if args.get('ends') %}
   (select to_json(struct({{ mv.mv_leaving_and_staying(args) }})) from {{ args['target'] }} where {{ args['soon'] }}) as of_the_table,

@@ -34,8 +34,45 @@ class Grammar(Sources):
 
     def draw(self) -> Drawn:
         made = self.query(self.depth, top=True)
+        if self.dice.chance(0.1):
+            made = self._regrouped(made)
+        if self.dice.chance(0.1):
+            made = self._top(made)
         head = ", ".join(f"{name} as ({cte.sql})" for name, cte in self.ctes)
         return Drawn(f"with {head} {made.sql}" if head else made.sql, tuple(_bare(k) for k in made.key))
+
+    def _regrouped(self, made: Made) -> Made:
+        """Groups of what a query gives, by any of its columns."""
+        dice, alias = self.dice, self.dice.alias()
+        columns = list(self._columns(alias, made))
+        by = dice.random.choice(columns)
+        key, items, gives = dice.name(), [], []
+        for _ in range(dice.random.choice((1, 2, 2))):
+            text, type_ = aggregate(dice, columns)
+            gives.append(Gives(dice.name(), type_))
+            items.append(f"{text} as {gives[-1].name}")
+        shown = f"coalesce({by.text}, {_FILL[by.type]})"
+        sql = f"select {shown} as {key}, {', '.join(items)} from ({made.sql}) {alias} group by {shown}"
+        return Made(sql, (Gives(key, by.type, False), *gives), (key,))
+
+    def _top(self, made: Made) -> Made:
+        """The first rows in an order that the key makes total."""
+        dice = self.dice
+        others = [g.name for g in made.gives if g.name not in made.key]
+        order = [*dice.random.sample(others, min(len(others), dice.random.choice((0, 1, 1, 2)))), *made.key]
+        if dice.chance(0.2):
+            dice.random.shuffle(order)
+        names = [g.name for g in made.gives]
+        at = dice.chance(0.15) and made.sql.startswith("select") and "*" not in made.sql
+        by = [
+            f"{names.index(name) + 1 if at else name}{dice.one('', '', ' desc', ' nulls last', ' desc nulls first')}"
+            for name in order
+        ]
+        return Made(
+            f"{made.sql} order by {', '.join(by)} limit {dice.one('1', '2', '3', '4', '5', '8', '15')}",
+            made.gives,
+            made.key,
+        )
 
     # --- SELECTs
 

@@ -28,6 +28,8 @@ from faults_of_clocks import CLOCKS
 from faults_of_draws import DRAWS
 from faults_of_joins import JOINS
 from faults_of_logic import LOGIC
+from faults_of_parts import PARTS
+from faults_of_top_rows import TOP_ROWS
 from histories import instant
 
 from spark_mv.maintenance import changes, incremental_facts, read_query
@@ -53,6 +55,8 @@ FAULTS: tuple[Fault, ...] = (
     *JOINS,
     *LOGIC,
     *DRAWS,
+    *TOP_ROWS,
+    *PARTS,
     # --- which rows a change touches
     Fault(
         "the before-image is forgotten",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -150,6 +150,19 @@ class SourceTexts:
         """The text with every source read at its version."""
         return with_tables(sql, lambda ref: self._pinned_ref(ref))
 
+    def pinned_before(self, sql: str) -> str:
+        """The text with every source read as the last run read it."""
+        return with_tables(sql, self._before({c.name.lower(): c.low for c in self.changes}))
+
+    def _before(self, lows: Mapping[str, int]) -> Callable[[TableRef], str]:
+        """Sources at the older versions `lows` (by name in lower case), others as they are now."""
+
+        def text(ref: TableRef) -> str:
+            low = lows.get(ref.name.lower())
+            return self._pinned_ref(ref) if low is None else f"{ref.text} VERSION AS OF {low}"
+
+        return text
+
     def _pinned_ref(self, ref: TableRef) -> str:
         return ref.text if is_reserved(ref.name) else self._now(ref.name, ref.text)
 
@@ -177,16 +190,9 @@ class SourceTexts:
         """The text reading, of the source that is `number` among the changes, only the rows that came or went. Sources
         before it are read as they are now, those after it as they were: the changes applied one source after the other."""
         change = self.changes[number]
-        before = {c.name.lower(): c.low for c in self.changes[number + 1 :]}
+        other = self._before({c.name.lower(): c.low for c in self.changes[number + 1 :]})
         rows = self._changed_rows(change, came, "", "")
-
-        def text(ref: TableRef) -> str:
-            if ref.name.lower() == change.name.lower():
-                return f"({rows})"
-            low = before.get(ref.name.lower())
-            return self._pinned_ref(ref) if low is None else f"{ref.text} VERSION AS OF {low}"
-
-        return with_tables(sql, text)
+        return with_tables(sql, lambda ref: f"({rows})" if ref.name.lower() == change.name.lower() else other(ref))
 
     def on_move(self, sql: str, moved: MovedWindows, came: bool) -> str:
         """The text reading, of the source that the windows stand on, only the rows that the clock let in or out."""

@@ -43,7 +43,8 @@ def row_bounds(
         tree = model_tree(situation.analysis, situation.schemas, facts.time_zone)
         columns = SourceTexts({s.name.lower(): s for s in facts.sources}, (), False).columns
         asked = _usable(situation) if usable is None else usable
-        windows = output_windows(tree.node, tree.windows, columns, asked, groups) if tree.windows else None
+        told = tree.windows and tree.limited is None  # a row beyond a LIMIT comes when another one leaves
+        windows = output_windows(tree.node, tree.windows, columns, asked, groups) if told else None
     except NotIncremental:
         return None
     if windows is None or windows.bounds is None:

@@ -145,6 +145,15 @@ def merge_rows(
     return [*steps, *_evicted(known), *bound.far(), *publish(known.columns, staged)]
 
 
+def rewrite_all(known: IncrementalFacts, query: str, doubt: str) -> list[Step]:
+    """Compare `query`, which gives all rows of the result, with the whole table, and publish what differs. `doubt`: a query over
+    the staged rows, true where they are not sure."""
+    args = {**_stage_args(known, known.evaluate(query).sql), "target": "target"}
+    staged, bound = {"stage": "stage"}, next_bound(known)
+    check = _check(known, {**staged, "next_change": bound.first, "doubt": doubt})
+    return [*bound.ahead(), Step("stage_changes", args), check, *bound.far(), *publish(known.columns, staged)]
+
+
 def _stage_args(known: IncrementalFacts, sql: str) -> dict[str, Any]:
     return {
         "into": "stage",

@@ -17,6 +17,7 @@ from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.steps.staging import merge_rows, publish_ready, stage_affected, stage_sources
 from spark_mv.maintenance.strategies.adjusted_values import Values, value_of
+from spark_mv.maintenance.strategies.incremental_rows import for_affected_anchors
 from spark_mv.query.delta.distributive import GroupPart, parts
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
 from spark_mv.query.rewrite.pin import pin
@@ -25,10 +26,18 @@ from spark_mv.query.syntax.select_tree import SelectNode
 from spark_mv.query.syntax.table_name import quoted
 
 
-def adjusted_groups(known: IncrementalFacts, strategy: str) -> Proposal:
-    """Raises NotIncremental where the groups have to be read again."""
-    values = _values(known)
-    terms = _terms(known)
+def adjusted_groups(known: IncrementalFacts, strategy: str, below: bool = False) -> Proposal:
+    """`below`: by the rows of the part below the groups whose keys a change touches, now and before. Raises NotIncremental where the
+    groups have to be read again."""
+    values = _values(known, below)
+    if below:
+        terms, estimated = _part_terms(known)
+        sentence = (
+            "groups are adjusted by what they are made of: of the keys below them that a change touches, now and before"
+        )
+    else:
+        terms, estimated = _terms(known), cost.adjusted(known.changes, len(known.changes.sources))
+        sentence = "groups that rows came to or went from are adjusted by these rows"
     found = AffectedQuery("", values.keys)
     anchors = ", ".join(found.columns.values())
     affected = relation("affected")
@@ -45,17 +54,28 @@ def adjusted_groups(known: IncrementalFacts, strategy: str) -> Proposal:
     old = {value.name: value.old for value in values.others if value.follows}
     states = _affected(values, found, terms)
     steps = (*stage_sources(known), stage_affected(states), *merge_rows(known, query, found.columns, old))
-    why = Reason("ADJUSTED_GROUPS", "groups that rows came to or went from are adjusted by these rows")
-    candidate = Candidate(strategy, True, (why,), cost.adjusted(known.changes, len(known.changes.sources)))
-    if not _sure(known, values):
+    candidate = Candidate(strategy, True, (Reason("ADJUSTED_GROUPS", sentence),), estimated)
+    if not _sure(known, values, below):
         return Proposal(candidate, steps, cost.complete(known.changes))
     ready = (*stage_sources(known), *publish_ready(known, _ready(known, values, found, states)))
     return Proposal(candidate, ready, cost.complete(known.changes), instead=steps)
 
 
-def _sure(known: IncrementalFacts, values: Values) -> bool:
+def groups_or_parts(known: IncrementalFacts, strategy: str, why: Reason) -> Proposal:
+    """Groups or partitions that a change touches, recomputed; where a change cannot be followed to them, adjusted by what is
+    below them. Raises NotIncremental."""
+    try:
+        return for_affected_anchors(known, strategy, why)
+    except NotIncremental as error:
+        try:
+            return adjusted_groups(known, strategy, below=True)
+        except NotIncremental:
+            raise error from None
+
+
+def _sure(known: IncrementalFacts, values: Values, below: bool) -> bool:
     """Whether hardly a group will have to be recomputed, so that it is worth trying without."""
-    only_came = known.move is None and all(change.append_only for change in known.changes.sources)
+    only_came = not below and known.move is None and all(change.append_only for change in known.changes.sources)
     return only_came or (values.counted and not values.extremes)
 
 
@@ -71,7 +91,7 @@ def _ready(known: IncrementalFacts, values: Values, found: AffectedQuery, states
     )
 
 
-def _values(known: IncrementalFacts) -> Values:
+def _values(known: IncrementalFacts, below: bool) -> Values:
     columns = known.columns.columns
     if known.config.keeps_rows:
         raise NotIncremental("KEPT_ROWS", f"{known.kept_by} leaves rows that no group stands for")
@@ -91,7 +111,7 @@ def _values(known: IncrementalFacts) -> Values:
         raise NotIncremental("KEY_OF_VALUES", "a column of unique_key is computed from the rows of its group")
     return Values(
         known.columns.keys,
-        tuple(value_of(k, c.name, c.type, made_of.get(c.name.lower()), steps == 1)
+        tuple(value_of(k, c.name, c.type, made_of.get(c.name.lower()), below or steps == 1)
               for k, c in enumerate(columns) if c.role is not Role.KEY),
         always=isinstance(known.tree.node, SelectNode) and not known.tree.node.grouped,
         counted=bool({GroupPart.ROWS, GroupPart.COUNT} & set(made_of.values())),
@@ -121,6 +141,22 @@ def _terms(known: IncrementalFacts) -> list[tuple[bool, str]]:
     if not terms:
         raise NotIncremental("NOTHING_CHANGED", "no table of the query changed")
     return terms
+
+
+def _part_terms(known: IncrementalFacts) -> tuple[list[tuple[bool, str]], float]:
+    """What came and went, as rows of the part below the groups; and what it costs to find them. Raises NotIncremental."""
+    if known.move is not None:
+        raise NotIncremental("WINDOWS", "the clock moved rows below the groups")
+    types = {s.name.lower(): {c.name.lower(): c.type for c in s.columns} for s in known.facts.sources}
+    changed = [change.name.lower() for change in known.changes.sources]
+    touched = "`__mv_touched`"
+    found, text = known.tree.touched_part(known.texts, changed, types, touched)
+    sides = ((True, known.texts.pinned(text)), (False, known.texts.pinned_before(text)))
+    terms = [
+        (came, known.evaluate(f"WITH {touched} AS (\n{found.sql}\n)\nSELECT * FROM (\n{side}\n)").sql)
+        for came, side in sides
+    ]
+    return terms, cost.below(known.changes, found.read)
 
 
 def _affected(values: Values, found: AffectedQuery, terms: Sequence[tuple[bool, str]]) -> str:

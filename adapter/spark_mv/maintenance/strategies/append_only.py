@@ -25,6 +25,8 @@ def propose(known: IncrementalFacts) -> Proposal:
         reasons.append(Reason("SEVERAL_SOURCES", f"{len(sources)} sources changed: a new row can meet new rows"))
     elif not sources[0].append_only:
         reasons.append(Reason("NOT_ONLY_INSERTS", f"{sources[0].name} had other changes than inserts"))
+    elif known.tree.limited is not None:
+        reasons.append(Reason("LIMIT", "LIMIT: a new row can take the place of one that the table has"))
     elif known.config.keeps_rows:
         reasons.append(Reason("KEPT_ROWS", f"{known.kept_by}: a new row may stand for one that the table still has"))
     elif not known.tree.linear(sources[0].name):

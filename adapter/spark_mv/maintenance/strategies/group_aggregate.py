@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
 from spark_mv.maintenance.plan import Reason
-from spark_mv.maintenance.strategies.adjusted_groups import adjusted_groups
-from spark_mv.maintenance.strategies.incremental_rows import for_affected_anchors
+from spark_mv.maintenance.strategies.adjusted_groups import adjusted_groups, groups_or_parts
+from spark_mv.maintenance.strategies.top_rows import top_rows
 from spark_mv.query.delta.restrict import NotIncremental
 
 STRATEGY = "GROUP_AGGREGATE"
@@ -21,8 +21,10 @@ def propose(known: IncrementalFacts) -> Proposal:
         return rejected(
             STRATEGY, Reason("NO_GROUP_BY", "there is no GROUP BY or DISTINCT, or a window stands beside it")
         )
+    if known.tree.limited is not None:
+        return top_rows(known, STRATEGY)
     try:
         return adjusted_groups(known, STRATEGY)
     except NotIncremental as error:
         why = f"groups that a change or the clock touches are recomputed ({error.sentence})"
-    return for_affected_anchors(known, STRATEGY, Reason("TOUCHED_GROUPS", why))
+    return groups_or_parts(known, STRATEGY, Reason("TOUCHED_GROUPS", why))

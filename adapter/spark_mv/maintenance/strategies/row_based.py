@@ -6,6 +6,7 @@ from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, r
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.strategies.incremental_rows import for_affected_anchors, from_changed_rows
 from spark_mv.maintenance.strategies.leaving import leaving_rows
+from spark_mv.maintenance.strategies.top_rows import top_rows
 
 STRATEGY = "ROW_BASED"
 
@@ -14,6 +15,8 @@ def propose(known: IncrementalFacts) -> Proposal:
     """By the table's own columns, from changed rows alone, or for the anchors they touch. Raises NotIncremental."""
     if known.shape != STRATEGY:
         return rejected(STRATEGY, Reason("NOT_ROW_WISE", "a row of the result is made of many source rows"))
+    if known.tree.limited is not None:
+        return top_rows(known, STRATEGY)
     if (found := leaving_rows(known, STRATEGY)) is not None:
         return found
     if known.linear_source is not None:

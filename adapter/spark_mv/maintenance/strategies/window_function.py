@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
 from spark_mv.maintenance.plan import Reason
-from spark_mv.maintenance.strategies.incremental_rows import for_affected_anchors
+from spark_mv.maintenance.strategies.adjusted_groups import groups_or_parts
+from spark_mv.maintenance.strategies.top_rows import top_rows
 
 STRATEGY = "WINDOW_FUNCTION"
 
@@ -13,6 +14,8 @@ def propose(known: IncrementalFacts) -> Proposal:
     """Touched partitions recomputed. Raises NotIncremental."""
     if known.shape != STRATEGY:
         return rejected(STRATEGY, Reason("NO_WINDOW", "there is no window function"))
-    return for_affected_anchors(
+    if known.tree.limited is not None:
+        return top_rows(known, STRATEGY)
+    return groups_or_parts(
         known, STRATEGY, Reason("TOUCHED_PARTITIONS", "partitions that a change or the clock touches")
     )

@@ -92,6 +92,11 @@ def _part(item: OutItem, type_: str) -> GroupPart:
     return part
 
 
+def is_ordered(type_: str) -> bool:
+    """Whether values of the type are equal only where they are the same, and stand in one order."""
+    return _ORDERED.fullmatch(type_.strip()) is not None
+
+
 def is_exact(type_: str) -> bool:
     """Whether sums of the type can be added and subtracted without loss: integers, and decimals whose scale Spark keeps
     when it adds two of them (DecimalPrecision: a scale of 6 is never cut, nor any while 38 digits suffice)."""

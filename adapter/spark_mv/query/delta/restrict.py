@@ -8,12 +8,14 @@ from itertools import filterfalse
 
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.affected import Affected
+from spark_mv.query.delta.below import ExactTypes, Types, part_below
 from spark_mv.query.delta.clock_places import ClockPlaces
 from spark_mv.query.delta.expressions import where_texts
 from spark_mv.query.delta.leaf_clock import LeafClock, leaf_clock
 from spark_mv.query.delta.names import Columns, output, written_texts
 from spark_mv.query.delta.tables import Move, Tables, Window
-from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted
+from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted, with_condition
+from spark_mv.query.delta.top_rows import Limited, limited
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import ClockSplit
 from spark_mv.query.syntax.aggregates import groups_or_windows
@@ -63,7 +65,7 @@ def anchor_column(number: int) -> str:
 class QueryTree:
     """A query and its tree. `unstable` are the names of functions that no query about changes may evaluate, `windows` the
     predicates on the clock that are solved, by their offset; `uses` all places where the clock is read, but for columns that
-    are kept."""
+    are kept. With `limited`, the rows of the result are the first ones of those that `sql` gives."""
 
     sql: str
     node: Node
@@ -71,6 +73,7 @@ class QueryTree:
     windows: Mapping[int, Window]
     uses: tuple[Span, ...] = ()
     all_solved: bool = True
+    limited: Limited | None = None
 
     def shape(self, changed: Collection[str] | None = None, moved: bool = True) -> str:
         """ROW_BASED, GROUP_AGGREGATE or WINDOW_FUNCTION, by what the query does with what changed. `changed`: the tables (lower
@@ -152,16 +155,48 @@ class QueryTree:
                 "no output column tells which rows a change touches; select the unique_key, the GROUP BY keys or the "
                 "PARTITION BY columns as they are",
             )
-        followed = self._followed(tables, clock, move)
-        rendered = followed.queries(self.node, frozenset(names[k].lower() for k in chosen))
+        return self._anchored(self.node, names, chosen, tables, self._followed(tables, clock, move))
+
+    def _anchored(
+        self, node: Node, names: Sequence[str], chosen: Sequence[int], tables: Tables, followed: Affected
+    ) -> AffectedQuery:
+        """The query for the anchors `chosen` among the columns `names` of the node."""
+        rendered = followed.queries(node, frozenset(names[k].lower() for k in chosen))
         arms = []
         for r in rendered:
             columns = ", ".join(f"{quoted(str(r.columns[k]))} AS {anchor_column(n)}" for n, k in enumerate(chosen))
             arms.append(f"SELECT {columns} FROM (\n{r.text}\n)")
         listed = ", ".join(anchor_column(n) for n in range(len(chosen)))
         sql = f"SELECT DISTINCT {listed} FROM (\n" + "\nUNION ALL\n".join(arms) + "\n)"
-        texts = _starred(self.node, tables.columns)
-        return AffectedQuery(sql, tuple(names[k] for k in chosen), len(rendered), texts, followed.read)
+        return AffectedQuery(
+            sql, tuple(names[k] for k in chosen), len(rendered), _starred(node, tables.columns), followed.read
+        )
+
+    @deep
+    def touched_part(
+        self, tables: Tables, changed: Collection[str], types: Types, touched: str
+    ) -> tuple[AffectedQuery, str]:
+        """For a query that is linear in a part which groups or orders what `changed` (lower case): the part's keys that the change
+        touches, and the text of the query with the part restricted to those in the table `touched`. Raises NotIncremental."""
+        part = part_below(self.node, changed, self.unstable, ExactTypes(types, tables.columns))
+        clock = ClockPlaces(self.sql, self.uses, tables.columns)
+        try:
+            rendered = self._followed(tables, clock, None).queries(part)
+        except SourceTextError as error:
+            raise NotIncremental("STRUCTURE", f"the structure of the SQL was not understood: {error}") from error
+        names = output(part, tables.columns)
+        texts = {**_starred(part, tables.columns), **where_texts(part.items)}
+        chosen = [
+            k for k, name in enumerate(names)
+            if all(r.columns[k] is not None for r in rendered) and texts.get(name.lower()) is not None
+        ]  # fmt: skip
+        if not chosen or part.start < 0 or len({name.lower() for name in names}) < len(names):
+            raise NotIncremental(
+                "NO_ANCHOR", "no column of the part below the groups tells which of its rows a change touches"
+            )
+        found = self._anchored(part, names, chosen, tables, self._followed(tables, clock, None))
+        said = {column: str(texts[name.lower()]) for name, column in found.columns.items()}
+        return found, with_condition(self.sql, part, touched, said)
 
     def _followed(self, tables: Tables, clock: ClockPlaces, move: Move | None) -> Affected:
         return Affected(tables, self.unstable, clock, move, frozenset(self.windows))
@@ -219,7 +254,8 @@ def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence
     ):
         if wrong:
             raise NotIncremental(code, sentence)
-    tree = build(analysis.sql)
+    top = limited(analysis)
+    tree = build(top.text if top is not None else analysis.sql)
     unstable = frozenset(name.lower() for name, level, _, _ in analysis.functions if level > Level.USER)
     solved = {(p.line, p.column): p for p in (split.predicates if split else ()) if p.solved}
     windows: dict[int, Window] = {}
@@ -234,4 +270,5 @@ def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence
                 spans.append(Span(piece.start, piece.start + len(piece.text)))
     kept = kept_spans(analysis.sql, analysis) if clock_uses else ()
     uses = tuple(filterfalse(inside_any(kept), clock_uses))
-    return QueryTree(analysis.sql, tree, unstable, windows, uses, all(map(inside_any(spans), uses)))
+    sql = top.text if top is not None else analysis.sql
+    return QueryTree(sql, tree, unstable, windows, uses, all(map(inside_any(spans), uses)), top)

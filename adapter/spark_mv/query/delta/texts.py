@@ -132,14 +132,15 @@ def restricted(
     if isinstance(node, SelectNode) and (node.grouped or not node.aggregate) and node.start >= 0:
         said = {c: text for anchor, c in anchors.items() if (text := texts.get(anchor.lower())) is not None}
         if said:
-            sql = _with_condition(sql, node, affected, said)
+            sql = with_condition(sql, node, affected, said)
     if len(said) == len(anchors):
         return sql
     on = " AND ".join(f"`__mv_q`.{quoted(a)} <=> `__mv_k`.{quoted(c)}" for a, c in anchors.items())
     return f"SELECT `__mv_q`.* FROM (\n{sql}\n) AS `__mv_q` LEFT SEMI JOIN {affected} AS `__mv_k` ON {on}"
 
 
-def _with_condition(sql: str, node: SelectNode, affected: str, said: Mapping[str, str]) -> str:
+def with_condition(sql: str, node: SelectNode, affected: str, said: Mapping[str, str]) -> str:
+    """The text with one more condition in the WHERE of the SELECT: that the expressions `said`, by column of `affected`, are in it."""
     test = " AND ".join(f"`__mv_k`.{quoted(c)} <=> ({text})" for c, text in said.items())
     exists = f"EXISTS (SELECT 1 FROM {affected} AS `__mv_k` WHERE {test})"
     if node.where_span is None:

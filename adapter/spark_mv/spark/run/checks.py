@@ -57,6 +57,12 @@ def _refuse_rows(run: CurrentRun, step: StepView, row: Mapping[str, Any]) -> Non
     """Raises NotFollowed or RunFailed for staged rows that cannot be published."""
     if row.get("unsure"):
         raise NotFollowed("GROUPS_UNSURE", f"model {run.plan.model}: {row['unsure']:,} groups have to be recomputed")
+    if row.get("doubt"):
+        raise NotFollowed(
+            "TOP_ROWS_UNSURE",
+            f"model {run.plan.model}: rows that the LIMIT left out may take the place of rows that went or moved back, and only the "
+            "whole query tells which",
+        )
     if not row.get("typed", True):
         raise NotFollowed(
             "WINDOW_TYPE",

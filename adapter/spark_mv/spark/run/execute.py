@@ -17,7 +17,7 @@ from spark_mv.maintenance.audit import Findings
 from spark_mv.maintenance.errors import NotFollowed, RunFailed, first_line
 from spark_mv.maintenance.key_range import KeyRange
 from spark_mv.maintenance.pace import Pace
-from spark_mv.maintenance.plan import Step
+from spark_mv.maintenance.plan import Plan, Reason, Step
 from spark_mv.maintenance.staged import Staged
 from spark_mv.maintenance.steps.kinds import KINDS, Work
 from spark_mv.spark.run.checks import HANDLERS
@@ -133,7 +133,9 @@ class MvRun(CurrentRun):
                 raise
             # nothing is published yet: the whole query is asked instead, and says so itself if it is at fault
             self.broken = f"{step.kind}: {first_line(error)}"
-            if not isinstance(error, NotFollowed):
+            if isinstance(error, NotFollowed):
+                self.plan = replace(self.plan, fallback=_without(self.plan.strategy, error, self.plan.fallback))
+            else:
                 whole = self.plan.fallback.strategy == "COMPLETE_RECOMPUTE"
                 then = "recomputing completely" if whole else "trying by affected rows"
                 self.session.warn(f"model {self.plan.model}: {self.plan.strategy} stopped at {self.broken}; {then}")
@@ -232,3 +234,14 @@ class MvRun(CurrentRun):
         if step.kind == "stage_changes" and step.args.get("affected"):
             args["range"] = self.key_texts.affected
         return StepView(step.kind, args, of_model)
+
+
+def _without(strategy: str, why: NotFollowed, fallback: Plan) -> Plan:
+    """The plan that takes over, which says why the data kept the strategy from applying."""
+    if fallback.strategy == strategy:
+        return fallback
+    reason = Reason(why.code, first_line(why).removeprefix(f"[{why.code}] "))
+    said = tuple(
+        replace(c, applies=False, reasons=(reason,)) if c.strategy == strategy else c for c in fallback.candidates
+    )
+    return replace(fallback, candidates=said)
