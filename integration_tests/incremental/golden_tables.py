@@ -65,7 +65,7 @@ def pack(folder: Path, target: Path, about: str) -> None:
 
     with tarfile.open(target, "w:gz", format=tarfile.PAX_FORMAT) as file:
         file.add(folder / MODELS, MODELS, filter=slim)
-        for schema in sorted(folder.glob("golden_*.db")):
+        for schema in sorted((folder / "tables").glob("golden_*.db")):
             file.add(schema, schema.name, filter=slim)
 
 

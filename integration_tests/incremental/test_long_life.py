@@ -75,7 +75,11 @@ def look(session: Gated, world: World, warehouse: Path) -> dict[str, int]:
     found = {"tables": len(world.names(session))}
     for name in (n for n in ("m", "m__state", "ai_results") if n in world.names(session)):
         row = session.query(f"describe detail {world.schema}.{name}")[0]
-        log = [file for file in (warehouse / f"{world.schema}.db" / name / "_delta_log").rglob("*") if file.is_file()]
+        log = [
+            file
+            for file in (warehouse / "tables" / f"{world.schema}.db" / name / "_delta_log").rglob("*")
+            if file.is_file()
+        ]
         found |= {f"files of {name}": int(row["numFiles"]), f"bytes of {name}": int(row["sizeInBytes"])}
         found |= {
             f"files in the log of {name}": len(log),

@@ -75,8 +75,10 @@ class Table:
 
 
 def exactly(name: str, kind: str) -> str:
-    """A column's value as text that differs whenever the value does."""
+    """A column's value as text that differs whenever the value does. For Spark, -0.0 and 0.0 are one value."""
     column = quoted(name)
+    if kind in ("double", "float"):
+        return json_text(f"({column} + cast(0 as {kind}))")
     if kind.startswith(("string", "char", "varchar")):
         return f"hex(cast(cast({column} as string) as binary))"
     return json_text(column)

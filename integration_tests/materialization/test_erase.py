@@ -115,7 +115,7 @@ class TestErase:
         """Rights are those of files: folders that a reader may not enter are as good as away."""
         wanted, folder = (
             sorted(sql("select mail, split, answer from {schema}.people")),
-            warehouse / f"{project.test_schema}.db",
+            warehouse / "tables" / f"{project.test_schema}.db",
         )
         beside = [name for name in ("people__state", "ai_results", "mv_runs", "src") if (folder / name).exists()]
         assert len(beside) > 2
@@ -147,10 +147,10 @@ class TestErase:
                 ("people", text)
                 for text in [_rows(sql, "select to_json(struct(*)) from (describe history {schema}.people)")]
             ),
-            "Delta's logs": _files(warehouse / f"{project.test_schema}.db", logs=True),
-            "files of data": _files(warehouse / f"{project.test_schema}.db", logs=False),
+            "Delta's logs": _files(warehouse / "tables" / f"{project.test_schema}.db", logs=True),
+            "files of data": _files(warehouse / "tables" / f"{project.test_schema}.db", logs=False),
             "rows in files of data": (
-                (f.name, _parquet(sql, f)) for f in _parquets(warehouse / f"{project.test_schema}.db")
+                (f.name, _parquet(sql, f)) for f in _parquets(warehouse / "tables" / f"{project.test_schema}.db")
             ),
             "Spark's log": _files(warehouse.parent, logs=False, only="spark.log"),
             "dbt's logs and target/": _files(Path(project.project_root), logs=False),
