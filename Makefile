@@ -9,7 +9,7 @@ JOBS ?= 1
 BENCH_ARGS ?=
 
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help install test test-unit test-all lint format docs pictures demo bench build release-check clean
+.PHONY: help install test test-unit test-all lint format docs pictures demo bench build release-check audit clean
 
 help:
 	@echo "make test       install into $(VENV) and run every test but the slow ones"
@@ -20,6 +20,7 @@ help:
 	@echo "make demo       the quickstart (FORMAT=iceberg: on Iceberg)"
 	@echo "make bench      incremental runs against rebuilds and merges (BENCH_ARGS='--rows 1000000')"
 	@echo "make build      wheel and sdist into dist/"
+	@echo "make audit      known weaknesses of the packages that this one brings (pip-audit, asks PyPI)"
 	@echo "make release-check  what an upload to PyPI would check, without one"
 
 $(VENV)/installed: pyproject.toml hatch_build.py
@@ -80,6 +81,12 @@ release-check:
 	rm -rf dist
 	$(MAKE) --no-print-directory build
 	$(BIN)/python -m twine check --strict dist/*
+
+# what a user gets, in an environment of its own; those of the tests are not shipped
+audit:
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit -e '.[embedded,connect,thrift,local,openai]'
+	build/audit/bin/pip-audit --skip-editable --progress-spinner off
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

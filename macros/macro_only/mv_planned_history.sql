@@ -47,9 +47,12 @@
 {% macro mv_record_in(rules, rows, position, unique_id) -%}
   {%- set row = rows[position] -%}
   {%- set text = row['userMetadata'] or '' -%}
-  {%- if '"spark_mv":1' not in text | replace(' ', '') or row['operation'] not in rules['ours'] -%}{{ return(none) }}{%- endif -%}
+  {%- if '"spark_mv":' not in text | replace(' ', '') or row['operation'] not in rules['ours'] -%}{{ return(none) }}{%- endif -%}
   {%- set record = fromjson(text, none) -%}
-  {%- if record is not mapping or record.get('spark_mv') != 1 -%}{{ return(none) }}{%- endif -%}
+  {%- if record is not mapping or record.get('spark_mv') is not number -%}{{ return(none) }}{%- endif -%}
+  {%- if record['spark_mv'] > 1 -%}
+    {%- do exceptions.raise_compiler_error("[NEWER_FORMAT] model " ~ model.name ~ ": its table holds a record that a later release of dbt-spark-mv wrote. Nothing was changed. Install the release that wrote it, or a later one") -%}
+  {%- endif -%}
   {%- if record.get('base_version') is none and row['operation'] not in rules['makes_all_rows'] -%}{{ return(none) }}{%- endif -%}
   {%- if record.get('model') and record['model'] != unique_id -%}{{ return(none) }}{%- endif -%}
   {%- for older in rows[position + 1:] if record.get('run_id') and record['run_id'] in (older['userMetadata'] or '') -%}

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_mv.maintenance.key_bound import bound_text, has_bound, higher, is_above, lower, share
+from spark_mv.query.syntax.literals import NOT_UTF8, between, in_list
 
 pytestmark = pytest.mark.unit
+TEXTS = st.text(st.characters(exclude_characters=NOT_UTF8))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +33,7 @@ def test_types(kind: str, wanted: bool) -> None:
     assert has_bound(kind) is wanted
 
 
-@given(st.lists(st.integers(), min_size=2) | st.lists(st.dates(), min_size=2) | st.lists(st.text(), min_size=2))
+@given(st.lists(st.integers(), min_size=2) | st.lists(st.dates(), min_size=2) | st.lists(TEXTS, min_size=2))
 def test_the_bound_is_the_highest_key_in_spark_s_order(keys: list[object]) -> None:
     bound: str | None = None
     for key in keys[:-1]:
@@ -51,7 +53,15 @@ def test_what_cannot_be_compared_is_not_above() -> None:
     assert higher(None, "4") == "4" and higher(7, None) == "7"
 
 
-@given(st.lists(st.integers(), min_size=2) | st.lists(st.dates(), min_size=2) | st.lists(st.text(), min_size=2))
+def test_bytes_that_are_no_text_are_no_bound_and_no_literal() -> None:
+    """A row says U+FFFD of any of them, so that what the key is, and where it stands among others, is not known."""
+    key = f"a{NOT_UTF8}"
+    assert bound_text(key) is None and higher(key, "z") is None and lower(key, "0") is None
+    assert not is_above(key, "0")
+    assert in_list("id", ["a", key]) is None and between("id", "a", key) is None
+
+
+@given(st.lists(st.integers(), min_size=2) | st.lists(st.dates(), min_size=2) | st.lists(TEXTS, min_size=2))
 def test_the_floor_is_the_lowest_key(keys: list[object]) -> None:
     order = (lambda k: k.encode("utf-8", "surrogatepass")) if isinstance(keys[0], str) else (lambda k: k)
     floor = bound_text(keys[0])

@@ -33,7 +33,7 @@ def test_workflows_call_targets_of_the_makefile() -> None:
         for job in yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"].values():
             runs = [step["run"] for step in job["steps"] if "run" in step]
             called |= {run.split()[1].split("/")[0] for run in runs if run.startswith("make ")}
-    assert {"lint", "test-unit", "docs", "release-check"} <= called
+    assert {"lint", "test-unit", "docs", "release-check", "audit"} <= called
     for target in called:
         assert f"\n{target}:" in makefile or f"\n{target}/%:" in makefile, target
 

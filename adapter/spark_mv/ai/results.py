@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from spark_mv.maintenance.format_version import TABLE_PROPERTIES
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.query.syntax.table_name import quoted as in_backquotes
 
@@ -73,7 +74,7 @@ def create_sql(results_table: str, file_format: str = "delta", location: str | N
     where = f"\nLOCATION '{location}'" if location else ""
     return (
         f"CREATE TABLE IF NOT EXISTS {results_table} (\n  {columns}\n) USING {file_format}{where}\n"
-        "COMMENT 'Answers of AI functions, shared by all models of this schema. Kept by dbt-spark-mv.'"
+        f"COMMENT 'Answers of AI functions, shared by all models of this schema. Kept by dbt-spark-mv.' TBLPROPERTIES ({TABLE_PROPERTIES})"
     )
 
 

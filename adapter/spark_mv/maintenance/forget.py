@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-FORMAT = 1
+from spark_mv.maintenance.format_version import FORMAT, newer
+
 _KEY = "spark_mv_forget"
 
 
@@ -59,11 +60,15 @@ def waiting(texts: Iterable[str | None]) -> tuple[ForgetRequest, ...]:
 
 
 def _read(text: str | None) -> dict[str, Any]:
-    """None of ours, or of a version that this one cannot read: nothing."""
+    """Nothing, where there is none of ours. Raises RefusedError for the request of a later release."""
     if not text or _KEY not in text:
         return {}
     try:
         data = json.loads(text)
     except ValueError:
         return {}
-    return data if isinstance(data, dict) and data.get(_KEY) == FORMAT else {}
+    if not isinstance(data, dict) or not isinstance(found := data.get(_KEY), int):
+        return {}
+    if found > FORMAT:
+        raise newer("a request to forget values", found)
+    return data

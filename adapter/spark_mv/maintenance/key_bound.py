@@ -8,6 +8,8 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from spark_mv.query.syntax.literals import NOT_UTF8
+
 _TYPES = re.compile(r"tinyint|smallint|int|bigint|decimal\(\d+,\s*\d+\)|date|string", re.IGNORECASE)
 
 
@@ -17,14 +19,20 @@ def has_bound(type_: str) -> bool:
 
 
 def bound_text(key: Any) -> str | None:
-    """The key as the bookkeeping holds it, None for none."""
-    return None if key is None else str(key)
+    """The key as the bookkeeping holds it, None for none and for one that no text stands for."""
+    return None if key is None or _is_unknown(key) else str(key)
+
+
+def _is_unknown(key: Any) -> bool:
+    return isinstance(key, str) and NOT_UTF8 in key
 
 
 def is_above(key: Any, bound: str) -> bool:
     """Whether the key is above the bound. False where the two cannot be compared: the type of the key changed."""
     try:
         if isinstance(key, str):
+            if _is_unknown(key):
+                return False
             # Spark compares the bytes of UTF-8, which come in the order of the code points
             return key > bound
         if isinstance(key, date) and not isinstance(key, datetime):
@@ -35,17 +43,17 @@ def is_above(key: Any, bound: str) -> bool:
 
 
 def higher(key: Any, bound: str | None) -> str | None:
-    """The higher of the two as text; the key may be None."""
+    """The higher of the two as text; the key may be None. None where it is not known."""
     if key is None:
         return bound
-    return bound_text(key) if bound is None or is_above(key, bound) else bound
+    return bound_text(key) if bound is None or _is_unknown(key) or is_above(key, bound) else bound
 
 
 def lower(key: Any, bound: str | None) -> str | None:
-    """The lower of the two as text; the key may be None."""
+    """The lower of the two as text; the key may be None. None where it is not known."""
     if key is None or bound is None:
         return bound
-    return bound if is_above(key, bound) else bound_text(key)
+    return bound if not _is_unknown(key) and is_above(key, bound) else bound_text(key)
 
 
 def share(low: Any, high: Any, floor: str | None, bound: str | None) -> float | None:

@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-FORMAT = 1
+from spark_mv.maintenance.format_version import FORMAT, of_this_format
+
+_KEY = "spark_mv"
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class RunRecord:
 
     def to_json(self) -> str:
         """One line of JSON, for a commit's metadata."""
-        return json.dumps({"spark_mv": FORMAT, **asdict(self)}, sort_keys=True, separators=(",", ":"))
+        return json.dumps({_KEY: FORMAT, **asdict(self)}, sort_keys=True, separators=(",", ":"))
 
 
 def differing(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
@@ -114,18 +116,20 @@ def differing(before: Mapping[str, object], now: Mapping[str, object]) -> list[s
 
 
 def read_record(text: str | None) -> RunRecord | None:
-    """The record in a commit's metadata, or None where there is none of ours that this version can read."""
-    if not text:
+    """The record in a commit's metadata, or None where there is none of ours that can be read. Raises RefusedError for that of a
+    later release."""
+    if not text or _KEY not in text:
         return None
     try:
-        data = json.loads(text)
+        written = json.loads(text)
     except ValueError:
         return None
-    if not isinstance(data, dict) or data.pop("spark_mv", None) != FORMAT:
+    data = of_this_format(written, _KEY, "the record in a commit of the model's table", RunRecord, ["forgotten"])
+    if data is None:
         return None
     try:
         sources = {name: SourceVersion(**version) for name, version in data.pop("sources").items()}
-        data.pop("forgotten", None)  # of an earlier version
+        data.pop("forgotten", None)
         result = tuple((str(name), str(kind)) for name, kind in data.pop("result", ()))
         return RunRecord(sources=sources, keys=tuple(data.pop("keys", ())), result=result, **data)
     except (TypeError, ValueError, KeyError, AttributeError):

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from spark_mv.maintenance.facts import TableFacts, TargetFacts
+from spark_mv.maintenance.format_version import FORMAT, of_this_format
 from spark_mv.maintenance.record import KeptRecord
 
-FORMAT = 1
 _KEY = "spark_mv_state"
 NO_TABLE = ""
 """What a commit is made for when the model's table does not exist yet."""
@@ -48,7 +48,7 @@ class StateRecord:
 
 
 def read_state_record(text: str | None) -> StateRecord | None:
-    """The record in a commit's metadata, or None where there is none that this version can read.
+    """The record in a commit's metadata, or None where there is none that can be read. Raises RefusedError for that of a later release.
 
     >>> read_state_record(StateRecord("1", keys=("id",)).to_json()) == StateRecord("1", keys=("id",))
     True
@@ -56,9 +56,13 @@ def read_state_record(text: str | None) -> StateRecord | None:
     if not text or _KEY not in text:
         return None
     try:
-        data = json.loads(text)
-        if not isinstance(data, dict) or data.pop(_KEY, None) != FORMAT:
-            return None
+        written = json.loads(text)
+    except ValueError:
+        return None
+    data = of_this_format(written, _KEY, "the record in a commit of the model's state table", StateRecord)
+    if data is None:
+        return None
+    try:
         keys, forgotten = tuple(data.pop("keys", ())), tuple(data.pop("forgotten", ()))
         return StateRecord(keys=keys, forgotten=forgotten, **data)
     except (ValueError, TypeError):

@@ -13,6 +13,7 @@ from spark_mv.ai.pending import pending_sql, requests_sql
 from spark_mv.ai.results import COLUMN_NAMES, COLUMNS, insert_rows, timestamp
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.work import site_of
+from spark_mv.maintenance.format_version import TABLE_PROPERTIES
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import RELEASED, SUBMITTED
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -47,7 +48,7 @@ def create_batches_sql(results_table: str) -> str:
     columns = ",\n  ".join(f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in BATCH_COLUMNS)
     return (
         f"CREATE TABLE IF NOT EXISTS {batches_table(results_table)} (\n  {columns}\n) USING delta\n"
-        "COMMENT 'Batches of AI calls, an event a row. Kept by dbt-spark-mv.'"
+        f"COMMENT 'Batches of AI calls, an event a row. Kept by dbt-spark-mv.' TBLPROPERTIES ({TABLE_PROPERTIES})"
     )
 
 

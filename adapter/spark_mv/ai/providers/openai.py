@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from spark_mv.ai.chat import chat_answer, chat_body, embedding_body, embedding_text, spent, status_error, vectors_of
+from spark_mv.ai.endless import bounded_client
 from spark_mv.ai.pace import pause
 from spark_mv.ai.packing import alone, divided, packable, packed_answers, packed_body, packs, worthwhile
 from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
@@ -124,7 +125,11 @@ class Connection:
         if self._client is None:
             key = self.settings.api_key.reveal() if self.settings.api_key else "none"
             self._client = openai.OpenAI(
-                api_key=key, base_url=self.settings.base_url, max_retries=0, timeout=self.settings.timeout_seconds
+                api_key=key,
+                base_url=self.settings.base_url,
+                max_retries=0,
+                timeout=self.settings.timeout_seconds,
+                http_client=bounded_client(openai, self.settings.timeout_seconds),
             )
         return self._client
 

@@ -10,9 +10,11 @@ from typing import Any
 
 from spark_mv.query.syntax.table_name import quoted
 
-_NOT_AS_IT_STANDS = re.compile(r"[\\'\x00-\x1f]|\$\{")
+NOT_UTF8 = "\ufffd"
+"""Stands in a row for bytes that are no UTF-8: Spark's strings hold any, and rows carry only text. Which bytes they were is not known."""
+_NOT_AS_IT_STANDS = re.compile(rf"[\\'\x00-\x1f{NOT_UTF8}]|\$\{{")
 """What a string may hold that Spark reads in more than one way: escapes by `spark.sql.parser.escapedStringLiterals`, `${…}` by
-`spark.sql.variable.substitute`."""
+`spark.sql.variable.substitute`. Or other bytes than these."""
 
 
 def in_list(key: str, values: Sequence[Any]) -> str | None:

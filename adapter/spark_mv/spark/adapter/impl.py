@@ -38,6 +38,7 @@ from spark_mv.spark.adapter.target_branches import (
     texts_of_sources,
     warning,
 )
+from spark_mv.spark.adapter.upkeep_methods import UpkeepMixin
 
 if TYPE_CHECKING:
     import agate
@@ -62,7 +63,7 @@ class SparkMvConfig(SparkConfig):
     file_format: str = DEFAULT_FILE_FORMAT
 
 
-class SparkMvAdapter(AiMixin, MvMixin, SparkAdapter):
+class SparkMvAdapter(AiMixin, MvMixin, UpkeepMixin, SparkAdapter):
     """dbt-spark's adapter, improved where it is its own doing; tables are Delta unless the user says otherwise."""
 
     ConnectionManager = SparkMvConnectionManager
@@ -330,10 +331,11 @@ class SparkMvAdapter(AiMixin, MvMixin, SparkAdapter):
 
 
 # dbt collects a class's available methods from its own body and from bases of dbt's metaclass, which a mixin is not
-SparkMvAdapter._available_ |= {name for name, value in vars(MvMixin).items() if getattr(value, "_is_available_", False)}
-SparkMvAdapter._parse_replacements_.update(
-    {name: value._parse_replacement_ for name, value in vars(MvMixin).items() if hasattr(value, "_parse_replacement_")}
-)
+for _name, _value in [*vars(MvMixin).items(), *vars(UpkeepMixin).items()]:
+    if getattr(_value, "_is_available_", False):
+        SparkMvAdapter._available_ |= {_name}
+    if hasattr(_value, "_parse_replacement_"):
+        SparkMvAdapter._parse_replacements_[_name] = _value._parse_replacement_
 
 
 def _project_root(config: Any) -> Path:

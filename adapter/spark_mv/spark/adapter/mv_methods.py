@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from threading import Lock
@@ -265,58 +265,6 @@ class MvMixin(metaclass=AdapterMeta):
             return recompute_args(self, asked, self._mv_profile(), sample)
         except (ConfigError, RefusedError, ValueError) as error:
             return {"refused": str(error)}
-
-    @available
-    def mv_forget(
-        self,
-        relation: str,
-        model: str,
-        columns: Sequence[str],
-        where: str | None = None,
-        withdraw: bool = False,
-        functions: Mapping[str, Any] | None = None,
-    ) -> str:
-        """Ask the next run to draw `columns` anew, or withdraw what was asked; returns what to tell the user."""
-        from spark_mv.spark.run import forgetting
-
-        try:
-            if withdraw:
-                if columns or where:
-                    raise RefusedError(
-                        "WITHDRAW", "withdraw: true takes back every request that waits, without columns and where"
-                    )
-                return forgetting.withdraw(self, relation, model)
-            declared = {**self._mv_profile()["functions"], **(functions or {})}
-            return forgetting.ask_to_forget(self, relation, model, columns, where, declared)
-        except (RefusedError, ValueError) as error:
-            raise CompilationError(str(error)) from error
-
-    @available
-    def mv_as_mv(self, node: Mapping[str, Any], unique_key: Any = None, freeze: Any = None) -> dict[str, Any]:
-        """The model as a nondeterministic_mv, with what its config does not say."""
-        from spark_mv.spark.adapter.adopt import as_mv
-
-        return as_mv(node, unique_key, freeze)
-
-    @available
-    def mv_adopt(self, invocation: Mapping[str, Any], apply: Any, record_statement: str) -> str:
-        """Adopt a model's table, or say what that would mean; returns what to tell the user."""
-        from spark_mv.spark.adapter.adopt import adopt
-
-        return self._told(lambda: adopt(self, invocation, self._mv_profile(), bool(apply), record_statement))
-
-    @available
-    def mv_eject(self, invocation: Mapping[str, Any], apply: Any) -> str:
-        """Make a model's table a plain one, or say what that would mean; returns what to tell the user."""
-        from spark_mv.spark.adapter.adopt import eject
-
-        return self._told(lambda: eject(self, invocation, self._mv_profile(), bool(apply)))
-
-    def _told(self, tell: Callable[[], str]) -> str:
-        try:
-            return tell()
-        except (ConfigError, RefusedError, RunFailed, ValueError) as error:
-            raise DbtRuntimeError(str(error)) from error
 
     @available
     def mv_unit_sql(

@@ -17,10 +17,12 @@ from spark_mv.ai.forecast import CallForecast, forecast
 from spark_mv.ai.job import count_ai_round, run_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.project_budget import Spent, spent_so_far, within_periods
-from spark_mv.ai.results import add_columns_sql, create_sql, table_name
+from spark_mv.ai.results import COLUMN_NAMES, add_columns_sql, create_sql, table_name
 from spark_mv.ai.settings import AiSettings
 from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.format_version import check_table
+from spark_mv.spark.formats.describe import read_description
 from spark_mv.spark.run.canary import Asked, CanaryRun
 
 if TYPE_CHECKING:
@@ -241,13 +243,15 @@ def result_table(adapter: Any, schema: str, settings: AiSettings) -> str:
 def _create(adapter: Any, table: str) -> None:
     """The first run of several models, or of several dbt processes, creates the table more than once at a time: Delta
     lets one of them win, and the others find the table at their second try. A table of an earlier release gets the columns
-    that it lacks."""
+    that it lacks; that of a later one is refused before anything is asked: what is paid could not be kept in it."""
     with _CREATING:
         for last in (False, True):
             try:
                 adapter.query(create_sql(table))
                 if table not in _COMPLETE:
-                    there = [row["col_name"] for row in adapter.query(f"DESCRIBE TABLE {table}")]
+                    found = read_description(adapter.query(f"DESCRIBE TABLE EXTENDED {table}"))
+                    there = [column.name for column in found.columns]
+                    check_table(table, found.properties, there, COLUMN_NAMES)
                     alter = add_columns_sql(table, there)
                     if alter is not None:
                         adapter.query(alter)

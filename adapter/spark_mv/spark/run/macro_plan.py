@@ -12,9 +12,9 @@ from spark_mv.maintenance import macro_only
 from spark_mv.maintenance.decide import begin, decide
 from spark_mv.maintenance.errors import refused
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
+from spark_mv.maintenance.format_version import FORMAT as RECORD_FORMAT
 from spark_mv.maintenance.macro_only import MARK, NeedsAdapter
 from spark_mv.maintenance.plan import Plan
-from spark_mv.maintenance.record import FORMAT as RECORD_FORMAT
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.steps.kinds import KINDS

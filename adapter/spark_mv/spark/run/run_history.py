@@ -13,6 +13,7 @@ from datetime import datetime
 from threading import Lock
 from typing import Any
 
+from spark_mv.maintenance.format_version import TABLE_PROPERTIES
 from spark_mv.maintenance.plan import Plan
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.spark.formats.commits import Query
@@ -136,7 +137,7 @@ def _append(query: Query, table: str, rows: list[Done]) -> None:
         query(
             f"create table if not exists {table} ({columns}) using delta "
             "comment 'What each run of a nondeterministic_mv did and why' "
-            "tblproperties ('delta.autoOptimize.autoCompact' = 'true')"
+            f"tblproperties ('delta.autoOptimize.autoCompact' = 'true', {TABLE_PROPERTIES})"
         )
         query(insert)
 

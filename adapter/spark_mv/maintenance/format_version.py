@@ -1,0 +1,57 @@
+"""The format of what runs write down, and what becomes of a format that this release does not know.
+
+Each record in a commit (of the model's table, of its state table, of a request) names its format, and so do the tables beside the models, in
+a property. A release reads the formats up to its own. What a later one wrote is not guessed at: nothing is run, because a record that is
+not understood is not a lost one, and a run that took it for lost would draw and pay anew. A staging table needs no format: no other run
+reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from spark_mv.maintenance.errors import RefusedError
+
+FORMAT = 1
+"""Raised where what was written before would be misread. Fields and columns that come are told by their names."""
+FORMAT_PROPERTY = "spark_mv.format"
+TABLE_PROPERTIES = f"'{FORMAT_PROPERTY}' = '{FORMAT}'"
+"""In the statements that make the tables beside the models."""
+
+
+def of_this_format(data: Any, key: str, what: str, shape: type, earlier: Iterable[str] = ()) -> dict[str, Any] | None:
+    """The fields of a record, None where it is none. `key` names its format, `shape` is what it is read into, `earlier` are
+    fields that only earlier releases wrote. Raises RefusedError for what a later release wrote."""
+    if not isinstance(data, dict) or key not in data:
+        return None
+    found = data[key]
+    if not isinstance(found, int) or isinstance(found, bool):
+        return None
+    known = {field.name for field in fields(shape)} | {key, *earlier}
+    strange = sorted(name for name in data if name not in known)
+    if found > FORMAT or strange:
+        raise newer(what, found, strange)
+    return {name: value for name, value in data.items() if name != key} if found == FORMAT else None
+
+
+def check_table(table: str, properties: Mapping[str, str], columns: Iterable[str], known: Iterable[str]) -> None:
+    """Raises RefusedError for a table beside the models that a later release made or brought up to date."""
+    text = str(properties.get(FORMAT_PROPERTY, FORMAT))
+    found = int(text) if text.isdigit() else FORMAT + 1
+    mine = {name.lower() for name in known}
+    strange = sorted(name for name in columns if name.lower() not in mine)
+    if found > FORMAT or strange:
+        raise newer(table, found, strange)
+
+
+def newer(what: str, found: int, strange: Iterable[str] = ()) -> RefusedError:
+    """The refusal of what a later release wrote."""
+    unknown = ", ".join(strange)
+    says = f"is in format {found}" if found > FORMAT else f"has what this release does not know ({unknown})"
+    return RefusedError(
+        "NEWER_FORMAT",
+        f"{what} {says}: a later release of dbt-spark-mv wrote it. This one reads format {FORMAT}. Nothing was changed. Install the release "
+        "that wrote it, or a later one: with this one, values that are kept could be drawn again, and answers paid again",
+    )

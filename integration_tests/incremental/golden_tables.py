@@ -1,0 +1,89 @@
+"""Tables as a release left them, in one small file: a later release has to go on with them.
+
+`python integration_tests/incremental/golden_tables.py` makes those of this release: each model of changing_models.py after two runs, with a change
+of its source and a request to forget values that wait. Run it when a release is tagged, and keep the files of all releases.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tarfile
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+GOLDEN = HERE / "golden"
+MODELS = "models.json"
+
+
+def make(folder: Path, target: Path) -> None:
+    """All models, in one file. `folder` is the warehouse's."""
+    from changing_models import CASES, FORMAT, World
+    from gates import new_session
+
+    from spark_mv.maintenance.forget import ForgetRequest, request_text
+    from spark_mv.spark.formats.registry import FORMATS
+    from spark_mv.spark.session.session import open_session
+
+    assert FORMAT == "delta", FORMAT
+    spark = open_session(
+        {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "1"}, folder, folder / "spark.log"
+    )
+    models = []
+    for case in CASES.values():
+        session = new_session(spark)
+        world = World(case, f"golden_{case.name.replace(' ', '_')}", folder / f"asked {case.name}")
+        world.make(session)
+        world.run(session)
+        world.change(session)
+        run = world.run(session)
+        assert run.plan.strategy == case.strategy, run.plan.candidates
+        world.change(session)
+        if case.name == "by row":
+            request = ForgetRequest("golden", ("drawn",), "id < 3")
+            FORMATS["delta"].say(session, session.query, world.table, request.id, request_text(request))
+        models.append(
+            {**asdict(case), "schema": world.schema, "changed": world.changes, "tables": world.names(session)}
+        )
+    about = json.dumps({"spark": spark.version, "models": models}, indent=1)
+    pack(folder, target, about)
+    spark.stop()
+
+
+def pack(folder: Path, target: Path, about: str) -> None:
+    """Delta's files without checksums, which it makes again; a version's time is the time of its file."""
+    (folder / MODELS).write_text(about, encoding="utf-8")
+
+    def slim(found: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        found.uname = found.gname = ""
+        found.uid = found.gid = 0
+        return None if found.name.endswith(".crc") else found
+
+    with tarfile.open(target, "w:gz", format=tarfile.PAX_FORMAT) as file:
+        file.add(folder / MODELS, MODELS, filter=slim)
+        for schema in sorted((folder / "tables").glob("golden_*.db")):
+            file.add(schema, schema.name, filter=slim)
+
+
+def unpack(file: Path, folder: Path) -> dict[str, Any]:
+    """What is said of the models; their tables are in folders of the names of their schemas."""
+    with tarfile.open(file) as packed:
+        packed.extractall(folder, filter="data")
+        for member in packed.getmembers():
+            nanos = round(member.mtime * 1000) * 1_000_000 + 500_000  # a float holds no milliseconds exactly
+            os.utime(folder / member.name, ns=(nanos, nanos))
+    found: dict[str, Any] = json.loads((folder / MODELS).read_text(encoding="utf-8"))
+    return found
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+    from spark_mv import __version__
+
+    GOLDEN.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as place:
+        make(Path(place), GOLDEN / f"{__version__}.tar.gz")
