@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,20 +41,22 @@ from {{ ref('raw') }}
 group by 1
 """
 
+TICKETS_AND_KINDS = {"models/tickets.sql": TICKETS, "models/kinds.sql": KINDS, "seeds/raw.csv": RAW}
+
 
 class Project:
     """A project folder; `run` takes steps as dbt_steps.py wants them."""
 
-    def __init__(self, folder: Path, targets: dict[str, dict[str, Any]]) -> None:
+    def __init__(
+        self, folder: Path, targets: dict[str, dict[str, Any]], files: Mapping[str, str] = TICKETS_AND_KINDS
+    ) -> None:
         self.folder = folder
         self.output = ""
         for name, text in {
             "dbt_project.yml": DBT_PROJECT,
             "profiles.yml": json.dumps({"demo": {"target": "dev", "outputs": targets}}),
             "macros/execute_sql.sql": EXECUTE_SQL,
-            "models/tickets.sql": TICKETS,
-            "models/kinds.sql": KINDS,
-            "seeds/raw.csv": RAW,
+            **files,
         }.items():
             file = folder / name
             file.parent.mkdir(parents=True, exist_ok=True)

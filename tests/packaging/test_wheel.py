@@ -122,5 +122,5 @@ def fresh(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
     programs = home / ("Scripts" if sys.platform == "win32" else "bin")
     install = [str(programs / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, f"{wheel}[embedded]"], check=True)
+    subprocess.run([*install, "--constraint", str(ROOT / "constraints.txt"), f"{wheel}[embedded]"], check=True)
     return programs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
@@ -41,6 +42,34 @@ def test_the_user_wins() -> None:
     }
     settings = embedded_settings(user, HOME, [JAR])
     assert {key: settings[key] for key in user} == user
+
+
+@pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host:443", "local-cluster[2,1,1024]"])
+def test_on_a_cluster_what_fits_one_machine_is_left_out(master: str) -> None:
+    """Executors elsewhere fetch the jars, look for the driver by its name, and have other numbers of cores than the driver's machine."""
+    settings = embedded_settings({"spark.master": master}, HOME, [JAR], cores=2)
+    assert settings["spark.jars"] == JAR.as_uri() and "spark.driver.extraClassPath" not in settings
+    for key in ("spark.sql.shuffle.partitions", "spark.default.parallelism", "spark.databricks.delta.snapshotPartitions"):
+        assert key not in settings
+    assert ("spark.driver.host" in settings) == master.startswith("local")
+
+
+def test_a_cluster_on_loopback_finds_the_driver_there() -> None:
+    settings = embedded_settings({"spark.master": "spark://127.0.0.1:7077"}, HOME, [JAR])
+    assert settings["spark.driver.host"] == settings["spark.driver.bindAddress"] == "127.0.0.1"
+
+
+def test_master_is_the_setting() -> None:
+    def profile(**more: Any) -> SparkMvCredentials:
+        return SparkMvCredentials.from_dict({"schema": "s", "method": "session", **more})
+
+    settings = {"spark.master": "yarn"}
+    assert profile(master="spark://host:7077").server_side_parameters["spark.master"] == "spark://host:7077"
+    assert profile(master="yarn", spark_config=settings).server_side_parameters["spark.master"] == "yarn"
+    with pytest.raises(DbtRuntimeError, match=r"'local\[2\]' stands beside spark.master: 'yarn'"):
+        profile(master="local[2]", spark_config=settings)
+    with pytest.raises(DbtRuntimeError, match="a server has its own master"):
+        profile(master="yarn", host="sc://host:15002")
 
 
 def test_lists_are_added_to() -> None:

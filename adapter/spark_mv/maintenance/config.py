@@ -42,6 +42,8 @@ MACRO_WORDS = frozenset(
         "anchors", "bind", "catalog_name", "cluster_by", "columns", "constraints", "deprecation_date", "description",
         "incremental_predicates", "liquid_clustered_by", "location", "merge_exclude_columns", "post-hook", "pre-hook",
         "sql_header", "table_format", "tblproperties",
+        # of dbt State, read before a run is begun: {evaluate_volatile_sql: true} lets the clock count as a change
+        "state",
         # of Python models, the first four written by dbt itself
         "config_keys_defaults", "config_keys_used", "meta_keys_defaults", "meta_keys_used", "submission_method", "timeout",
     ]

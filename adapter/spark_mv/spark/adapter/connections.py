@@ -17,6 +17,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from spark_mv.spark.adapter.error_texts import readable
 from spark_mv.spark.adapter.handle import SessionHandle
 from spark_mv.spark.adapter.thrift_handle import ThriftHandle
+from spark_mv.spark.session.job_names import label
 
 logger = AdapterLogger("Spark")
 
@@ -46,6 +47,14 @@ class SparkMvConnectionManager(SparkConnectionManager):
             raise FailedToConnectError(str(error)) from error
         connection.handle = SessionHandle(spark, release=partial(close_remote, spark) if is_connect(spark) else None)
         connection.state = ConnectionState.OPEN
+        label(spark, connection.name)
+        return connection
+
+    def set_connection_name(self, name: str | None = None) -> Connection:
+        """dbt's thread takes its connection for a node: from now on its jobs carry the node's name."""
+        connection = super().set_connection_name(name)
+        if connection.state == ConnectionState.OPEN and isinstance(connection.handle, SessionHandle):
+            label(connection.handle.spark, connection.name)
         return connection
 
     @classmethod

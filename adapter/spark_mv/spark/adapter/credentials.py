@@ -17,6 +17,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from spark_mv.maintenance.config import MERGE_FORMATS
 from spark_mv.spark.adapter.target_branches import show_target_type
 from spark_mv.spark.session.iceberg import FORMATS
+from spark_mv.spark.session.spark_settings import MASTER
 
 #: what `target.type` may say
 TARGET_TYPES = ("spark_mv", "spark", "databricks")
@@ -32,6 +33,8 @@ class SparkMvCredentials(SparkCredentials):
 
     `host`: for `method: session`, a Spark Connect server (`sc://name:15002`) instead of a Spark in dbt's process.
     `warehouse`: folder of tables and catalogue, by default `spark-warehouse` in the project.
+    `master`: for `method: session`, the cluster that dbt's process is the driver of (`spark://host:7077`, `yarn`, `k8s://…`), by
+    default `local[*]`. It is the setting spark.master.
     `spark_config`: Spark settings, as dbt-spark's `server_side_parameters`; the latter win over the former,
     both win over what this adapter would choose.
     `ai`: provider of the AI functions. `functions`: levels of the project's own functions. Both are kept as they are
@@ -47,6 +50,7 @@ class SparkMvCredentials(SparkCredentials):
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION
     server_side_parameters: dict[str, str] = field(default_factory=dict)
     warehouse: str | None = None
+    master: str | None = None
     spark_config: dict[str, Any] = field(default_factory=dict)
     ai: dict[str, Any] = field(default_factory=dict)
     functions: dict[str, Any] = field(default_factory=dict)
@@ -74,6 +78,9 @@ class SparkMvCredentials(SparkCredentials):
         super().__post_init__()
         self.spark_config = {str(key): _conf_text(value) for key, value in self.spark_config.items()}
         self.server_side_parameters = {**self.spark_config, **self.server_side_parameters}
+        if self.master is not None:
+            _agree(str(self.master), self.server_side_parameters.get(MASTER), self)
+            self.server_side_parameters[MASTER] = str(self.master)
         if self.formats:
             self.server_side_parameters[FORMATS] = ",".join(_formats(self.formats))
         if self.method == SparkConnectionMethod.SESSION and str(self.host).startswith("sc://"):
@@ -121,6 +128,16 @@ def _formats(named: Any) -> list[str]:
             f"formats: {', '.join(unknown)} is not there; the table formats that are, are {' and '.join(MERGE_FORMATS)}"
         )
     return list(dict.fromkeys(["delta", *words]))
+
+
+def _agree(master: str, setting: str | None, credentials: SparkMvCredentials) -> None:
+    """Raises DbtRuntimeError where `master` stands beside another one, or where no Spark is started that could have it."""
+    if setting not in (None, master):
+        raise DbtRuntimeError(f"master: {master!r} stands beside {MASTER}: {setting!r} in spark_config; leave one of them out")
+    if credentials.method != SparkConnectionMethod.SESSION or str(credentials.host).startswith("sc://"):
+        raise DbtRuntimeError(
+            f"master: {master!r} is for method: session without a host, where dbt's process starts Spark; a server has its own master"
+        )
 
 
 def _conf_text(value: Any) -> str:

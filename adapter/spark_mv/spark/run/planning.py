@@ -10,6 +10,7 @@ from typing import Any
 from dbt.adapters.events.logging import AdapterLogger
 
 from spark_mv.spark.formats.commits import log_and_snapshot
+from spark_mv.spark.session.spark_settings import is_local
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 FEW_PARTITIONS = 32
@@ -23,7 +24,7 @@ def planned_once(spark: Any) -> Iterator[None]:
     """A statement over few rows and one large table, planned before it runs and not again after each of its stages:
     Delta lists the files of a table that has deletion vectors twice each time (two cores, ten million rows: 1.3 instead
     of 1.8 seconds). Not on a cluster, whose shuffles need adaptive execution to be small."""
-    conf = spark.conf if in_reach(spark) and spark.sparkContext.master.startswith("local") else None
+    conf = spark.conf if in_reach(spark) and is_local(spark.sparkContext.master) else None
     before = conf.get(ADAPTIVE) if conf is not None else "false"
     if conf is None or before != "true" or int(conf.get("spark.sql.shuffle.partitions")) > FEW_PARTITIONS:
         yield

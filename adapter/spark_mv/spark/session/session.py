@@ -184,7 +184,7 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
     warehouse.mkdir(parents=True, exist_ok=True)
     settings = embedded_settings(user, warehouse, jars)
     # the workers would otherwise run the first `python3` on the PATH, which has none of dbt's packages
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_PYTHON", settings["spark.pyspark.python"])
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     log_file.parent.mkdir(parents=True, exist_ok=True)
     earlier = log_file.stat().st_size if log_file.exists() else 0

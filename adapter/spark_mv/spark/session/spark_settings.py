@@ -1,4 +1,4 @@
-"""The Spark settings of the embedded session: fit for one machine, and never in front of the user's own."""
+"""The Spark settings of the embedded session: fit for one machine, or for a driver of a cluster; never in front of the user's own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ from spark_mv.spark.session.iceberg import asked_for, iceberg_settings, with_ext
 ENFORCED = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 """Setting of Delta 4.4; `false` lets older versions be read for as long as their files are there."""
 
+MASTER = "spark.master"
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+#: fit for a Spark that is one process; on a cluster Spark's and Delta's own defaults are
+_ONE_MACHINE_ONLY = (
+    "spark.ui.enabled", "spark.sql.shuffle.partitions", "spark.default.parallelism", "spark.databricks.delta.snapshotPartitions",
+)  # fmt: skip
+
 #: with one of these the user brings Delta, so that the adapter need not
 _BRINGS_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 
@@ -24,6 +31,20 @@ def brings_delta(user: Mapping[str, str]) -> bool:
 def brings_iceberg(user: Mapping[str, str]) -> bool:
     """True when the user's own settings already put Iceberg on the class path."""
     return any("iceberg-spark-runtime" in user.get(key, "") for key in _BRINGS_JARS)
+
+
+def is_local(master: str) -> bool:
+    """Whether Spark's executor is the process of its driver. `local-cluster[…]` starts processes of its own.
+
+    >>> is_local("local[*]"), is_local("local-cluster[2,1,1024]"), is_local("spark://host:7077"), is_local("yarn")
+    (True, False, False, False)
+    """
+    return master == "local" or master.startswith("local[")
+
+
+def _on_loopback(master: str) -> bool:
+    """Whether the driver of this master is to be found on loopback: executors elsewhere would look for it on their own machine."""
+    return master.startswith("local") or any(master.startswith(f"spark://{host}:") for host in _LOOPBACK)
 
 
 def embedded_settings(
@@ -77,8 +98,12 @@ def embedded_settings(
     if asked_for(user):
         settings |= iceberg_settings()
         settings["spark.sql.extensions"] = with_extensions(settings["spark.sql.extensions"])
-    local = user.get("spark.master", settings["spark.master"]).startswith("local")
-    if jars and local:
+    master = user.get(MASTER, settings[MASTER])
+    if not is_local(master):
+        settings = {key: value for key, value in settings.items() if key not in _ONE_MACHINE_ONLY}
+    if not _on_loopback(master):
+        del settings["spark.driver.host"], settings["spark.driver.bindAddress"]
+    if jars and is_local(master):
         # on the class path from the start: Spark copies what spark.jars names for each of its executors
         settings["spark.driver.extraClassPath"] = os.pathsep.join(map(str, jars))
     elif jars:

@@ -1,0 +1,100 @@
+"""The ways in which dbt reaches Spark, each as one function: a folder and a table format in, what the core suite found out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from integration_tests.servers.conftest import Project
+from integration_tests.servers.core_suite import MODELS, SCHEMA, Outcome, files, live, set_up, target
+from integration_tests.servers.server import CONNECT, THRIFT, Server
+from integration_tests.servers.standalone import Cluster
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "1", "spark.driver.memory": "2g"}
+
+
+def formats(table_format: str) -> dict[str, Any]:
+    return {} if table_format == "delta" else {"formats": ["delta", table_format], "file_format": table_format}
+
+
+def project(folder: Path, table_format: str, **outputs: dict[str, Any]) -> Project:
+    return Project(folder / "project", outputs, files(table_format))
+
+
+def embedded(folder: Path, table_format: str) -> Outcome:
+    dev = target(method="session", spark_config=SETTINGS, **formats(table_format))
+    return live(project(folder, table_format, dev=dev), make=set_up(table_format))
+
+
+def serve(folder: Path, table_format: str) -> Outcome:
+    dev = target(method="session", spark_config=SETTINGS, **formats(table_format))
+    work = project(folder, table_format, dev=dev)
+
+    def command(*words: str) -> None:
+        program = Path(sys.executable).with_name("spark-mv")
+        subprocess.run([str(program), "serve", *words, "--profiles-dir", "."], cwd=work.folder, check=True, timeout=240)
+
+    command()
+    try:
+        return live(work, make=set_up(table_format))
+    finally:
+        command("--stop", "--force")
+
+
+def standalone(folder: Path, table_format: str) -> Outcome:
+    with Cluster(folder / "cluster") as cluster:
+        dev = target(**cluster.profile(folder / "events"), **formats(table_format))
+        return live(project(folder, table_format, dev=dev), make=set_up(table_format))
+
+
+def connect(folder: Path, table_format: str) -> Outcome:
+    with Server(CONNECT, folder / "server", settings={"spark.driver.memory": "2g"}) as server:
+        dev = target(method="session", host=f"sc://127.0.0.1:{server.port}", **formats(table_format))
+        return live(project(folder, table_format, dev=dev), make=set_up(table_format))
+
+
+def thrift(folder: Path, table_format: str) -> Outcome:
+    with Server(THRIFT, folder / "server", settings={"spark.driver.memory": "2g"}) as server:
+        dev = target(method="thrift", host="127.0.0.1", port=server.port, user="dbt", **formats(table_format))
+        return live(project(folder, table_format, dev=dev), make=set_up(table_format))
+
+
+def macro_only(folder: Path, table_format: str) -> Outcome:
+    """Plain dbt-spark with the package; plans and tables beside the models are made with the adapter, in processes before."""
+    import pyspark
+
+    from spark_mv.spark.session.jars import delta_coordinates, local_jars
+    from spark_mv.spark.session.java import find_java
+    from spark_mv.spark.session.spark_settings import embedded_settings
+
+    warehouse = folder / "warehouse"
+    jars = local_jars(delta_coordinates(pyspark.__version__), find_java(pyspark.__version__), Path(pyspark.__file__).parent / "jars")
+    plain = {
+        "type": "spark",
+        "method": "session",
+        "host": "none",
+        "schema": SCHEMA,
+        "threads": 1,
+        "server_side_parameters": embedded_settings(SETTINGS, warehouse, jars),
+    }
+    dev = target(method="session", warehouse=str(warehouse), spark_config=SETTINGS, **formats(table_format))
+    work = project(folder, table_format, dev=dev, plain=plain)
+    (work.folder / "packages.yml").write_text(f"packages: [{{local: '{ROOT}'}}]\n", encoding="utf-8")
+    work.run({"dbt": ["deps"]}, *set_up(table_format))
+    program = Path(sys.executable).with_name("spark-mv")
+    subprocess.run([str(program), "plan", "--profiles-dir", "."], cwd=work.folder, check=False, timeout=240)
+    return live(work, MODELS, target="plain")
+
+
+WAYS: dict[str, Callable[[Path, str], Outcome]] = {
+    "embedded": embedded,
+    "serve": serve,
+    "standalone": standalone,
+    "connect": connect,
+    "thrift": thrift,
+    "macro-only": macro_only,
+}
