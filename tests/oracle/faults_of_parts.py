@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from breaking import without_last
+from breaking import no_subqueries, without_last
 from fault import Fault
 
 from spark_mv.maintenance import changes
@@ -38,6 +38,13 @@ PARTS: tuple[Fault, ...] = (
         without_last,
         "select n, count(*) as c from (select t.k, count(*) as n from t join u on u.k = t.k group by t.k) q group by n",
         "n",
+    ),
+    Fault(
+        "a change in a subquery that an equality ties to its row is forgotten",
+        affected.Affected,
+        "focuses",
+        no_subqueries,
+        "select id, x from t where x >= (select max(z) from e where e.k = t.k)",
     ),
     Fault(
         "a part on the optional side of a join is linear",

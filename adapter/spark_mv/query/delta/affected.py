@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sqlglot import exp
@@ -309,7 +309,7 @@ class Affected:
     def _subquery(
         self, node: SelectNode, piece: Piece, text: str, focus: Focus, scope: FromColumns, joined: Joined
     ) -> str:
-        """EXISTS and IN: only rows for which a changed row is among those found can change."""
+        """EXISTS, IN and what an equality ties to its row: only rows for which a changed row is among those found can change."""
         query = node.subqueries[text]
         if not isinstance(query, SelectNode):
             raise NotIncremental("SUBQUERY", f"`{_short(piece.text)}`: a set operation in a subquery")
@@ -336,9 +336,20 @@ class Affected:
                 left = _before_in(piece.text, text)
                 if left is not None:
                     return f"{left.lstrip('(') if piece.node is not condition else left} IN (\n{inner.text}\n)"
+        if isinstance(focus, Leaf) and self._tied(query):
+            # whatever the condition makes of the rows that the subquery reads for a row: without a changed one, it is as it was
+            inner = self._select(replace(with_outer(query), aggregate=False, grouped=False), focus, query)
+            return f"EXISTS (\n{inner.text}\n)"
         raise NotIncremental(
-            "SUBQUERY", f"`{_short(piece.text)}`: of subqueries, only EXISTS, NOT EXISTS and IN can follow a change"
+            "SUBQUERY",
+            f"`{_short(piece.text)}`: of subqueries, only EXISTS, NOT EXISTS, IN and those with an equality to their row in WHERE can "
+            "follow a change",
         )
+
+    def _tied(self, query: SelectNode) -> bool:
+        """Whether an equality with a column from around stands in the WHERE of a subquery."""
+        own = FromColumns.of(query, self.tables.columns)
+        return any(isinstance(p.node.unnest(), exp.EQ) and not own.references(p.node)[1] for p in query.where)
 
     def _crossing(self, node: SelectNode, scope: FromColumns, joined: Joined) -> str:
         """Rows that pass at one of the two instants only, where not all that the SELECT reads can be evaluated once more."""
