@@ -68,7 +68,8 @@ def unpack(file: Path, folder: Path) -> dict[str, Any]:
     with tarfile.open(file) as packed:
         packed.extractall(folder, filter="data")
         for member in packed.getmembers():
-            nanos = round(member.mtime * 1000) * 1_000_000 + 500_000  # a float holds no milliseconds exactly
+            millis = int(member.mtime * 1000 + 0.0005)  # a float holds none exactly
+            nanos = millis * 1_000_000 + 500_000
             os.utime(folder / member.name, ns=(nanos, nanos))
     found: dict[str, Any] = json.loads((folder / MODELS).read_text(encoding="utf-8"))
     return found
