@@ -21,7 +21,7 @@ COLUMNS = "mail, name, note, note as first_note, rand() as split, ai_gen(note) a
 PEOPLE = f"""
 {{{{ config(materialized='nondeterministic_mv', unique_key='mail', sensitive_key=true, freeze=['first_note'], on_source_delete='keep') }}}}
 select {COLUMNS} from {{{{ target.schema }}}}.src
-where seen > current_timestamp() - interval 300 days and seen <= current_timestamp() + interval 1 day
+where seen > current_timestamp() - interval 3000 days and seen <= current_timestamp() + interval 1 day
 """
 PLAIN = f"""
 {{{{ config(materialized='nondeterministic_mv', unique_key='mail') }}}}
@@ -53,7 +53,7 @@ class TestErase:
         for model in (people, plain):
             model.run()
         # errors and the history of runs name keys, but not those of a model with sensitive keys
-        sql(f"insert into {{schema}}.src values ('{MAIL}', 'twice', '', timestamp'2026-01-20 00:00:00')")
+        sql(f"insert into {{schema}}.src values ('{MAIL}', 'twice', '{TEXT}', timestamp'2026-01-20 00:00:00')")
         assert MAIL in plain.run(expect_pass=False) and MAIL not in (said := people.run(expect_pass=False)), said
         sql("delete from {schema}.src where name = 'twice'")
         for model in (people, plain):
@@ -90,13 +90,9 @@ class TestErase:
         assert dict(sql("select mail, split from {schema}.people")) == drawn
         sql("update {schema}.src set note = 'other' where mail = 'p1@example.org'")
         people.run(), plain.run()
-        assert (
-            dict(sql("select mail, split from {schema}.people"))
-            == drawn
-            == {m: v for m, v in drawn.items() if m in drawn}
-        )
+        assert dict(sql("select mail, split from {schema}.people")) == drawn
 
-        self.vacuum(sql)
+        self.vacuum(project, sql)
         found = self.search(project, sql, warehouse)
         counted({("erased", place, "searched", "all"): number for place, (number, _) in found.items()})
         counted({("erased", place, "found", ""): len(where) for place, (_, where) in found.items()})
@@ -113,10 +109,8 @@ class TestErase:
 
     def test_a_reader_of_a_model_needs_nothing_beside_it(self, sql: Any, project: Any, warehouse: Path) -> None:
         """Rights are those of files: folders that a reader may not enter are as good as away."""
-        wanted, folder = (
-            sorted(sql("select mail, split, answer from {schema}.people")),
-            warehouse / "tables" / f"{project.test_schema}.db",
-        )
+        wanted = sorted(sql("select mail, split, answer from {schema}.people"))
+        folder = warehouse / "tables" / f"{project.test_schema}.db"
         beside = [name for name in ("people__state", "ai_results", "mv_runs", "src") if (folder / name).exists()]
         assert len(beside) > 2
         for name in beside:
@@ -127,11 +121,13 @@ class TestErase:
             for name in beside:
                 (folder / f"{name}.away").rename(folder / name)
 
-    def vacuum(self, sql: Any) -> None:
-        sql("set spark.databricks.delta.retentionDurationCheck.enabled = false")
-        for _, name, _ in sql("show tables in {schema}"):
-            sql(f"vacuum {{schema}}.{quoted(name)} retain 0 hours")
-        sql("reset spark.databricks.delta.retentionDurationCheck.enabled")
+    def vacuum(self, project: Any, sql: Any) -> None:
+        tables = [name for _, name, _ in sql("show tables in {schema}")]
+        with project.adapter.connection_named("vacuum"):
+            session = project.adapter.mv_spark()
+            session.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+            for name in tables:
+                session.sql(f"vacuum {project.test_schema}.{quoted(name)} retain 0 hours")
 
     def search(self, project: Any, sql: Any, warehouse: Path) -> dict[str, tuple[int, list[str]]]:
         """Of each kind of place, how many were searched, and those that name the person."""
@@ -143,10 +139,7 @@ class TestErase:
             "properties and comments": (
                 (name, _rows(sql, f"describe extended {{schema}}.{quoted(name)}")) for name in tables
             ),
-            "commits of people": (
-                ("people", text)
-                for text in [_rows(sql, "select to_json(struct(*)) from (describe history {schema}.people)")]
-            ),
+            "commits of people": (("people", text) for text in [_rows(sql, "describe history {schema}.people")]),
             "Delta's logs": _files(warehouse / "tables" / f"{project.test_schema}.db", logs=True),
             "files of data": _files(warehouse / "tables" / f"{project.test_schema}.db", logs=False),
             "rows in files of data": (
@@ -173,8 +166,6 @@ class TestErase:
 
 
 def _rows(sql: Any, statement: str) -> str:
-    if "describe history" in statement:
-        return json.dumps([[str(value) for value in row] for row in sql("describe history {schema}.people")])
     return json.dumps([[str(value) for value in row] for row in sql(statement)])
 
 

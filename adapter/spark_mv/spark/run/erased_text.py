@@ -44,7 +44,8 @@ def _traces(found: Erased) -> list[str]:
     tables = (*found.sources, *found.tables)
     parts.append(
         f"old versions of the files of {', '.join(tables)}, until VACUUM removes those that are older than "
-        "delta.deletedFileRetentionDuration (7 days): `VACUUM table`, for each, once that time has passed; before, with a shorter retention"
+        "delta.deletedFileRetentionDuration (7 days): `VACUUM table`, for each, once that time has passed; before, with a shorter retention. Before "
+        "it, of a source with deletion vectors, `REORG TABLE source APPLY (PURGE)`; of the model's tables that is done"
     )
     if found.named:
         listed = "; ".join(f"{table}: {', '.join(map(str, versions))}" for table, versions in found.named.items())
