@@ -25,7 +25,10 @@ def output(node: Leaf | Node, tables: Columns) -> tuple[str, ...]:
             raise NotIncremental("UNKNOWN_COLUMNS", f"the columns of {node.name} are not known")
         return tables[node.name.lower()]
     if isinstance(node, SetNode):
-        return output(node.arms[0], tables)
+        arms = [output(arm, tables) for arm in node.arms]
+        if not node.by_name and len({len(arm) for arm in arms}) > 1:  # the columns of a star are only those that the query names
+            raise NotIncremental("UNKNOWN_COLUMNS", "the columns of an arm of a set operation are not known")
+        return arms[0]
     if node.output is not None and node.output[0] is tables:
         return node.output[1]
     names: list[str] = []
