@@ -91,9 +91,15 @@ def test_composite_key(tmp_path: Path) -> None:
     [
         # without --schema, the columns of a star are those that the query names elsewhere
         ("select * from a union all select x, y from b", "the columns of an arm of a set operation are not known"),
-        ("select x, count(*) as n from (select * from a union all select x, y from b) group by x", "the columns of an arm"),
+        (
+            "select x, count(*) as n from (select * from a union all select x, y from b) group by x",
+            "the columns of an arm",
+        ),
         # without a key of the SELECT's own, every column is taken for one, those without a name among them
-        ("with c as (select x from a), d as (select * from c union all select x from b) select count(*) from d", "an aggregate"),
+        (
+            "with c as (select x from a), d as (select * from c union all select x from b) select count(*) from d",
+            "an aggregate",
+        ),
     ],
 )
 def test_what_is_not_known_is_said_of_the_strategy(tmp_path: Path, sql: str, why: str) -> None:

@@ -26,7 +26,8 @@ def output(node: Leaf | Node, tables: Columns) -> tuple[str, ...]:
         return tables[node.name.lower()]
     if isinstance(node, SetNode):
         arms = [output(arm, tables) for arm in node.arms]
-        if not node.by_name and len({len(arm) for arm in arms}) > 1:  # the columns of a star are only those that the query names
+        if not node.by_name and len({len(arm) for arm in arms}) > 1:
+            # nobody said what the table of a star has, and the query does not name all of it
             raise NotIncremental("UNKNOWN_COLUMNS", "the columns of an arm of a set operation are not known")
         return arms[0]
     if node.output is not None and node.output[0] is tables:
