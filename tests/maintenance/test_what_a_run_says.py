@@ -9,7 +9,7 @@ import pytest
 from spark_mv.maintenance.columns import _name_problems, _verdicts
 from spark_mv.maintenance.config import read_config
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
-from spark_mv.maintenance.notes import order_notes
+from spark_mv.maintenance.notes import order_notes, shared_notes
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.strategies.no_op import no_op
 from spark_mv.query.analysis.analyze import analyze
@@ -48,6 +48,47 @@ def test_columns_and_rows_that_depend_on_the_order_are_named() -> None:
     assert any(note.startswith("column rn depends on the order") for note in notes)
     assert any(note.startswith("which rows there are") for note in notes)
     assert not any("column r " in note or "column id" in note for note in notes)
+
+
+SHARED = {
+    "a draw of each customer": (
+        "select o.id, c.r from orders o join (select id, rand() as r from customers) c on c.id = o.cid",
+        "column r is drawn in c",
+    ),
+    "through the CTEs of a dbt model": (
+        "with c as (select id as cid, rand() as r from t), f as (select o.id, r * 2 as d from o join c using (cid)) select * from f",
+        "column d is drawn in c",
+    ),
+    "one draw for all rows": (
+        "select c.id, t.v from c cross join (select rand() as v) t",
+        "column v is drawn in t",
+    ),
+}
+OWN = [
+    "select o.id, rand() as r, c.x from o join c on c.id = o.id",
+    "with c as (select id, rand() as r from t), f as (select c.id, o.n, c.r from c join o on c.id = o.cid) select * from f",
+    "select c.id, x.u from c left join (select k, count(*) as n, uuid() as u from t group by k) x on x.k = c.id",
+    "select id, x.u from c left join (select k as id, uuid() as u from t) x using (id)",
+    "with a as (select id, uuid() as u from t), b as (select id, u from a where id > 2) select a.id, a.u, b.u as v from a left join b on a.id = b.id",
+    "select id, r from (select id, rand() as r, a from t) q lateral view explode(a) z as w",
+]
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_draw_that_rows_share_is_named(name: str) -> None:
+    sql, said = SHARED[name]
+    (note,) = shared_notes(analyze(sql, unique_key="id"), ["id"])
+    assert note.startswith(said) and "nondeterministic_mv" in note
+
+
+def test_a_draw_of_an_order_in_its_lines_is_shared() -> None:
+    sql = "select o.id, l.line, o.u from (select id, uuid() as u from orders) o join lines l on l.oid = o.id"
+    assert shared_notes(analyze(sql, unique_key=["id", "line"]), ["id", "line"])
+
+
+@pytest.mark.parametrize("sql", OWN)
+def test_a_draw_of_the_row_itself_is_not(sql: str) -> None:
+    assert not shared_notes(analyze(sql, unique_key="id"), ["id"])
 
 
 def test_a_star_over_using_has_an_order_of_its_own() -> None:

@@ -86,6 +86,29 @@ def test_composite_key(tmp_path: Path) -> None:
         assert data["unique_key"] == ["a", "b"] and not data["errors"]
 
 
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        # without --schema, the columns of a star are those that the query names elsewhere
+        ("select * from a union all select x, y from b", "the columns of an arm of a set operation are not known"),
+        (
+            "select x, count(*) as n from (select * from a union all select x, y from b) group by x",
+            "the columns of an arm",
+        ),
+        # without a key of the SELECT's own, every column is taken for one, those without a name among them
+        (
+            "with c as (select x from a), d as (select * from c union all select x from b) select count(*) from d",
+            "an aggregate",
+        ),
+    ],
+)
+def test_what_is_not_known_is_said_of_the_strategy(tmp_path: Path, sql: str, why: str) -> None:
+    result = _run(tmp_path, sql, "-k", "nowhere", "--format", "json")
+    assert result.exception is None, result.exception
+    refused = [s["reasons"] for s in json.loads(result.output)["strategies"] if not s["applies"]]
+    assert any(reason["sentence"].startswith(why) for reasons in refused for reason in reasons), refused
+
+
 @pytest.mark.parametrize("content", ["not json", "[1]", '{"t": 3}'])
 def test_unreadable_schema(tmp_path: Path, content: str) -> None:
     (tmp_path / "tables.json").write_text(content, encoding="utf-8")

@@ -18,6 +18,7 @@ from spark_mv.explain.parts import (
     table,
 )
 from spark_mv.explain.plain_text import plain
+from spark_mv.maintenance.notes import shared_notes
 from spark_mv.query.analysis.verdict import Cause
 from spark_mv.query.functions.level import Level
 
@@ -117,7 +118,7 @@ def explain_text(
 
     verdict = "cannot be judged" if _unread(judged) else _level(judged).value
     lines = [f"{model}: {verdict}, keyed by {', '.join(unique_key) or '(no unique_key)'}"]
-    lines += [f"  note: {note}" for note in notes]
+    lines += [f"  note: {note}" for note in (*notes, *shared_notes(analysis, unique_key))]
     for e in judged.errors:
         lines += [f"  error {e.code}: {e.message}", *marked(e.line, e.column)]
     if judged.supposed:

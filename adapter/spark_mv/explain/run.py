@@ -10,8 +10,9 @@ from spark_mv.ai.forecast import CallForecast
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.explain.ai_cost import cost_data, cost_lines
 from spark_mv.explain.parts import because, bounded, column_data, predicate_data, predicate_lines, reasons_data, table
+from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.facts import RunFacts
-from spark_mv.maintenance.notes import order_notes
+from spark_mv.maintenance.notes import order_notes, shared_notes
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.analysis.verdict import Analysis, ColumnVerdict, PredicateVerdict
@@ -65,7 +66,7 @@ def explain_text(
         lines += table(
             [("started at", "seconds", "estimated", "strategy", "because", "what")] + [_run(r) for r in runs]
         )
-    notes = [*plan.notes, *_notes(analysis)]
+    notes = [*plan.notes, *_notes(analysis, plan)]
     if notes:
         lines += ["", "notes", *(f"  - {note}" for note in notes)]
     return "\n".join(lines)
@@ -115,7 +116,7 @@ def explain_json(
         },
         "runs": [dict(run) for run in runs],
         "steps": [step.kind for step in plan.steps],
-        "notes": [*plan.notes, *_notes(analysis)],
+        "notes": [*plan.notes, *_notes(analysis, plan)],
     }
     return json.dumps(data, indent=2, ensure_ascii=False)
 
@@ -167,14 +168,15 @@ def _window(rewritten: Rewritten, plan: Plan, predicates: Iterable[PredicateVerd
     return "rows enter and leave by the clock, with no change of a source"
 
 
-def _notes(analysis: Analysis) -> list[str]:
+def _notes(analysis: Analysis, plan: Plan) -> list[str]:
     notes = [
         f"column {column.name} shows the as-of instant of the latest run in every row; to keep the first value of each "
         f"row, add freeze: [{column.name}]"
         for column in analysis.columns
         if Level.COMMAND in column.levels and not column.kept and column.level is Level.COMMAND
     ]
-    return notes + order_notes(analysis)
+    key = [column.name for column in plan.columns if column.role is Role.KEY]
+    return notes + order_notes(analysis) + shared_notes(analysis, key)
 
 
 def _before(facts: RunFacts, name: str) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.facts import TargetFacts
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.draw_lineage import shared_in
+from spark_mv.query.syntax.parse import read_query
 
 
 def order_notes(analysis: Analysis) -> list[str]:
@@ -19,6 +23,20 @@ def order_notes(analysis: Analysis) -> list[str]:
     if analysis.rows_level is Level.ORDER_DEPENDENT:
         notes.append(f"which rows there are depends on the order in which they are seen; {cure}")
     return notes
+
+
+def shared_notes(analysis: Analysis, key: Sequence[str]) -> list[str]:
+    """The columns whose draw several rows share in the query, while each row keeps it under its own key."""
+    drawn = [c for c in analysis.columns if c.level is Level.NONDETERMINISTIC and c.cause is not None and c.cause.path]
+    tree = read_query(analysis.sql) if drawn and not analysis.errors else None
+    found = [(c, shared_in(tree, c.cause.path, key)) for c in drawn if tree is not None and c.cause is not None]
+    return [
+        f"column {column.name} is drawn in {item}, whose rows may stand in several rows of the result: each of these keeps the "
+        "value that it got, and a row that comes later draws another one. To have one value for all of them, make "
+        f"{item} a nondeterministic_mv of its own with a unique_key, and join that"
+        for column, item in found
+        if item
+    ]
 
 
 def forget_notes(columns: ColumnPlan, target: TargetFacts) -> list[str]:

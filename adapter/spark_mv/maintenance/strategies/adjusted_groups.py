@@ -107,7 +107,7 @@ def _values(known: IncrementalFacts, below: bool) -> Values:
     types = {c.name.lower(): c.type for c in columns if c.name.lower() not in kept}
     made_of = {name.lower(): part for name, part in parts(known.tree.node, types, known.texts.columns).items()}
     steps = len(known.changes.sources) + (known.move is not None)
-    if any(made_of[key.lower()] is not GroupPart.PLAIN for key in known.columns.keys):
+    if any(made_of.get(key.lower()) is not GroupPart.PLAIN for key in known.columns.keys):
         raise NotIncremental("KEY_OF_VALUES", "a column of unique_key is computed from the rows of its group")
     return Values(
         known.columns.keys,

@@ -25,7 +25,11 @@ def output(node: Leaf | Node, tables: Columns) -> tuple[str, ...]:
             raise NotIncremental("UNKNOWN_COLUMNS", f"the columns of {node.name} are not known")
         return tables[node.name.lower()]
     if isinstance(node, SetNode):
-        return output(node.arms[0], tables)
+        arms = [output(arm, tables) for arm in node.arms]
+        if not node.by_name and len({len(arm) for arm in arms}) > 1:
+            # nobody said what the table of a star has, and the query does not name all of it
+            raise NotIncremental("UNKNOWN_COLUMNS", "the columns of an arm of a set operation are not known")
+        return arms[0]
     if node.output is not None and node.output[0] is tables:
         return node.output[1]
     names: list[str] = []

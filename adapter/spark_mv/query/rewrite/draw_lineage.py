@@ -37,6 +37,53 @@ def drawn_per_row(tree: exp.Expr, columns: Sequence[exp.Column], key: Sequence[s
     return all(_per_row(place, column, [name.lower() for name in key], draws) for column in columns)
 
 
+def shared_in(tree: exp.Expr, path: Sequence[str], key: Sequence[str]) -> str:
+    """The FROM item whose draw, which reaches an output column by `path` (outermost last), one row of may stand in several rows
+    of the result; '' where none certainly does. The key's columns are others, and none is compared with one of the item's."""
+    place, names = _place(tree, {}), [name.lower() for name in key]
+    for step in reversed(path):
+        alias = step.rpartition(".")[0].lower()
+        items = _items(place.select) if place is not None else []
+        named = [item for item in items if item.alias_or_name.lower() == alias]
+        if place is None or len(named) != 1:
+            return ""
+        (item,) = named
+        inner = [_key_column(place, name, item) or _equal_to(place, name, item) for name in names]
+        if len(items) == 1 and any(star.is_star for star in place.select.expressions):
+            inner = [_inner_name(place, item, name) for name in names]
+        if None in inner:
+            elsewhere = (_key_item(place, name) for name, found in zip(names, inner, strict=True) if found is None)
+            return alias if any(found is not None and found is not item for found in elsewhere) else ""
+        names = [name for name in inner if name is not None]
+        place = _query_of(place, item)
+        if place is not None and _more(place.select, _PLAIN_CLAUSES):
+            return ""  # one draw for a group, which the key of the group keeps
+    return ""
+
+
+def _key_item(place: _Place, name: str) -> exp.Expr | None:
+    """The FROM item that the output column `name` is a column of, None where that is not certain."""
+    entry = next((e for e in place.select.expressions if e.alias_or_name.lower() == name), None)
+    inner = entry.unalias() if entry is not None else None
+    return _item_of(place, inner) if isinstance(inner, exp.Column) and not inner.is_star else None
+
+
+def _equal_to(place: _Place, name: str, item: exp.Expr) -> str | None:
+    """A column of `item` that a join compares with what is output as `name`."""
+    joins = place.select.args.get("joins") or []
+    if any(column.name.lower() == name for join in joins for column in join.args.get("using") or []):
+        return name
+    entry = next((e for e in place.select.expressions if e.alias_or_name.lower() == name), None)
+    for on in (join.args.get("on") for join in joins):
+        for part in on.flatten() if isinstance(on, exp.And) else [on]:
+            if not isinstance(part, exp.EQ) or entry is None:
+                continue
+            for mine, other in ((part.this, part.expression), (part.expression, part.this)):
+                if isinstance(mine, exp.Column) and _item_of(place, mine) is item and other == entry.unalias():
+                    return mine.name.lower()
+    return None
+
+
 def _place(node: exp.Expr, ctes: Mapping[str, tuple[exp.Expr, Mapping[str, object]]]) -> _Place | None:
     while isinstance(node, exp.Subquery) and not _more(node, ("this", "alias", "with_")):
         ctes = _with_ctes(node, ctes)

@@ -13,7 +13,7 @@ from spark_mv.maintenance.decide import begin, decide
 from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
 from spark_mv.maintenance.ground import refuse, refuse_foreign, same_filter, state_lost
-from spark_mv.maintenance.notes import order_notes
+from spark_mv.maintenance.notes import order_notes, shared_notes
 from spark_mv.maintenance.read_query import row_bounds
 from spark_mv.maintenance.result_columns import remembered, result_print
 from spark_mv.maintenance.situation import Situation
@@ -52,6 +52,8 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
     if prepared.plan.steps:
         for note in order_notes(prepared.analysis):
             adapter.say(f"model {invocation.name}: {note}")
+        for note in shared_notes(prepared.analysis, prepared.config.unique_key):
+            adapter.warn(f"model {invocation.name}: {note}")
     if ahead := ahead_of_clock(invocation.as_of, prepared.as_of, invocation.started_at):
         adapter.warn(f"model {invocation.name}: {ahead}")
     stamp = stamps.new_stamp()
