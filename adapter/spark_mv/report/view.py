@@ -173,7 +173,6 @@ def _model(
         paid[use.invocation_id] += use.cost
     last, record = health.last, model.record
     upcoming = Moment("at every run") if health.follows_clock else _moment(health.next_change, now, zone)
-    waiting = [f"{health.ai_pending:,} pending" if health.ai_pending else "", f"{health.ai_errors:,} errors" if health.ai_errors else ""]  # fmt: skip
     calls = sum(run.ai_calls or 0 for run in model.runs)
     reused = sum(run.ai_reused or 0 for run in model.runs)
     succeeded = _moment(health.succeeded_at, now, zone)
@@ -193,7 +192,7 @@ def _model(
         upcoming=upcoming,
         calls=count(calls),
         cost=money(sum(use.cost for use in ai)) if ai else NOTHING,
-        waiting=", ".join(text for text in waiting if text),
+        waiting=health.waiting,
         error=cut(last.message) if last and last.failed else "",
         figures=(
             ("rows", count(health.rows)),
@@ -237,7 +236,7 @@ def _run(run: RunRow, paid: Mapping[str, float], now: float, zone: str) -> RunVi
         started=_moment(run.started_at, now, zone),
         as_of=moment(run.as_of, zone),
         failed=run.failed,
-        strategy=plain(run.strategy),
+        strategy=plain(run.strategy) or NOTHING,
         reasons=plain(run.reasons),
         others=_others(run),
         numbers=(span(run.seconds), count(run.estimated_cost), *map(count, left), money(cost)),
