@@ -52,7 +52,19 @@ class RunView:
     message: str
 
 
-RUN_NUMBERS = ("seconds", "estimate", "inserted", "updated", "deleted", "evicted", "kept", "AI calls", "reused", "cost")
+RUN_NUMBERS = (
+    "time",
+    "expected",
+    "rows to read",
+    "inserted",
+    "updated",
+    "deleted",
+    "evicted",
+    "kept",
+    "AI calls",
+    "reused",
+    "cost",
+)
 
 
 @dataclass(frozen=True)
@@ -239,7 +251,13 @@ def _run(run: RunRow, paid: Mapping[str, float], now: float, zone: str) -> RunVi
         strategy=plain(run.strategy) or NOTHING,
         reasons=plain(run.reasons),
         others=_others(run),
-        numbers=(span(run.seconds), count(run.estimated_cost), *map(count, left), money(cost)),
+        numbers=(
+            span(run.seconds),
+            span(run.estimated_seconds),
+            count(run.estimated_cost),
+            *map(count, left),
+            money(cost),
+        ),
         message=cut(run.message, 1500) if run.failed else first_line(run.message),
     )
 
