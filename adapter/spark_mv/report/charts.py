@@ -127,7 +127,7 @@ def _seconds(names: Sequence[str], runs: Sequence[RunRow]) -> Chart | None:
         f"{_many(len(values), 'run')}, between {span(min(numbers))} and {span(max(numbers))}, coloured by strategy."
     )
     spec = _bars(values, "seconds", kinds, "strategy", _TIME)
-    expected = [
+    expected: list[dict[str, Any]] = [
         {"x": name, "expected": run.estimated_seconds}
         for name, run in zip(names, runs, strict=True)
         if run.seconds is not None and run.estimated_seconds is not None

@@ -40,7 +40,8 @@ class Moment:
 
 @dataclass(frozen=True)
 class RunView:
-    """One line of the table of runs. `others`: strategies that were not taken, with the reasons."""
+    """One line of the table of runs. `others`: strategies that were not taken, with the reasons; `numbers`: of RUN_NUMBERS, each
+    with what stands below it."""
 
     started: Moment
     as_of: str
@@ -48,23 +49,11 @@ class RunView:
     strategy: str
     reasons: str
     others: tuple[tuple[str, str], ...]
-    numbers: tuple[str, ...]
+    numbers: tuple[tuple[str, str], ...]
     message: str
 
 
-RUN_NUMBERS = (
-    "time",
-    "expected",
-    "rows to read",
-    "inserted",
-    "updated",
-    "deleted",
-    "evicted",
-    "kept",
-    "AI calls",
-    "reused",
-    "cost",
-)
+RUN_NUMBERS = ("time", "rows to read", "inserted", "updated", "deleted", "kept", "AI calls", "cost")
 
 
 @dataclass(frozen=True)
@@ -242,7 +231,7 @@ def _moment(at: float | None, now: float, zone: str) -> Moment:
 
 
 def _run(run: RunRow, paid: Mapping[str, float], now: float, zone: str) -> RunView:
-    left = [run.rows_inserted, run.rows_updated, run.rows_deleted, run.rows_evicted, run.values_kept, run.ai_calls, run.ai_reused]  # fmt: skip
+    expected = "" if run.estimated_seconds is None else f"expected {span(run.estimated_seconds)}"
     cost = paid.get(run.invocation_id) if run.ai_calls else None
     return RunView(
         started=_moment(run.started_at, now, zone),
@@ -252,11 +241,14 @@ def _run(run: RunRow, paid: Mapping[str, float], now: float, zone: str) -> RunVi
         reasons=plain(run.reasons),
         others=_others(run),
         numbers=(
-            span(run.seconds),
-            span(run.estimated_seconds),
-            count(run.estimated_cost),
-            *map(count, left),
-            money(cost),
+            (span(run.seconds), expected),
+            (count(run.estimated_cost), ""),
+            (count(run.rows_inserted), ""),
+            (count(run.rows_updated), ""),
+            (count(run.rows_deleted), f"{count(run.rows_evicted)} evicted" if run.rows_evicted else ""),
+            (count(run.values_kept), ""),
+            (count(run.ai_calls), f"{count(run.ai_reused)} reused" if run.ai_reused else ""),
+            (money(cost), ""),
         ),
         message=cut(run.message, 1500) if run.failed else first_line(run.message),
     )
