@@ -19,6 +19,7 @@ ROOT = HERE.parent
 sys.path.insert(0, str(HERE))
 
 import codes  # noqa: E402 (mkdocs loads this file by its path, beside nothing)
+import settings  # noqa: E402
 
 FROM_ROOT = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Files of the repository's root that are pages of the site."""
@@ -47,7 +48,9 @@ def relative_to_docs(text: str) -> str:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Puts what is generated or included in place of its comment."""
-    made: dict[str, Callable[[], str]] = {"codes": codes.page, "command line": _command_line, "protocol": _protocol}
+    made: dict[str, Callable[[], str]] = {
+        "codes": codes.page, "command line": _command_line, "protocol": _protocol, "settings": settings.page,
+    }  # fmt: skip
     markdown = GENERATED.sub(lambda match: made[match[1]](), markdown)
     return INCLUDE.sub(lambda match: _fenced(ROOT / match[1]), markdown)
 

@@ -11,7 +11,16 @@ from typing import Any
 
 import click
 
-from spark_mv.cli_arguments import complete, dbt_arguments, dbt_options, listed, read_json, read_tables, read_text
+from spark_mv.cli_arguments import (
+    complete,
+    complete_with_files,
+    dbt_arguments,
+    dbt_options,
+    listed,
+    read_json,
+    read_tables,
+    read_text,
+)
 from spark_mv.explain.analysis import explain_data, explain_text
 from spark_mv.explain.plain_text import plain
 from spark_mv.explain.project_model import ModelError
@@ -43,7 +52,7 @@ def _asked(what: str, dbt: list[str]) -> Question:
 
 
 @main.command()
-@click.argument("what", metavar="MODEL|FILE.sql", shell_complete=complete)
+@click.argument("what", metavar="MODEL|FILE.sql", shell_complete=complete_with_files)
 @click.option("--unique-key", "-k", multiple=True, help="Key column; repeat, or separate by commas.")
 @click.option("--schema", "-s", metavar="TABLES.json", help="Table → column → Spark type.")
 @click.option("--functions", metavar="FUNCTIONS.json", help='Your functions: {"my_udf": {"determinism": "…"}}.')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -75,6 +74,14 @@ def dbt_arguments(**given: str | None) -> list[str]:
 
 
 def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """For the shell: models of the project in this folder, and files."""
-    names = [name for name in model_names(Path("target")) if name.startswith(incomplete)]
-    return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
+    """For the shell: models of the project that the command would take."""
+    from spark_mv.spark.adapter.open_project import looked_for, target_folder
+
+    arguments = dbt_arguments(project_dir=context.params.get("project_dir"))
+    names = model_names(target_folder(looked_for(arguments)))
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def complete_with_files(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The same, and files. These come first: click's function for bash forgets what stands before them."""
+    return [CompletionItem(incomplete, type="file"), *complete(context, parameter, incomplete)]

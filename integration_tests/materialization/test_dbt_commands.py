@@ -262,6 +262,10 @@ class TestCommands:
 
     def looking(self, project: Any, mv: Any) -> None:
         version = mv.version()
+        with project.adapter.connection_named("names"):  # as a package asks with `target.database`
+            found = project.adapter.get_relation("", project.test_schema, "mv")
+            assert found is not None and found.database is None
+            assert "mv" in {one.identifier for one in project.adapter.list_relations("", project.test_schema)}
         shown = self.dbt("show", "--select", "mv", "--limit", "50")["mv"]
         answers = {int(row["id"]): row["answer"] for row in shown.agate_table.rows}
         assert answers == {k: v[0] for k, v in mv.by_id("answer").items()}
@@ -311,14 +315,35 @@ class TestCommands:
         assert sorted(sql(draws)) == before
 
     def catalogue(self, project: Any) -> None:
-        run_dbt(["docs", "generate", "--vars", json.dumps({"desk": self.desk})])
-        catalog = json.loads((Path(project.project_root) / "target" / "catalog.json").read_text())
+        root, desk = Path(project.project_root), json.dumps({"desk": self.desk})
+        run_dbt(["docs", "generate", "--vars", desk])
+        catalog = json.loads((root / "target" / "catalog.json").read_text())
         stats = {k: v["value"] for k, v in catalog["nodes"]["model.test.mv"]["stats"].items()}
         assert stats["column_draw"].startswith("nondeterministic; drawn once per key and kept; ")
         assert "rand" in stats["column_draw"]
         assert stats["column_first_seen_at"].startswith("command; the first value of a key is kept (freeze)")
         assert "kept in ai_results (on_ai_error: null)" in stats["column_answer"]
         assert "column_id" not in stats and "column_d" not in stats
+        # the same in the manifest that it writes: of all columns, and at each column that the YAML names; no model counts as modified by it
+        node = json.loads((root / "target" / "manifest.json").read_text())["nodes"]["model.test.mv"]
+        said = node["meta"]["determinism"]
+        assert said["id"] == {"level": "deterministic"} and set(said) == {
+            "id",
+            "d",
+            "body",
+            "answer",
+            "draw",
+            "first_seen_at",
+        }
+        assert said["draw"]["level"] == "nondeterministic" and said["draw"]["policy"] == "drawn once per key and kept"
+        assert "rand" in said["draw"]["cause"] and stats["column_draw"] == "; ".join(said["draw"].values())
+        assert node["columns"]["answer"]["meta"]["determinism"] == said["answer"] and set(node["columns"]) == {
+            "answer",
+            "d",
+        }
+        shutil.copytree(root / "target", root / "documented")
+        asked = ["--select", "state:modified", "--state", "documented", "--resource-type", "model", "--vars", desk]
+        assert run_dbt(["ls", *asked]) == []
 
     def freshness(self, sql: Any) -> None:
         results = run_dbt(["source", "freshness", "--select", "source:desk.tickets"])

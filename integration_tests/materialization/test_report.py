@@ -28,6 +28,24 @@ NEVER = """
 {{ config(materialized='nondeterministic_mv', meta={'nondeterministic_mv': {'unique_key': 'id', 'refresh': 'full'}}) }} select id, rand() as r from {{ ref('mv') }}
 """
 
+REFUSED = (
+    "{{ config(materialized='nondeterministic_mv', unique_key='id') }} select rand() as id, d from {{ ref('recent') }}"
+)
+UNRENDERED = """
+{{ config(materialized='nondeterministic_mv', unique_key='id') }}
+{% if execute %}{{ exceptions.raise_compiler_error('no such day, hunter-hunter') }}{% endif %} select id from {{ ref('recent') }}
+"""
+PROPERTIES = """
+sources:
+  - name: operations
+    schema: "{{ target.schema }}"
+    tables:
+      - name: mv_runs
+        config: {freshness: {warn_after: {count: 1, period: day}}}
+exposures:
+  - {name: runs_of_models, type: dashboard, owner: {name: data team}, depends_on: [source('operations', 'mv_runs')]}
+"""
+
 
 class TestReport:
     @pytest.fixture(scope="class")
@@ -37,7 +55,8 @@ class TestReport:
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"recent.sql": RECENT, "mv.sql": MODEL, "broken.sql": BROKEN, "never.sql": NEVER}
+        more = {"refused.sql": REFUSED, "unrendered.sql": UNRENDERED, "models.yml": PROPERTIES}
+        return {"recent.sql": RECENT, "mv.sql": MODEL, "broken.sql": BROKEN, "never.sql": NEVER, **more}
 
     def test_status_and_report(self, project: Any, mv: Any, sql: Any, tmp_path: Path) -> None:
         sql(
@@ -49,6 +68,7 @@ class TestReport:
         mv.run("2026-02-04 06:00:00")
         mv.name = "broken"
         mv.run("2026-02-04 06:00:00", expect_pass=False)
+        run_dbt(["run", "--select", "refused", "unrendered"], expect_pass=False)
 
         where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
         found = CliRunner().invoke(main, ["status", *where, "--format", "json"])
@@ -56,8 +76,21 @@ class TestReport:
         status = json.loads(found.stdout)
         models = {m["model"]: m for m in status["models"]}
         assert {name: m["condition"] for name, m in models.items()} == {
-            "broken": "failed", "never": "never run", "mv": "due"
+            "broken": "failed", "refused": "failed", "unrendered": "failed", "never": "never run", "mv": "due"
         }  # fmt: skip
+        # what was refused is in mv_runs, what Jinja stopped is in dbt's own results alone
+        assert (
+            "PER_ROW_IN_KEY" in models["refused"]["last_run"]["message"]
+            and "before it had a plan" in models["refused"]["sentence"]
+        )
+        assert "no such day, *****" in models["unrendered"]["last_run"]["message"]
+        assert sql("select model, strategy, as_of from {schema}.mv_runs where strategy = ''") == [
+            ("model.test.refused", "", None)
+        ]
+        assert [str(r.status) for r in run_dbt(["source", "freshness"])] == ["pass"]
+        assert run_dbt(["ls", "--select", "+exposure:runs_of_models", "--resource-type", "source"]) == [
+            "source:test.operations.mv_runs"
+        ]
         assert models["mv"]["rows"] == 6 and models["mv"]["next_change"] == "2026-02-05T00:00:00+00:00"
         assert models["mv"]["last_run"]["status"] == "success" and "key" in models["broken"]["last_run"]["message"]
         assert status["notes"] == []

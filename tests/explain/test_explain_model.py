@@ -249,10 +249,40 @@ def test_a_manifest_that_is_none(project: Path, text: str) -> None:
     assert model_names(project / "target") == []
 
 
-def test_the_shell_completes_models(project: Path) -> None:
-    environment = {"_SPARK_MV_COMPLETE": "bash_complete", "COMP_WORDS": "spark-mv explain tri", "COMP_CWORD": "2"}
-    done = CliRunner().invoke(main, [], prog_name="spark-mv", env=environment)
-    assert "plain,triage" in done.output.splitlines() and "plain,plain" not in done.output.splitlines()
+BASH = """
+eval "$(_SPARK_MV_COMPLETE=bash_source spark-mv)"
+compopt() { :; }
+COMP_WORDS=(spark-mv "$@"); COMP_CWORD=$#; COMPREPLY=()
+_spark_mv_completion spark-mv
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["explain", "tri"], "triage"),
+        (["adopt", "tri"], "triage"),
+        (["explain", "--project-dir", "..", "tri"], "triage"),
+        (["report", "--ser"], "--serve"),
+        (["status", "--format", "j"], "json"),
+        (["explain", "nothing"], ""),
+    ],
+)
+def test_the_shell_completes(project: Path, words: list[str], wanted: str) -> None:
+    """In bash itself, with the function that it loads, from a folder below the project's."""
+    if not (bash := shutil.which("bash")):
+        pytest.skip("no bash is installed")
+    (project / "models").mkdir(exist_ok=True)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [bash, "-c", BASH, "bash", *words],
+        cwd=project / "models",
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == wanted.split(), done.stderr
 
 
 @pytest.mark.parametrize("format_", ["text", "json"])

@@ -107,7 +107,7 @@ def test_no_model_and_a_model_that_only_failed() -> None:
     only = model(exists=False, record=None, runs=(run(status="error", message="boom"),), sql="", reads={})
     html = report_html(project(only, ai=()))
     ids_are_well_used(Elements(html))
-    assert "Every run so far failed" in html and "the model has not been compiled" in html
+    assert "The last run failed; there is no table." in html and "the model has not been compiled" in html
 
 
 def test_a_thousand_runs() -> None:

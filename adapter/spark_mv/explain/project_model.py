@@ -76,6 +76,11 @@ def project_model(root: Path, target: Path, name: str) -> ProjectModel:
     )
 
 
+def compiled_file(target: Path, package: str, path: str) -> Path:
+    """Where dbt writes the compiled SELECT of a model. `target`: the project's folder for what dbt makes, `path`: the model's file, in its package."""
+    return target / "compiled" / package / path
+
+
 def model_names(target: Path) -> list[str]:
     """The names of the models that the manifest in this folder knows; none where there is none."""
     try:
@@ -124,7 +129,7 @@ class _Project:
             return None
 
     def _compiled_file(self, node: Node) -> Path:
-        return self.target / "compiled" / str(node.get("package_name")) / str(node.get("original_file_path"))
+        return compiled_file(self.target, str(node.get("package_name")), str(node.get("original_file_path")))
 
     def outdated(self, node: Node, name: str) -> Iterator[str]:
         """A note where the model's file is not the one that was compiled. Files of packages are not looked at."""

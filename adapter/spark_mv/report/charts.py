@@ -126,11 +126,33 @@ def _seconds(names: Sequence[str], runs: Sequence[RunRow]) -> Chart | None:
     summary = (
         f"{_many(len(values), 'run')}, between {span(min(numbers))} and {span(max(numbers))}, coloured by strategy."
     )
-    return Chart("Time that each run took", summary, _bars(values, "seconds", kinds, "strategy", _TIME))
+    spec = _bars(values, "seconds", kinds, "strategy", _TIME)
+    expected: list[dict[str, Any]] = [
+        {"x": name, "expected": run.estimated_seconds}
+        for name, run in zip(names, runs, strict=True)
+        if run.seconds is not None and run.estimated_seconds is not None
+    ]
+    if expected:
+        most = max(e["expected"] for e in expected)
+        summary = f"{summary} The line across a bar is what the run expected, {span(most)} at most."
+        spec = _with_marks(spec, expected, "expected")
+    return Chart("Time that each run took", summary, spec)
 
 
 def _many(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _with_marks(spec: Mapping[str, Any], values: Values, name: str) -> dict[str, Any]:
+    """The bars, and a line across each at the height that `name` says."""
+    layer = {part: spec[part] for part in ("mark", "encoding")}
+    y = {"field": name, "type": "quantitative"}
+    lines = {
+        "data": {"values": list(values)},
+        "mark": {"type": "tick", "color": "var(--ink)", "thickness": 2},
+        "encoding": {"x": {"field": "x", "type": "ordinal"}, "y": y, "tooltip": [{"field": name, "title": f"{name} seconds"}]},
+    }  # fmt: skip
+    return {**{part: spec[part] for part in spec if part not in layer}, "layer": [layer, lines]}
 
 
 _TIME = "slice(datum.value, 11, 22)"

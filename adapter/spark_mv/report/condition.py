@@ -41,6 +41,12 @@ class Health:
     ai_pending: int
     ai_errors: int
 
+    @property
+    def waiting(self) -> str:
+        """What waits for AI functions, in words; empty where nothing does."""
+        counts = ((self.ai_pending, "pending"), (self.ai_errors, "errors"))
+        return ", ".join(f"{number:,} {what}" for number, what in counts if number)
+
 
 def instant(text: str | None) -> float | None:
     """Seconds since 1970 of a recorded instant (UTC text), None where there is none that can be read."""
@@ -73,8 +79,9 @@ def _judged(
     model: ModelFacts, last: RunRow | None, next_change: float | None, pending: int, errors: int, now: float
 ) -> tuple[Condition, str]:
     if last is not None and last.failed:
-        return Condition.FAILED, "The last run failed; the table is as the run before left it." if model.exists else (
-            "Every run so far failed; there is no table."
+        how = "failed" if last.strategy else "was stopped before it had a plan"
+        return Condition.FAILED, f"The last run {how}; the table is as the run before left it." if model.exists else (
+            f"The last run {how}; there is no table."
         )
     if not model.exists:
         return Condition.NEVER_RUN, "There is no table yet." if last is None else "The table is gone."

@@ -41,6 +41,7 @@ class RunRow:
     ai_reused: int | None = None
     message: str = ""
     audit_differences: int | None = None
+    estimated_seconds: float | None = None
 
     @property
     def failed(self) -> bool:

@@ -61,10 +61,6 @@ def _line(model: ModelFacts, found: Health, now: float) -> Line:
     last = found.last
     at = last.started_at if last else found.succeeded_at
     upcoming = "at every run" if found.follows_clock else ago(found.next_change, now)
-    ai = [
-        f"{found.ai_pending:,} pending" if found.ai_pending else "",
-        f"{found.ai_errors:,} errors" if found.ai_errors else "",
-    ]
     return Line(
         model=plain(model.name),
         condition=found.condition.value,
@@ -73,7 +69,7 @@ def _line(model: ModelFacts, found: Health, now: float) -> Line:
         strategy=plain(last.strategy if last else model.record.strategy if model.record else ""),
         rows=count(found.rows),
         next_change=upcoming,
-        ai=", ".join(part for part in ai if part),
+        ai=found.waiting,
         error=first_line(last.message, 300) if last and last.failed else "",
     )
 

@@ -40,7 +40,8 @@ class Moment:
 
 @dataclass(frozen=True)
 class RunView:
-    """One line of the table of runs. `others`: strategies that were not taken, with the reasons."""
+    """One line of the table of runs. `others`: strategies that were not taken, with the reasons; `numbers`: of RUN_NUMBERS, each
+    with what stands below it."""
 
     started: Moment
     as_of: str
@@ -48,11 +49,11 @@ class RunView:
     strategy: str
     reasons: str
     others: tuple[tuple[str, str], ...]
-    numbers: tuple[str, ...]
+    numbers: tuple[tuple[str, str], ...]
     message: str
 
 
-RUN_NUMBERS = ("seconds", "estimate", "inserted", "updated", "deleted", "evicted", "kept", "AI calls", "reused", "cost")
+RUN_NUMBERS = ("time", "rows to read", "inserted", "updated", "deleted", "kept", "AI calls", "cost")
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,6 @@ def _model(
         paid[use.invocation_id] += use.cost
     last, record = health.last, model.record
     upcoming = Moment("at every run") if health.follows_clock else _moment(health.next_change, now, zone)
-    waiting = [f"{health.ai_pending:,} pending" if health.ai_pending else "", f"{health.ai_errors:,} errors" if health.ai_errors else ""]  # fmt: skip
     calls = sum(run.ai_calls or 0 for run in model.runs)
     reused = sum(run.ai_reused or 0 for run in model.runs)
     succeeded = _moment(health.succeeded_at, now, zone)
@@ -193,7 +193,7 @@ def _model(
         upcoming=upcoming,
         calls=count(calls),
         cost=money(sum(use.cost for use in ai)) if ai else NOTHING,
-        waiting=", ".join(text for text in waiting if text),
+        waiting=health.waiting,
         error=cut(last.message) if last and last.failed else "",
         figures=(
             ("rows", count(health.rows)),
@@ -231,16 +231,25 @@ def _moment(at: float | None, now: float, zone: str) -> Moment:
 
 
 def _run(run: RunRow, paid: Mapping[str, float], now: float, zone: str) -> RunView:
-    left = [run.rows_inserted, run.rows_updated, run.rows_deleted, run.rows_evicted, run.values_kept, run.ai_calls, run.ai_reused]  # fmt: skip
+    expected = "" if run.estimated_seconds is None else f"expected {span(run.estimated_seconds)}"
     cost = paid.get(run.invocation_id) if run.ai_calls else None
     return RunView(
         started=_moment(run.started_at, now, zone),
         as_of=moment(run.as_of, zone),
         failed=run.failed,
-        strategy=plain(run.strategy),
+        strategy=plain(run.strategy) or NOTHING,
         reasons=plain(run.reasons),
         others=_others(run),
-        numbers=(span(run.seconds), count(run.estimated_cost), *map(count, left), money(cost)),
+        numbers=(
+            (span(run.seconds), expected),
+            (count(run.estimated_cost), ""),
+            (count(run.rows_inserted), ""),
+            (count(run.rows_updated), ""),
+            (count(run.rows_deleted), f"{count(run.rows_evicted)} evicted" if run.rows_evicted else ""),
+            (count(run.values_kept), ""),
+            (count(run.ai_calls), f"{count(run.ai_reused)} reused" if run.ai_reused else ""),
+            (money(cost), ""),
+        ),
         message=cut(run.message, 1500) if run.failed else first_line(run.message),
     )
 

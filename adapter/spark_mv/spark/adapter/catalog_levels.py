@@ -1,9 +1,10 @@
-"""What dbt's catalogue says of the columns of a nondeterministic_mv that are more than deterministic: level, what becomes of their values,
-and the cause in the SQL. It is the verdict of `spark-mv explain`, over the SQL that dbt has compiled; no statement is sent."""
+"""What `dbt docs generate` says of the columns of a nondeterministic_mv: level, what becomes of their values, and the cause in the SQL. It is the
+verdict of `spark-mv explain`, over the SQL that dbt has compiled; no statement is sent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from spark_mv.explain.judgement import judge
@@ -16,10 +17,25 @@ from spark_mv.query.functions.level import Level
 from spark_mv.spark.adapter.open_project import declared_functions
 from spark_mv.spark.run.config_words import declared_words
 
+IN_META = "determinism"
+"""The key in a model's `meta`, where each column has its own, and in the `meta` of each column that its YAML names."""
 
-def column_levels(manifest: Any, config: Any, relation: Any) -> dict[str, str]:
-    """Column → sentence, of the model whose table the relation is; empty for any other. `config` is dbt's RuntimeConfig."""
-    node = _model_of(manifest, relation)
+
+@dataclass(frozen=True)
+class ColumnLevel:
+    """One column. `policy`: what becomes of its values, `cause`: of a level above deterministic."""
+
+    level: str
+    policy: str = ""
+    cause: str = ""
+
+    def __str__(self) -> str:
+        return "; ".join(part for part in (self.level, self.policy, self.cause) if part)
+
+
+def column_levels(node: Any, config: Any) -> dict[str, ColumnLevel]:
+    """Every column of a model of dbt's manifest, empty for one that is of another materialization or was not compiled. `config` is dbt's
+    RuntimeConfig."""
     sql = getattr(node, "compiled_code", None)
     if node is None or not sql:
         return {}
@@ -32,27 +48,48 @@ def column_levels(manifest: Any, config: Any, relation: Any) -> dict[str, str]:
         return {}  # a run says what is wrong with it
     functions = declared_functions(config, own.ai)
     judged = judge(sql, unique_key=own.unique_key, freeze=own.freeze, functions=functions, model=node.name)
-    return {
-        column.name: f"{column.level.value}; {_policy(column, own)}; {because(column.cause)}".rstrip("; ")
-        for column in judged.analysis.columns
-        if column.level > Level.DETERMINISTIC or column.kept
-    }
+    return {column.name: _level(column, own) for column in judged.analysis.columns}
 
 
-def level_stats(levels: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """The same as statistics of dbt's catalogue, which shows these beside a table."""
+def level_stats(levels: Mapping[str, ColumnLevel]) -> dict[str, dict[str, Any]]:
+    """Those that are more than deterministic as statistics of dbt's catalogue, which shows these beside a table."""
     return {
         f"column_{name}": {
             "label": f"column {name}",
-            "value": text,
+            "value": str(one),
             "description": "Level of determinism, what becomes of the values, and the cause",
             "include": True,
         }
-        for name, text in levels.items()
+        for name, one in levels.items()
+        if one.policy
     }
 
 
-def _model_of(manifest: Any, relation: Any) -> Any:
+def put_into_meta(node: Any, levels: Mapping[str, ColumnLevel]) -> None:
+    """All of them into the node's `meta`, and each into that of its column where the model's YAML has the column. dbt writes its manifest once
+    the catalogue is made; only that file shows them, and neither the config nor `state:modified` does."""
+    if not levels:
+        return
+    said = {name: _plain(one) for name, one in levels.items()}
+    node.meta = {**(node.meta or {}), IN_META: said}
+    named = {name.lower(): one for name, one in said.items()}
+    for name, column in node.columns.items():
+        if found := named.get(name.lower()):
+            column.meta = {**(column.meta or {}), IN_META: found}
+
+
+def _plain(one: ColumnLevel) -> dict[str, str]:
+    return {key: value for key, value in asdict(one).items() if value}
+
+
+def _level(column: ColumnVerdict, config: ModelConfig) -> ColumnLevel:
+    if column.level > Level.DETERMINISTIC or column.kept:
+        return ColumnLevel(column.level.value, _policy(column, config), because(column.cause))
+    return ColumnLevel(column.level.value)
+
+
+def model_of(manifest: Any, relation: Any) -> Any:
+    """The nondeterministic_mv whose table the relation is, None for any other relation."""
     for node in getattr(manifest, "nodes", {}).values():
         if (
             str(node.resource_type) == "model"

@@ -156,6 +156,10 @@ class SparkMvAdapter(AiMixin, MvMixin, UpkeepMixin, SparkAdapter):
     def quote(cls, identifier: str) -> str:
         return quote(identifier)
 
+    def list_relations(self, database: str | None, schema: str) -> list[Any]:
+        """Those of the schema; the empty text of `target.database` is no database."""
+        return super().list_relations(database or None, schema)
+
     def get_columns_in_relation(self, relation: Any) -> list[SparkMvColumn]:
         """The relation's columns in their order; empty when there is no such relation."""
         try:
@@ -193,10 +197,13 @@ class SparkMvAdapter(AiMixin, MvMixin, UpkeepMixin, SparkAdapter):
 
     def _level_stats(self, relation: Any) -> Mapping[str, Mapping[str, Any]]:
         """What the catalogue says of the columns of a nondeterministic_mv beside their types."""
-        from spark_mv.spark.adapter.catalog_levels import column_levels, level_stats
+        from spark_mv.spark.adapter.catalog_levels import column_levels, level_stats, model_of, put_into_meta
 
         try:
-            return level_stats(column_levels(self.get_macro_resolver(), self.config, relation))
+            node = model_of(self.get_macro_resolver(), relation)
+            levels = column_levels(node, self.config)
+            put_into_meta(node, levels)
+            return level_stats(levels)
         except Exception as error:  # the catalogue is complete without it
             logger.debug(f"levels of the columns of {relation}: {error}")
             return {}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from threading import Lock
@@ -58,12 +59,22 @@ class MvMixin(metaclass=AdapterMeta):
         from spark_mv.spark.run.invocation import Invocation
         from spark_mv.spark.run.prepare import prepare
 
-        try:
+        with self._beginning(invocation):
             return prepare(self, Invocation.from_macro(invocation), self._mv_profile())
-        except NotOurs as error:  # the model compiles
-            raise DbtRuntimeError(str(error)) from error
-        except (ConfigError, RefusedError, ValueError) as error:
-            raise CompilationError(str(error)) from error
+
+    @contextmanager
+    def _beginning(self, invocation: Mapping[str, Any]) -> Iterator[None]:
+        """What stops a run before it has a plan stands in the history of runs, too, and is said as dbt says such things."""
+        started = datetime.now(timezone.utc)
+        try:
+            yield
+        except Exception as error:
+            self._remember_stopped(invocation, started, str(error))
+            if isinstance(error, NotOurs):  # the model compiles
+                raise DbtRuntimeError(str(error)) from error
+            if isinstance(error, ConfigError | RefusedError | ValueError):
+                raise CompilationError(str(error)) from error
+            raise
 
     @available
     def mv_followed(self, unique_id: str, nodes: Mapping[str, Any]) -> bool:
@@ -78,12 +89,8 @@ class MvMixin(metaclass=AdapterMeta):
         from spark_mv.spark.run.invocation import Invocation
         from spark_mv.spark.run.prepare import look_at_target
 
-        try:
+        with self._beginning(invocation):
             look_at_target(self, Invocation.from_macro(invocation), self._mv_profile())
-        except NotOurs as error:
-            raise DbtRuntimeError(str(error)) from error
-        except (ConfigError, RefusedError, ValueError) as error:
-            raise CompilationError(str(error)) from error
 
     @available
     def mv_execute(self, run: MvRun, step: Any, sql: str | None) -> str:
@@ -109,6 +116,15 @@ class MvMixin(metaclass=AdapterMeta):
         response = run.response()
         self._remember(run, "success", response._message, asdict(response))
         return response
+
+    def _remember_stopped(self, invocation: Mapping[str, Any], started_at: datetime, message: str) -> None:
+        from spark_mv.spark.run.run_history import Done
+
+        if not self._mv_profile()["run_history"]:
+            return
+        model, seconds = invocation["model"]["unique_id"], (datetime.now(timezone.utc) - started_at).total_seconds()
+        done = Done(None, model, invocation.get("invocation_id") or "", None, started_at, seconds, "error", message)
+        self._run_history().add(invocation["schema"], done)
 
     def _remember(self, run: MvRun, status: str, message: str, response: Mapping[str, Any] | None = None) -> None:
         from spark_mv.spark.run.run_history import Done

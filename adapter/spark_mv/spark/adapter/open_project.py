@@ -48,10 +48,10 @@ def open_project(arguments: Sequence[str] = ()) -> OpenProject:
     from dbt.cli.flags import Flags, args_to_context
     from dbt.flags import set_flags
 
-    root = _looked_for(arguments)
+    root = looked_for(arguments)
     if missing := no_project(arguments):
-        return OpenProject(root, root / "target", None, missing)
-    target = root / (os.environ.get("DBT_TARGET_PATH") or "target")
+        return OpenProject(root, target_folder(root), None, missing)
+    target = target_folder(root)
     try:
         with redirect_stdout(StringIO()):  # dbt says some errors twice, and what is printed here may be JSON
             flags = Flags(args_to_context(["--no-send-anonymous-usage-stats", "parse", *arguments]))
@@ -64,11 +64,16 @@ def open_project(arguments: Sequence[str] = ()) -> OpenProject:
 
 def no_project(arguments: Sequence[str] = ()) -> str:
     """The sentence where there is no project; else empty. dbt itself would first miss the folder of profiles, and say only that."""
-    root = _looked_for(arguments)
+    root = looked_for(arguments)
     return "" if (root / "dbt_project.yml").is_file() else f"there is no dbt project in {root} (see --project-dir)"
 
 
-def _looked_for(arguments: Sequence[str]) -> Path:
+def target_folder(root: Path) -> Path:
+    """Where dbt puts what it makes, if the project does not say otherwise."""
+    return root / (os.environ.get("DBT_TARGET_PATH") or "target")
+
+
+def looked_for(arguments: Sequence[str]) -> Path:
     """The folder in which dbt looks for the project. Without profiles dbt reads no arguments, but its own default is the same."""
     from dbt.cli.resolvers import default_project_dir
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from spark_mv.ai.results import TABLE_NAME as AI_RESULTS
-from spark_mv.explain.project_model import MATERIALIZATION
+from spark_mv.explain.project_model import MATERIALIZATION, compiled_file
 from spark_mv.maintenance.config import column_names, with_meta_words
+from spark_mv.report.condition import instant
+from spark_mv.report.dbt_results import Failure, failures, with_failure
 from spark_mv.report.facts import AiUse, Evaluation, ModelFacts, ProjectFacts, RunRow
 from spark_mv.spark.adapter.hidden import Hidden
 from spark_mv.spark.adapter.open_project import ProjectError, declared_functions, no_project
@@ -91,6 +93,12 @@ class _Reader:
         self.hidden = Hidden.of(self.config)
         self.query = Ask(adapter.query, adapter.mv_spark())
         self.notes: list[str] = []
+        self.target = Path(self.config.project_root) / str(self.config.target_path)
+        self.failures = self._failures()
+
+    def _failures(self) -> Mapping[str, Failure]:
+        file = self.target / "run_results.json"
+        return failures(file.read_text(encoding="utf-8", errors="replace")) if file.is_file() else {}
 
     def read(self, runs: int, with_sources: bool) -> ProjectFacts:
         nodes = [n for n in self.manifest.nodes.values() if n.config.get("materialized") == MATERIALIZATION]
@@ -141,6 +149,10 @@ class _Reader:
             )
         sql, problem = self._sql(node)
         said = node.config.to_dict()
+        record_at = instant(history.record_at) if history else None
+        runs = with_failure(
+            tables.runs.get(node.unique_id, ()), self.failures.get(node.unique_id), str(node.relation_name), record_at
+        )
         config = self._try(f"the settings of {node.name}", partial(with_meta_words, node.name, said), said)
         return ModelFacts(
             unique_id=node.unique_id,
@@ -160,7 +172,7 @@ class _Reader:
             record=history.record if history else None,
             recorded_at=history.record_at if history else "",
             foreign_operation=history.foreign_operation if history else None,
-            runs=tuple(self.hidden.run(run) for run in tables.runs.get(node.unique_id, ())),
+            runs=tuple(self.hidden.run(run) for run in runs),
             problem=self.hidden.scrub(problem),
         )
 
@@ -176,8 +188,7 @@ class _Reader:
         if getattr(node, "language", "sql") == "python":  # as mv_frame_query writes it
             frame = self.adapter.mv_frame(self.adapter.Relation.create_from(self.config, node))
             return f"select * from {frame}", ""
-        root = Path(self.config.project_root) / str(self.config.target_path)
-        file = root / "compiled" / node.package_name / node.original_file_path
+        file = compiled_file(self.target, node.package_name, node.original_file_path)
         try:
             if file.is_file():
                 return file.read_text(encoding="utf-8"), ""

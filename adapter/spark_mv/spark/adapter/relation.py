@@ -20,6 +20,13 @@ _RESERVED_MORE = frozenset({"natural", "on", "right", "semi", "union", "using"})
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkMvRelation(SparkRelation):
+    """A database that is an empty text, as `target.database` is here, is none: a relation made with it is that which dbt itself makes."""
+
+    def __post_init__(self) -> None:
+        if self.database == "":
+            object.__setattr__(self, "path", self.path.replace(database=None))
+        super().__post_init__()
+
     def _render_iterator(self) -> Iterator[tuple[Any, str | None]]:
         for key, part in super()._render_iterator():
             if part is not None and not part.startswith("`") and needs_quotes(part):

@@ -44,19 +44,19 @@ COLUMNS = {
     "ai_reused": "bigint",
     "estimated_seconds": "double",
 }
-"""`status`: success or error. `candidates`: JSON, every strategy with whether it applies, reason codes and sentences, and
-estimated cost (rows and seconds). `estimated_cost`, `estimated_seconds`: of the chosen one; `seconds`: what the run took, from its first look to its end. `audit_differences`: rows that an audit found
+"""`status`: success or error. `strategy`: empty where a run was stopped before it had a plan. `candidates`: JSON, every strategy with whether
+it applies, reason codes and sentences, and estimated cost (rows and seconds). `estimated_cost`, `estimated_seconds`: of the chosen one; `seconds`: what the run took, from its first look to its end. `audit_differences`: rows that an audit found
 to differ from a complete recompute (NULL: no audit); `audit`: JSON about them, with a few keys. `ai_reused`: answers that were there."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """One run that ended. `response`: fields of MvResponse, empty after an error."""
+    """One run that ended. `plan` and `as_of`: None where it was stopped before it had one. `response`: fields of MvResponse, empty after an error."""
 
-    plan: Plan
+    plan: Plan | None
     model: str
     invocation_id: str
-    as_of: str
+    as_of: str | None
     started_at: datetime
     seconds: float
     status: str
@@ -64,7 +64,7 @@ class Done:
     response: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self) -> dict[str, Any]:
-        chosen = self.plan.chosen
+        chosen = self.plan.chosen if self.plan else None
         candidates = [
             {
                 "strategy": c.strategy,
@@ -73,16 +73,16 @@ class Done:
                 "seconds": c.seconds,
                 "reasons": [{"code": r.code, "sentence": r.sentence} for r in c.reasons],
             }
-            for c in self.plan.candidates
+            for c in (self.plan.candidates if self.plan else ())
         ]
         return {
             "model": self.model,
             "invocation_id": self.invocation_id,
-            "as_of": f"{self.as_of} UTC",
+            "as_of": f"{self.as_of} UTC" if self.as_of else None,
             "started_at": f"{self.started_at:%Y-%m-%d %H:%M:%S.%f} UTC",
             "seconds": round(self.seconds, 3),
             "status": self.status,
-            "strategy": self.plan.strategy,
+            "strategy": self.plan.strategy if self.plan else "",
             "reasons": ", ".join(r.code for r in chosen.reasons) if chosen else "",
             "candidates": json.dumps(candidates, ensure_ascii=False),
             "estimated_cost": chosen.cost if chosen else None,
