@@ -57,7 +57,8 @@ def files(table_format: str) -> dict[str, str]:
 def target(**connection: Any) -> dict[str, Any]:
     """An output of the profile: how to connect, and answers that are made from the texts."""
     ai = {"provider": "scripted", "model": "m", "ask_from": "driver"}
-    return {"type": "spark_mv", "schema": SCHEMA, "threads": 2, "ai": ai, "choose_by": "rows", **connection}
+    calm = {"choose_by": "rows", "second_reading": False, "run_history": False}
+    return {"type": "spark_mv", "schema": SCHEMA, "threads": 2, "ai": ai, **calm, **connection}
 
 
 def set_up(table_format: str) -> list[dict[str, Any]]:

@@ -73,8 +73,11 @@ class Cluster:
                 found.append(int(folder.name))
         return found
 
-    def kill_executor(self) -> None:
-        os.kill(self.executors()[0], signal.SIGKILL)
+    def kill_executor(self) -> int:
+        """The process that was killed."""
+        process = self.executors()[0]
+        os.kill(process, signal.SIGKILL)
+        return process
 
     def profile(self, folder: Path) -> dict[str, Any]:
         """What a profile says to use the cluster; event logs go into the folder."""
