@@ -56,13 +56,17 @@ def test_the_core_suite(tmp_path: Path) -> None:
     outcome = standalone(tmp_path, "delta")
     assert (outcome.failed, outcome.refused) == ({}, {})
     assert len(outcome.looked_at) > 100
-    assert {f"dbt model.demo.{model.name}" for model in MODELS if model.materialized != "view"} <= names(tmp_path / "events")
+    assert {f"dbt model.demo.{model.name}" for model in MODELS if model.materialized != "view"} <= names(
+        tmp_path / "events"
+    )
 
 
 def test_a_lost_executor_and_ctrl_c(tmp_path: Path) -> None:
     with Cluster(tmp_path / "cluster") as cluster:
         dev = {**cluster.profile(tmp_path / "events"), "schema": "demo", "second_reading": False}
-        project = Project(tmp_path / "project", {"dev": dev}, {"models/long.sql": _LONG, "models/endless.sql": _ENDLESS})
+        project = Project(
+            tmp_path / "project", {"dev": dev}, {"models/long.sql": _LONG, "models/endless.sql": _ENDLESS}
+        )
         log = project.folder / "logs" / "dbt.log"
         rows = {"query": "select id, n, draw from demo.long order by id"}
         first, before = project.run({"dbt": ["run", "--select", "long"]}, rows)

@@ -10,7 +10,7 @@ from typing import Any
 
 from integration_tests.conftest import SETTINGS
 from integration_tests.servers.conftest import Project
-from integration_tests.servers.core_suite import MODELS, SCHEMA, Outcome, files, live, set_up, target
+from integration_tests.servers.core_suite import SCHEMA, Outcome, files, live, set_up, target
 from integration_tests.servers.server import CONNECT, THRIFT, Server
 from integration_tests.servers.standalone import Cluster
 
@@ -77,7 +77,9 @@ def macro_only(folder: Path, table_format: str) -> Outcome:
     from spark_mv.spark.session.spark_settings import embedded_settings
 
     warehouse = folder / "warehouse"
-    jars = local_jars(delta_coordinates(pyspark.__version__), find_java(pyspark.__version__), Path(pyspark.__file__).parent / "jars")
+    jars = local_jars(
+        delta_coordinates(pyspark.__version__), find_java(pyspark.__version__), Path(pyspark.__file__).parent / "jars"
+    )
     plain = {
         "type": "spark",
         "method": "session",
@@ -92,7 +94,7 @@ def macro_only(folder: Path, table_format: str) -> Outcome:
     work.run({"dbt": ["deps"]}, *set_up(table_format))
     program = Path(sys.executable).with_name("spark-mv")
     subprocess.run([str(program), "plan", "--profiles-dir", "."], cwd=work.folder, check=False, timeout=240)
-    return live(work, MODELS, target="plain")
+    return live(work, target="plain")
 
 
 WAYS: dict[str, Callable[[Path, str], Outcome]] = {
