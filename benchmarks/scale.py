@@ -61,7 +61,9 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def literals(text: str) -> int:
-    return sum(token.token_type in (TokenType.NUMBER, TokenType.STRING) for token in sqlglot.tokenize(text, read="spark"))
+    return sum(
+        token.token_type in (TokenType.NUMBER, TokenType.STRING) for token in sqlglot.tokenize(text, read="spark")
+    )
 
 
 def plans() -> None:
@@ -106,7 +108,14 @@ def models(count: int = 1_000) -> None:
     for number in range(count):
         case = dict(SHAPES[shapes[number % len(shapes)]])
         case.pop("inserts", None)
-        found = plan_of({**case, "sql": f"{case['sql']} -- {number}", "rows": 10**9, "changed": {"t": {"rows": 1000, "table_rows": 10**9}}})
+        found = plan_of(
+            {
+                **case,
+                "sql": f"{case['sql']} -- {number}",
+                "rows": 10**9,
+                "changed": {"t": {"rows": 1000, "table_rows": 10**9}},
+            }
+        )
         sent = sum(len(text) for step in found.steps for text in texts(step.args))
         steps, largest = steps + len(found.steps), max(largest, sent)
         records += len(found.record.to_json()) if found.record else 0

@@ -40,7 +40,9 @@ daily_mv_cosmos = DbtDag(
     max_active_tasks=4 if SERVED else 1,
     default_args={"retries": 2, "retry_delay": timedelta(minutes=5)},
     project_config=ProjectConfig(PROJECT, install_dbt_deps=False),
-    profile_config=ProfileConfig(profile_name=PROFILE, target_name=TARGET, profiles_yml_filepath=PROJECT / "profiles.yml"),
+    profile_config=ProfileConfig(
+        profile_name=PROFILE, target_name=TARGET, profiles_yml_filepath=PROJECT / "profiles.yml"
+    ),
     execution_config=ExecutionConfig(dbt_executable_path=DBT, invocation_mode=InvocationMode.SUBPROCESS),
     render_config=RenderConfig(
         load_method=LoadMode.DBT_LS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -51,6 +52,7 @@ class Project:
         self, folder: Path, targets: dict[str, dict[str, Any]], files: Mapping[str, str] = TICKETS_AND_KINDS
     ) -> None:
         self.folder = folder
+        self.environment = dict(os.environ)
         self.output = ""
         for name, text in {
             "dbt_project.yml": DBT_PROJECT,
@@ -69,8 +71,9 @@ class Project:
             input=json.dumps(steps),
             capture_output=True,
             text=True,
-            timeout=540,
+            timeout=1800,
             cwd=self.folder,
+            env=self.environment,
             check=False,
         )
         self.output += done.stdout + done.stderr

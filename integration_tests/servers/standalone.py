@@ -29,10 +29,19 @@ class Cluster:
 
     def __enter__(self) -> Cluster:
         self.home.mkdir(parents=True, exist_ok=True)
-        self._start(MASTER, "master", "--host", "127.0.0.1", "--port", str(self.port), "--webui-port", str(self.page_port))
+        self._start(
+            MASTER, "master", "--host", "127.0.0.1", "--port", str(self.port), "--webui-port", str(self.page_port)
+        )
         self._wait(lambda: self.state() is not None, "master")
         for number in range(self.workers):
-            pages = ["--host", "127.0.0.1", "--webui-port", str(free_port()), "--work-dir", str(self.home / f"work{number}")]
+            pages = [
+                "--host",
+                "127.0.0.1",
+                "--webui-port",
+                str(free_port()),
+                "--work-dir",
+                str(self.home / f"work{number}"),
+            ]
             self._start(WORKER, f"worker{number}", "--cores", "1", "--memory", "1g", *pages, self.master)
         self._wait(lambda: self.alive() == self.workers, "workers")
         return self
@@ -73,8 +82,11 @@ class Cluster:
                 found.append(int(folder.name))
         return found
 
-    def kill_executor(self) -> None:
-        os.kill(self.executors()[0], signal.SIGKILL)
+    def kill_executor(self) -> int:
+        """The process that was killed."""
+        process = self.executors()[0]
+        os.kill(process, signal.SIGKILL)
+        return process
 
     def profile(self, folder: Path) -> dict[str, Any]:
         """What a profile says to use the cluster; event logs go into the folder."""
@@ -89,13 +101,20 @@ class Cluster:
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": folder.as_uri(),
             "spark.eventLog.compress": "false",
+            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         }
         return {"type": "spark_mv", "method": "session", "master": self.master, "spark_config": settings}
 
     def _start(self, kind: str, name: str, *arguments: str) -> None:
         import pyspark
 
-        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+        environment = {
+            **os.environ,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
+        }
         for one in ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT", "SPARK_MASTER_HOST"):
             environment.pop(one, None)
         program = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
@@ -105,7 +124,7 @@ class Cluster:
                 subprocess.Popen([program, kind, *arguments], stdout=log, stderr=log, env=environment, cwd=self.home)
             )
 
-    def _wait(self, ready: Any, what: str, seconds: float = 90) -> None:
+    def _wait(self, ready: Any, what: str, seconds: float = 400) -> None:
         deadline = time.monotonic() + seconds
         while not ready():
             if time.monotonic() > deadline or any(process.poll() is not None for process in self._processes):

@@ -60,7 +60,9 @@ def test_the_dags_run_as_of_their_interval(airflow: Path, desk: Desk, tmp_path: 
 
     def run(*words: str, **more: str) -> str:
         command = [str(airflow), *words]
-        done = subprocess.run(command, env={**environment, **more}, capture_output=True, text=True, timeout=900, check=False)
+        done = subprocess.run(
+            command, env={**environment, **more}, capture_output=True, text=True, timeout=900, check=False
+        )
         said = done.stdout + done.stderr
         assert done.returncode == 0, said[-4000:]
         return said

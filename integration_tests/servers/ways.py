@@ -8,13 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from integration_tests.conftest import SETTINGS
 from integration_tests.servers.conftest import Project
-from integration_tests.servers.core_suite import MODELS, SCHEMA, Outcome, files, live, set_up, target
+from integration_tests.servers.core_suite import SCHEMA, Outcome, files, live, set_up, target
 from integration_tests.servers.server import CONNECT, THRIFT, Server
 from integration_tests.servers.standalone import Cluster
 
 ROOT = Path(__file__).parents[2]
-SETTINGS = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "1", "spark.driver.memory": "2g"}
+QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+OWN = {**SETTINGS, **QUICK}
+"""Of a Spark that dbt, or a server for it, starts: statements are interpreted, as in the other suites of small ones."""
 
 
 def formats(table_format: str) -> dict[str, Any]:
@@ -26,12 +29,12 @@ def project(folder: Path, table_format: str, **outputs: dict[str, Any]) -> Proje
 
 
 def embedded(folder: Path, table_format: str) -> Outcome:
-    dev = target(method="session", spark_config=SETTINGS, **formats(table_format))
+    dev = target(method="session", spark_config=OWN, **formats(table_format))
     return live(project(folder, table_format, dev=dev), make=set_up(table_format))
 
 
 def serve(folder: Path, table_format: str) -> Outcome:
-    dev = target(method="session", spark_config=SETTINGS, **formats(table_format))
+    dev = target(method="session", spark_config=OWN, **formats(table_format))
     work = project(folder, table_format, dev=dev)
 
     def command(*words: str) -> None:
@@ -47,7 +50,9 @@ def serve(folder: Path, table_format: str) -> Outcome:
 
 def standalone(folder: Path, table_format: str) -> Outcome:
     with Cluster(folder / "cluster") as cluster:
-        dev = target(**cluster.profile(folder / "events"), **formats(table_format))
+        profile = cluster.profile(folder / "events")
+        profile["spark_config"] |= {key: value for key, value in OWN.items() if "codegen" in key or key in QUICK}
+        dev = target(**profile, **formats(table_format))
         return live(project(folder, table_format, dev=dev), make=set_up(table_format))
 
 
@@ -72,22 +77,24 @@ def macro_only(folder: Path, table_format: str) -> Outcome:
     from spark_mv.spark.session.spark_settings import embedded_settings
 
     warehouse = folder / "warehouse"
-    jars = local_jars(delta_coordinates(pyspark.__version__), find_java(pyspark.__version__), Path(pyspark.__file__).parent / "jars")
+    jars = local_jars(
+        delta_coordinates(pyspark.__version__), find_java(pyspark.__version__), Path(pyspark.__file__).parent / "jars"
+    )
     plain = {
         "type": "spark",
         "method": "session",
         "host": "none",
         "schema": SCHEMA,
         "threads": 1,
-        "server_side_parameters": embedded_settings(SETTINGS, warehouse, jars),
+        "server_side_parameters": embedded_settings(OWN, warehouse, jars),
     }
-    dev = target(method="session", warehouse=str(warehouse), spark_config=SETTINGS, **formats(table_format))
+    dev = target(method="session", warehouse=str(warehouse), spark_config=OWN, **formats(table_format))
     work = project(folder, table_format, dev=dev, plain=plain)
     (work.folder / "packages.yml").write_text(f"packages: [{{local: '{ROOT}'}}]\n", encoding="utf-8")
     work.run({"dbt": ["deps"]}, *set_up(table_format))
     program = Path(sys.executable).with_name("spark-mv")
     subprocess.run([str(program), "plan", "--profiles-dir", "."], cwd=work.folder, check=False, timeout=240)
-    return live(work, MODELS, target="plain")
+    return live(work, target="plain")
 
 
 WAYS: dict[str, Callable[[Path, str], Outcome]] = {

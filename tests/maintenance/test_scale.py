@@ -13,7 +13,10 @@ from spark_mv.maintenance.steps.rewrite_rows import FEW_KEYS, listable
 pytestmark = pytest.mark.unit
 
 CASES: Mapping[str, dict[str, Any]] = {
-    "rows": {"sql": "select id, x, rand() as r from t where x > 0", "columns": {"id": "bigint", "x": "int", "r": "double"}},
+    "rows": {
+        "sql": "select id, x, rand() as r from t where x > 0",
+        "columns": {"id": "bigint", "x": "int", "r": "double"},
+    },
     "window": {
         "sql": "select id, x, ts from t where ts > current_timestamp() - interval 30 days",
         "columns": {"id": "bigint", "x": "int", "ts": "timestamp"},

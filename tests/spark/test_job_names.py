@@ -25,7 +25,9 @@ class _Session:
 def test_group_and_description() -> None:
     session = _Session()
     label(session, "model.shop.orders")
-    assert session.sparkContext.set == dict.fromkeys(("spark.jobGroup.id", "spark.job.description"), "dbt model.shop.orders")
+    assert session.sparkContext.set == dict.fromkeys(
+        ("spark.jobGroup.id", "spark.job.description"), "dbt model.shop.orders"
+    )
     label(session, None)
     assert set(session.sparkContext.set.values()) == {None}
 

@@ -49,7 +49,11 @@ def test_on_a_cluster_what_fits_one_machine_is_left_out(master: str) -> None:
     """Executors elsewhere fetch the jars, look for the driver by its name, and have other numbers of cores than the driver's machine."""
     settings = embedded_settings({"spark.master": master}, HOME, [JAR], cores=2)
     assert settings["spark.jars"] == JAR.as_uri() and "spark.driver.extraClassPath" not in settings
-    for key in ("spark.sql.shuffle.partitions", "spark.default.parallelism", "spark.databricks.delta.snapshotPartitions"):
+    for key in (
+        "spark.sql.shuffle.partitions",
+        "spark.default.parallelism",
+        "spark.databricks.delta.snapshotPartitions",
+    ):
         assert key not in settings
     assert ("spark.driver.host" in settings) == master.startswith("local")
 

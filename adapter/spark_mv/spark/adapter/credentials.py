@@ -133,7 +133,9 @@ def _formats(named: Any) -> list[str]:
 def _agree(master: str, setting: str | None, credentials: SparkMvCredentials) -> None:
     """Raises DbtRuntimeError where `master` stands beside another one, or where no Spark is started that could have it."""
     if setting not in (None, master):
-        raise DbtRuntimeError(f"master: {master!r} stands beside {MASTER}: {setting!r} in spark_config; leave one of them out")
+        raise DbtRuntimeError(
+            f"master: {master!r} stands beside {MASTER}: {setting!r} in spark_config; leave one of them out"
+        )
     if credentials.method != SparkConnectionMethod.SESSION or str(credentials.host).startswith("sc://"):
         raise DbtRuntimeError(
             f"master: {master!r} is for method: session without a host, where dbt's process starts Spark; a server has its own master"
