@@ -100,7 +100,8 @@ class PartitionJob:
             numbers = ((int(n) for n in column) for column in (frame["site"], failures))
             pending = zip(frame["result_key"], frame["request"], *numbers, strict=False)
             found = _unasked(pending, lacks) if asker is None else self.answer_all(pending, asker)
-            rows = [self.row(*one) for one in found]
+            near = dict(zip(frame["result_key"], frame["near_key"], strict=True)) if "near_key" in frame else {}
+            rows = [self.row(*one, near_key=near.get(one[0])) for one in found]
             if rows:
                 out = pandas.DataFrame(rows, columns=list(COLUMN_NAMES))
                 for name in ("attempts", "input_tokens", "output_tokens", "cached_tokens"):
@@ -171,7 +172,9 @@ class PartitionJob:
         finally:
             asker.limits.end(most, made)
 
-    def row(self, key: str, number: int, request: str, failures: int, outcome: Outcome) -> tuple[Any, ...]:
+    def row(
+        self, key: str, number: int, request: str, failures: int, outcome: Outcome, near_key: str | None = None
+    ) -> tuple[Any, ...]:
         """A row of the result table, in the order of its columns."""
         return result_row(
             self.sites[number],
@@ -184,6 +187,7 @@ class PartitionJob:
             invocation_id=self.invocation_id,
             project=self.project,
             request=request if self.keep_requests else None,
+            near_key=near_key,
         )
 
 

@@ -14,7 +14,7 @@ from spark_mv.ai.batches.state import Room, Wanted
 from spark_mv.ai.batches.store import Execute, SqlStore, create_batches_sql
 from spark_mv.ai.batches.submit import Group, Submitted, submit
 from spark_mv.ai.expected import expected_output
-from spark_mv.ai.job import call_limit, failed_before
+from spark_mv.ai.job import call_limit, failed_before, share_near
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import counts_sql, pending_sql
 from spark_mv.ai.protocol import Request
@@ -115,8 +115,11 @@ def run_ai_round_in_batches(place: Place, calls: Sequence[AiCall], spent: AiOutc
         if settings.wait_minutes and (done.inputs or collected.waiting):
             collected += _wait(place)
         counts, rows = _counts(place, calls)
+        near = share_near(
+            place.execute, counts, calls, settings, place.results_table, place.invocation_id, place.project, place.now()
+        )
     left = counts.get("missing", 0)
-    return AiOutcome(
+    return near + AiOutcome(
         requested=sum(counts.values()),
         reused=counts.get("reused", 0),
         under_way=counts.get(SUBMITTED, 0),
