@@ -8,11 +8,10 @@ Models without `dedupe` do not read these rows.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_mv.ai.results import COLUMNS
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import LINKED, NEAR
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -137,48 +136,3 @@ def near_parts(calls: Sequence[AiCall], results_table: str, dedupe: Dedupe, foun
         f" if({alone}, n.result_key, coalesce(n.answered, n.first.result_key)) AS leader,"
         f" if(n.state = 'missing' AND {waits}, n.first.retry_at, n.retry_at) AS retry_at FROM __mv_first n)",
     ]
-
-
-def share_sql(pending: str, results_table: str, invocation_id: str, project: str, at: str) -> str:
-    """Gives each input in state `near` (of `pending`, see pending_sql) its leader's answer, where there is one by now. `at`: a timestamp's text."""
-    names = "value, model, model_version, identity_hash, confidence, prompts, answered_by, result_key"
-    leaders = f"SELECT DISTINCT leader FROM ({pending}) AS l WHERE state = '{NEAR}'"
-    newest = (
-        f"SELECT result_key AS k, max_by(struct({names}), called_at) AS a FROM {results_table} "
-        f"WHERE status IN {_ANSWERED} AND result_key IN ({leaders}) GROUP BY 1"
-    )
-    answer = ("value", "model", "model_version", "identity_hash", "confidence", "prompts")
-    given = {
-        "result_key": "p.result_key",
-        "function": "p.function",
-        "arguments_hash": "sha2(p.request, 256)",
-        "status": quote(NEAR),
-        "attempts": "0",
-        "called_at": f"timestamp '{at}'",
-        "invocation_id": quote(invocation_id),
-        "project": quote(project) if project else "NULL",
-        "near_key": "p.near_key",
-        "answered_by": "coalesce(n.a.answered_by, n.a.result_key)",
-        **{name: f"n.a.{name}" for name in answer},
-    }
-    columns = ", ".join(f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS)
-    return (
-        f"INSERT INTO {results_table}\nSELECT {columns} FROM ({pending}) AS p "
-        f"JOIN ({newest}) AS n ON n.k = p.leader WHERE p.state = '{NEAR}'"
-    )
-
-
-def share(
-    execute: Callable[[str], Sequence[Sequence[Any]]],
-    pending: str,
-    results_table: str,
-    invocation_id: str,
-    project: str,
-    at: str,
-) -> int:
-    """Executes share_sql, and tells how many inputs have an answer by it."""
-    execute(share_sql(pending, results_table, invocation_id, project, at))
-    rows = execute(
-        f"SELECT count(*) FROM {results_table} WHERE status = '{NEAR}' AND invocation_id = {quote(invocation_id)} AND called_at = timestamp '{at}'"
-    )
-    return int(rows[0][0])

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from spark_mv.ai.job import Progress, call_limit, estimate, failed_before, no_provider, share_near
+from spark_mv.ai.job import Progress, call_limit, estimate, failed_before, no_provider
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import counts_sql, pending_sql
 from spark_mv.ai.results import COLUMN_NAMES, COLUMNS, insert_rows, timestamp, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
+from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, with_shares
 from spark_mv.ai.worker import PartitionJob
 from spark_mv.query.ai_calls.ai_plan import AiCall

@@ -10,13 +10,13 @@ from typing import Any
 
 from spark_mv.ai import native
 from spark_mv.ai.cascade import CUT_SHORT, REQUESTS
-from spark_mv.ai.dedupe import share
 from spark_mv.ai.engine_python import WorkersCannot, refuse_repeats, why_workers_cannot
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import FIRST_RETRY, counts_sql, pending_sql
 from spark_mv.ai.protocol import ERROR_CLASSES
 from spark_mv.ai.results import DDL, timestamp, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
+from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, partitions, ship_by_value, with_shares
 from spark_mv.ai.worker import PartitionJob
 from spark_mv.query.ai_calls.ai_plan import AiCall
@@ -141,27 +141,6 @@ def estimate(rows: Sequence[tuple[Any, ...]], settings: AiSettings) -> AiOutcome
         input_tokens=tokens,
         cost=settings.cost(tokens, 0),
     )
-
-
-def share_near(
-    execute: Callable[[str], Sequence[Sequence[Any]]],
-    counts: Mapping[str, int],
-    calls: Sequence[AiCall],
-    settings: AiSettings,
-    results_table: str,
-    invocation_id: str,
-    project: str,
-    at: float | None = None,
-) -> AiOutcome:
-    """After the asking: inputs that near duplicates were asked for (`near` of the counts) get these answers. Those whose
-    near duplicate has none are left for a later run."""
-    near = counts.get(NEAR, 0)
-    if not near:
-        return AiOutcome()
-    now = timestamp(time.time() if at is None else at)
-    pending = pending_sql(calls, results_table, settings, now, project)
-    shared = min(near, share(execute, pending, results_table, invocation_id, project, now))
-    return AiOutcome(reused=shared, near=shared, left_for_later=near - shared)
 
 
 def failed_before(counts: Mapping[str, int], retry_at: Sequence[Any]) -> dict[str, Any]:

@@ -14,13 +14,14 @@ from spark_mv.ai.batches.state import Room, Wanted
 from spark_mv.ai.batches.store import Execute, SqlStore, create_batches_sql
 from spark_mv.ai.batches.submit import Group, Submitted, submit
 from spark_mv.ai.expected import expected_output
-from spark_mv.ai.job import call_limit, failed_before, share_near
+from spark_mv.ai.job import call_limit, failed_before
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import counts_sql, pending_sql
 from spark_mv.ai.protocol import Request
 from spark_mv.ai.results import timestamp, used_columns
 from spark_mv.ai.retry import Retries
 from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import endpoint_lock, site_of
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import SUBMITTED
