@@ -69,6 +69,7 @@ class AiSettings:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     ask_from: str = "executors"
     rows_per_request: int = 1  # 0: auto
+    split_bytes: int | None = None
     mode: str = "direct"
     batch_from: int = 1000
     batch_inputs: int = 20_000
@@ -200,6 +201,7 @@ _NUMBERS = {
     "deadline_seconds": float,
     "chunk_seconds": float,
     "rows_per_request": int,
+    "split_bytes": int,
     "batch_from": int,
     "batch_inputs": int,
     "batch_poll_seconds": float,

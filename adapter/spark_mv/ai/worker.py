@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_mv.ai.asking import Asker, Outcome
+from spark_mv.ai.in_parts import ask_in_parts, parts_of
 from spark_mv.ai.in_turn import ask_in_turn
 from spark_mv.ai.limits import Limits, Share
 from spark_mv.ai.prices import Rates
@@ -86,6 +87,7 @@ class PartitionJob:
     prices: Mapping[str, Rates]  # by model
     deadline: float | None = None
     project: str = ""
+    split_bytes: int | None = None
 
     def __call__(self, frames: Iterator[Any]) -> Iterator[Any]:
         import pandas
@@ -166,11 +168,20 @@ class PartitionJob:
             middle = len(batch) // 2
             return self._outcomes(batch[:middle], asker) + self._outcomes(batch[middle:], asker)
         try:
-            found = [ask_in_turn(asker, r, steps, self.prices) for r in requests] if steps else asker.ask(requests)
+            found = self._asked(requests, batch[0][2], asker)
             made = sum(len(o.steps) or int(o.attempts > 0) for o in found)
             return found
         finally:
             asker.limits.end(most, made)
+
+    def _asked(self, requests: list[Request], number: int, asker: Asker) -> list[Outcome]:
+        site, most = self.sites[number], self.split_bytes
+        if site.cascade:
+            return [ask_in_turn(asker, one, site.cascade, self.prices) for one in requests]
+        if most is None or all(len(parts_of(one, most)) == 1 for one in requests):
+            return asker.ask(requests)
+        price = self.prices.get(site.model, (0.0, 0.0))
+        return [ask_in_parts(asker, one, site.model_version, most, price) for one in requests]
 
     def row(
         self, key: str, number: int, request: str, failures: int, outcome: Outcome, near_key: str | None = None
