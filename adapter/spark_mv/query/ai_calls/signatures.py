@@ -348,7 +348,7 @@ def _query(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embe
         fail = _must(text, arguments["failonerror"], "failOnError", bool, "true or false")
     errors = ", ".join(f"{name}: STRING" for name in ERROR_FIELDS)
     result = answer if fail else f"STRUCT<{ANSWER_FIELD}: {answer}, {errors}>"
-    row = (("request", arguments["request"], "{}"),)
+    row: tuple[tuple[str, Span, str], ...] = (("request", arguments["request"], "{}"),)
     if "files" in arguments:
         if answer == VECTOR and is_embedding(endpoint):
             raise SignatureError("takes no files for an embedding model")
