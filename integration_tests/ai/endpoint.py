@@ -26,6 +26,7 @@ class Behaviour:
     missing: float = 0.0
     pack_missing: float = 0.0
     pack_doubled: float = 0.0
+    lost: float = 0.0  # answered, and the reply does not arrive
     failures: int = 1
     seconds: float = 0.0
     slow: float = 0.0
@@ -87,6 +88,8 @@ class Endpoint:
     ) -> tuple[int, dict[str, str], bytes] | None:
         """Status, headers and body of the reply; None hangs up without one."""
         text = json.dumps(body.get("input")) if "embeddings" in path else body["messages"][-1]["content"]
+        if isinstance(text, list):  # a question with a file
+            text = " ".join(part.get("text") or part.get("image_url", part)["url"] for part in text)
         if "could not be used" in text:
             text = body["messages"][-2]["content"]
         with self._lock:
@@ -150,7 +153,8 @@ class Endpoint:
             return _json(400, {"error": {"message": f"bad input with {headers.get('authorization')}"}})
         if "embeddings" in path:
             return self._embeddings(body, text)
-        return self._chat(body, text, cut=again and _hit(text, "truncated", b.truncated))
+        reply = self._chat(body, text, cut=again and _hit(text, "truncated", b.truncated))
+        return None if again and _hit(text, "lost", b.lost) else reply
 
     def _embeddings(self, body: dict[str, Any], text: str) -> tuple[int, dict[str, str], bytes]:
         with self._lock:

@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from integration_tests.ai.batch_endpoint import BatchEndpoint
 from integration_tests.ai.conftest import Bench
 from integration_tests.ai.endpoint import Behaviour, Endpoint, Seen
 
@@ -36,17 +37,22 @@ class Session:
     def note(self, model: str, text: str) -> None: ...
 
 
+def ask(bench: Bench, settings: AiSettings) -> tuple[Any, Session]:
+    """One run of the model's calls."""
+    session, when = Session(bench), datetime.now(timezone.utc)
+    context = AiContext(bench.results, settings.identity(), ())
+    runner = AiRunner(session, "m", settings, context, "run", when, "p")
+    (calls,) = bench.plan(SQL, settings).rounds
+    return runner.run(calls), session
+
+
 def test_a_new_model_answers_a_sample_first(bench: Bench) -> None:
     bench.spark.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id) AS body FROM range(100)"
     )
 
     def run(settings: AiSettings) -> tuple[Any, Session]:
-        session, when = Session(bench), datetime.now(timezone.utc)
-        context = AiContext(bench.results, settings.identity(), ())
-        runner = AiRunner(session, "m", settings, context, "run", when, "p")
-        (calls,) = bench.plan(SQL, settings).rounds
-        return runner.run(calls), session
+        return ask(bench, settings)
 
     with Endpoint(Behaviour(differs=0.6)) as endpoint:
 
@@ -87,3 +93,30 @@ def test_a_new_model_answers_a_sample_first(bench: Bench) -> None:
         outcome, session = run(model("newer", max_attempts=1, max_ai_calls=1000, **about))
         assert "10 wait, and nothing else is asked before" in session.said
         assert outcome.requested == outcome.reused + outcome.calls + outcome.blocked + outcome.left_for_later
+
+
+def test_batches_wait_for_the_canary(bench: Bench) -> None:
+    bench.spark.sql(
+        f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id) AS body FROM range(60)"
+    )
+    with BatchEndpoint(behaviour=Behaviour(differs=0.6)) as server:
+
+        def run(name: str, agreement: float) -> tuple[Any, Session]:
+            canary = {"inputs": 20, "agreement": agreement}
+            return ask(bench, bench.openai(server.url, model=name, mode="batch", canary=canary, concurrency=4))
+
+        assert run("old", 0.9)[0].submitted == 120
+        server.finish()
+        assert (run("old", 0.9)[0].reused, len(server.batches)) == (120, 1)
+        with pytest.raises(RunFailed, match="of 20 inputs that old had answered"):
+            run("new", 0.9)
+        assert (server.seen.models["new"], len(server.batches)) == (20, 1)  # asked directly, and nothing submitted
+        outcome, session = run("new", 0.3)
+        assert (outcome.submitted, outcome.under_way, outcome.reused, len(server.batches)) == (100, 100, 20, 2)
+        assert "canary: ai_classify (line 1, kind): of 20 inputs" in session.said
+        # while the batch is under way the inputs are another model's still, and their sample is asked no second time
+        again, _ = run("new", 0.3)
+        assert (again.submitted, again.under_way, server.seen.models["new"]) == (0, 100, 20)
+        server.finish()
+        last, _ = run("new", 0.3)
+        assert (last.reused, last.pending, len(server.batches)) == (120, 0, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import Counter
@@ -11,6 +12,7 @@ from functools import partial
 import pytest
 
 from spark_mv.ai.asking import GIVE_UP_AFTER, LONGEST_WAIT, Asker
+from spark_mv.ai.in_parts import ask_in_parts, parts_of
 from spark_mv.ai.limits import Limits, Share, interval, part
 from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
 from spark_mv.ai.secret import Secret
@@ -57,6 +59,54 @@ def test_transient_failures_are_retried_until_the_last_attempt() -> None:
     assert [o.value for o in one.ask([ask("server:2")])] == ["<server:2>"]
     (lost,) = one.ask([ask("timeout")])
     assert (lost.error_class, lost.attempts, fake.asked["timeout"]) == ("timeout", 3, 3)
+
+
+def test_a_long_group_is_asked_in_parts_and_then_together() -> None:
+    class Counts(Fake):
+        def answer(self, requests: Sequence[Request]) -> list[Answer]:
+            (one,) = requests
+            self.asked[str(one.row["content"])] += 1
+            if "refused" in str(one.row["content"]):
+                raise ProviderError("refused", "too much")
+            return [Answer(f"{len(json.loads(str(one.row['content'])))} of them", None, 10, 2)]
+
+    def group(*texts: str) -> Request:
+        return Request("ai_agg", {"content": json.dumps(texts)}, {"instruction": "what?"}, model="m")
+
+    fake = Counts()
+    one = Asker(fake, Limits(Share(concurrency=2)), max_attempts=1)
+    texts = [f"text {n:03}" for n in range(100)]
+    found = ask_in_parts(one, group(*texts), "v", 300, (1.0, 2.0))
+    sent = [json.loads(text) for text in fake.asked]
+    assert [value for part in sent[:-1] for value in part] == texts
+    assert all(len(text) <= 300 for text in fake.asked)
+    assert sent[-1] == [f"{len(part)} of them" for part in sent[:-1]]
+    assert (found.value, len(found.steps), found.input_tokens) == (
+        f"{len(sent) - 1} of them",
+        len(sent),
+        10 * len(sent),
+    )
+    assert sum(step.cost for step in found.steps) == pytest.approx(len(sent) * (10 + 4) / 1000)
+    short = ask_in_parts(one, group("a"), "v", 300, (1.0, 2.0))
+    assert (short.value, short.steps) == ("1 of them", ())
+    lost = ask_in_parts(one, group(*texts[:40], "refused", *texts[40:]), "v", 300, (1.0, 2.0))
+    assert (lost.error_class, lost.value, lost.attempts > 1) == ("refused", None, True)
+
+
+def test_where_a_long_text_is_cut() -> None:
+    def cut(text: str, most: int) -> list[str]:
+        return [str(one.row["content"]) for one in parts_of(Request("ai_summarize", {"content": text}), most)]
+
+    words = "One sentence here. Another one there.\n\nA new paragraph; ü and ß count twice. " * 20
+    parts = cut(words, 200)
+    assert "".join(parts) == words and all(len(part.encode()) <= 200 for part in parts)
+    assert all(part.endswith(("\n\n", ". ", "  ")) for part in parts[:-1])
+    assert cut("x" * 1000, 300) == ["x" * 300] * 3 + ["x" * 100]
+    assert [len(part) for part in cut("ü" * 250, 101)] == [50] * 5
+    assert cut("short", 200) == ["short"]
+    assert (
+        len(parts_of(Request("ai_classify", {"content": words}), 200)) == 1
+    )  # what is said of a part is not said of the whole
 
 
 @pytest.mark.parametrize("error", [KeyError, partial(ProviderError, "refused")])

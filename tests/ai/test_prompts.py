@@ -8,11 +8,13 @@ from typing import Any
 import jsonschema
 import pytest
 
+from spark_mv.ai.asking import estimate_tokens
 from spark_mv.ai.packing import divided
 from spark_mv.ai.prompts import answer_text, messages, response_schema
 from spark_mv.ai.protocol import Request
 from spark_mv.ai.providers.openai import retry_after
 from spark_mv.ai.schemas import json_schema_of
+from spark_mv.ai.tokens import four_bytes, input_tokens
 
 
 def content(function: str, **constant: Any) -> Request:
@@ -91,3 +93,23 @@ def test_retry_after() -> None:
 def test_tokens_of_a_batch_are_divided_without_rest() -> None:
     assert divided(10, [1, 1, 1]) == [3, 3, 4]
     assert divided(5, [0, 0]) == [0, 0]
+
+
+def test_a_file_goes_with_the_question() -> None:
+    picture = Request("ai_query", {"request": "what is it?", "files": "/9j/4AAQ\r\nSkZJ"})
+    (said,) = messages(picture)
+    url = {"url": "data:image/jpeg;base64,/9j/4AAQSkZJ"}
+    assert said["content"] == [{"type": "text", "text": "what is it?"}, {"type": "image_url", "image_url": url}]
+    address = Request("ai_query", {"request": "what is it?", "files": "url:https://example.com/a.png"})
+    assert messages(address)[0]["content"][1] == {
+        "type": "image_url",
+        "image_url": {"url": "https://example.com/a.png"},
+    }
+    (document,) = messages(Request("ai_query", {"request": "read it", "files": "JVBERi0xLjQK"}))
+    assert document["content"][1]["file"]["file_data"] == "data:application/pdf;base64,JVBERi0xLjQK"
+    system = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "what is it?"}]
+    spoken = messages(Request("ai_query", {"request": {"messages": system}, "files": "iVBORw0KGgo"}))
+    assert spoken[0] == system[0]
+    assert [part["type"] for part in spoken[1]["content"]] == ["text", "image_url"]
+    large = Request("ai_query", {"request": "what is it?", "files": "iVBORw0KGgo" + "A" * 1_000_000}, model="m")
+    assert input_tokens(large, four_bytes) < 1_100 > estimate_tokens(large)

@@ -34,6 +34,9 @@ TYPES = [
     ("ai_mask(t, ARRAY('person'))", "STRING"),
     ("ai_fix_grammar(t)", "STRING"),
     ("ai_filter(t, 'asks for money back')", "BOOLEAN"),
+    ("ai_query('m', t, files => u)", "STRING"),
+    ("ai_agg(t, 'what is asked for')", "STRING"),
+    ("ai_summarize_agg(DISTINCT t, 20)", "STRING"),
     ("ai_embed(t)", "ARRAY<FLOAT>"),
     ("ai_embed(t, endpoint => 'bge')", "ARRAY<FLOAT>"),
 ]
@@ -52,6 +55,8 @@ WRONG = [
     ("ai_classify(t, labels)", "needs its labels written out"),
     ("ai_classify(t, '[1')", "not JSON"),
     ("ai_classify(t)", "lacks labels"),
+    ("ai_query('all-minilm', t, files => u)", "takes no files for an embedding model"),
+    ("ai_agg(t, u)", "needs what to do with the group's values written out"),
     ("ai_gen(t, u)", "at most 1 arguments"),
     ("ai_gen(prompt => t, prompt => u)", "twice"),
     ("ai_gen(text => t)", "has no argument 'text'"),

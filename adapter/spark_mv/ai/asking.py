@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from spark_mv.ai.files import without_files
 from spark_mv.ai.limits import Limits
 from spark_mv.ai.protocol import Answer, Provider, ProviderError, Request
 
@@ -50,8 +51,9 @@ class Outcome:
 
 def estimate_tokens(request: Request) -> int:
     """A reserve before the provider has counted: four bytes a token."""
-    size = sum(len(str(v).encode()) for v in (*request.row.values(), *request.constant.values()))
-    return -(-size // 4) + 1
+    row, files = without_files(request.row)
+    size = sum(len(str(v).encode()) for v in (*row.values(), *request.constant.values()))
+    return -(-size // 4) + 1 + files
 
 
 class Asker:

@@ -11,7 +11,9 @@ from spark_mv.ai.retry import FAILED, GIVEN_UP, PAID_CLASSES, REFUSED
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.source_text import string_literal as quote
 
-FREE_TEXT = frozenset({"ai_gen", "ai_summarize", "ai_translate", "ai_fix_grammar", "ai_mask"})
+FREE_TEXT = frozenset(
+    {"ai_gen", "ai_summarize", "ai_translate", "ai_fix_grammar", "ai_mask", "ai_agg", "ai_summarize_agg"}
+)
 CLOSED = frozenset({"ai_classify", "ai_analyze_sentiment", "ai_filter"})
 """Functions whose answers are labels, which an error may show."""
 
@@ -24,7 +26,7 @@ def comparable(call: AiCall) -> bool:
 
 def due_sql(call: AiCall, results_table: str) -> str:
     """How many of the call's inputs others have answered, and this model has neither answered nor failed for good."""
-    asked = f"SELECT result_key FROM {results_table} WHERE {_mine(call)} AND status IN ({_listed(('ok', REFUSED, GIVEN_UP))})"
+    asked = f"SELECT result_key FROM {results_table} WHERE {_mine(call)} AND status IN ({_listed((*call.answered, REFUSED, GIVEN_UP))})"
     return (
         f"SELECT count(*) FROM ({call.request_sql}) AS q JOIN ({_before(call, results_table)}) AS o ON o.hash = sha2(q.request, 256) "
         f"LEFT ANTI JOIN ({asked}) AS m ON m.result_key = q.result_key"
@@ -43,10 +45,10 @@ def compared_sql(call: AiCall, results_table: str, inputs: int) -> str:
     """Rows for Compared.of: answer before, answer now, state, who answered before, number."""
     mine = (
         f"SELECT result_key, max_by(struct(status, value, error_class), called_at) AS now FROM {results_table} "
-        f"WHERE {_mine(call)} AND status IN ({_listed(('ok', *FAILED))}) GROUP BY 1"
+        f"WHERE {_mine(call)} AND status IN ({_listed((*call.answered, *FAILED))}) GROUP BY 1"
     )
     in_vain = f"n.now.status IN ({_listed((REFUSED, GIVEN_UP))}) OR n.now.error_class IN ({_listed(PAID_CLASSES)})"
-    state = f"CASE WHEN n.now.status = 'ok' THEN '{ANSWERED}' WHEN {in_vain} THEN '{IN_VAIN}' ELSE '{WAITS}' END"
+    state = f"CASE WHEN n.now.status IN ({_listed(call.answered)}) THEN '{ANSWERED}' WHEN {in_vain} THEN '{IN_VAIN}' ELSE '{WAITS}' END"
     return (
         f"SELECT o.answer.value AS before, n.now.value AS now, {state} AS state, o.answer.who AS who, count(*) AS number "
         f"FROM ({sample_sql(call, results_table, inputs)}) AS s "

@@ -15,6 +15,7 @@ from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import counts_sql, pending_sql
 from spark_mv.ai.results import COLUMN_NAMES, COLUMNS, insert_rows, timestamp, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
+from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, with_shares
 from spark_mv.ai.worker import PartitionJob
 from spark_mv.query.ai_calls.ai_plan import AiCall
@@ -65,13 +66,14 @@ def run_ai_round_on_driver(
         deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
         job = build_job(calls, settings, invocation_id, project)
         order = "old_at NULLS FIRST, result_key"
+        folded = ", near_key" if settings.dedupe else ""
         while done.calls < total:
             size = min(_PAGE, total - done.calls)
             pending = pending_sql(calls, results_table, settings, timestamp(begun))
             # what this run has asked is in the table: an error of it must not come back on the next page
             asked = f"SELECT result_key FROM {results_table} WHERE invocation_id = {quote(invocation_id)} AND status <> 'stale'"
             first = (
-                f"SELECT p.result_key, p.request, p.site, p.failures, p.old_at FROM ({pending}) AS p LEFT ANTI JOIN ({asked} AND "
+                f"SELECT p.result_key, p.request, p.site, p.failures, p.old_at{folded} FROM ({pending}) AS p LEFT ANTI JOIN ({asked} AND "
                 f"called_at >= timestamp '{timestamp(begun)}') AS a ON a.result_key = p.result_key "
                 f"WHERE p.state = 'missing' ORDER BY p.{order} LIMIT {size}"
             )
@@ -79,7 +81,7 @@ def run_ai_round_on_driver(
                 f"sum(octet_length(request)) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING) - octet_length(request)"
             )
             page = execute(
-                f"SELECT result_key, request, site, failures FROM (SELECT *, {size_before} AS before FROM ({first}) AS f) AS b "
+                f"SELECT result_key, request, site, failures{folded} FROM (SELECT *, {size_before} AS before FROM ({first}) AS f) AS b "
                 f"WHERE before < {_PAGE_BYTES}"
             )
             if not page:
@@ -94,11 +96,12 @@ def run_ai_round_on_driver(
                 on_progress(Progress(done.calls, total, done.errors, done.cost, rate, left))
             if outcome.left_for_later:
                 break
+        near = share_near(execute, counts, calls, settings, results_table, invocation_id, project)
     found = AiOutcome(
         requested=sum(counts.values()), reused=counts.get("reused", 0), under_way=counts.get(SUBMITTED, 0), **before
     )
     message = done.message or call_limit(missing, total, settings)
-    return found + replace(done, left_for_later=missing - done.calls, message=message)
+    return found + near + replace(done, left_for_later=missing - done.calls, message=message)
 
 
 def count_ai_round_on_driver(
@@ -115,13 +118,14 @@ def _ask_page(
     execute: Execute, page: Sequence[Sequence[Any]], job: PartitionJob, results_table: str, chunk_seconds: float
 ) -> AiOutcome:
     asker = job.asker(job.shares[0])
-    pending = [(str(key), str(request), int(site), int(failures)) for key, request, site, failures in page]
+    pending = [(str(key), str(request), int(site), int(failures)) for key, request, site, failures, *_ in page]
+    near = {str(row[0]): row[4] for row in page if len(row) > 4}
     done, rows = AiOutcome(), _Rows(execute, results_table, chunk_seconds)
     for key, site, request, failures, outcome in job.answer_all(pending, asker):
         if not outcome.attempts:
             done += AiOutcome(left_for_later=1, message=outcome.error or "")
             continue
-        row = job.row(key, site, request, failures, outcome)
+        row = job.row(key, site, request, failures, outcome, near_key=near.get(key))
         rows.add(row)
         if outcome.error_class and outcome.steps and outcome.steps[-1].declined:
             done += AiOutcome(

@@ -16,10 +16,11 @@ from spark_mv.ai.pending import FIRST_RETRY, counts_sql, pending_sql
 from spark_mv.ai.protocol import ERROR_CLASSES
 from spark_mv.ai.results import DDL, timestamp, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
+from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, partitions, ship_by_value, with_shares
 from spark_mv.ai.worker import PartitionJob
 from spark_mv.query.ai_calls.ai_plan import AiCall
-from spark_mv.query.ai_calls.keys import SUBMITTED
+from spark_mv.query.ai_calls.keys import NEAR, SUBMITTED
 
 _SLICES = 1 << 20  # the pending requests are numbered 0 … _SLICES - 1; a chunk is a range of these numbers
 _FIRST_CHUNK = 16  # requests per unit of concurrency in the first chunk, whose time sizes the next
@@ -84,6 +85,11 @@ def run_ai_round(
             claims = frame.where("unclaimed").selectExpr(*used_columns(invocation_id, project))
             claims.writeTo(results_table).append()
         missing = counts.get("missing", 0)
+
+        def shared(found: Mapping[str, int]) -> AiOutcome:
+            execute = lambda sql: [tuple(row) for row in spark.sql(sql).collect()]  # noqa: E731
+            return share_near(execute, found, calls, settings, results_table, invocation_id, project)
+
         budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.charged_calls)
         take = min(n for n in (missing, budget, max_calls) if n is not None)
         outcome = AiOutcome(
@@ -95,12 +101,14 @@ def run_ai_round(
             **failed_before(counts, [row[2] for row in counted]),
         )
         if not take:
-            return outcome
+            return outcome + shared(counts)
         todo = _numbered(frame.where("state = 'missing'"), missing, take, settings)
         if settings.provider == "native":
-            return outcome + native.ask(spark, todo, calls, settings, results_table, invocation_id, project)
+            asked = native.ask(spark, todo, calls, settings, results_table, invocation_id, project)
+            return outcome + asked + shared(counts)
         job = build_job(calls, settings, invocation_id, project)
-        return outcome + _ask_in_chunks(spark, todo, take, job, settings, results_table, spent, on_progress)
+        asked = _ask_in_chunks(spark, todo, take, job, settings, results_table, spent, on_progress)
+        return outcome + asked + shared(counts)
 
 
 def count_ai_round(
@@ -117,13 +125,15 @@ def count_ai_round(
 def estimate(rows: Sequence[tuple[Any, ...]], settings: AiSettings) -> AiOutcome:
     """The outcome to expect, from rows of counts_sql: state, number, tokens."""
     counts = {str(row[0]): int(row[1]) for row in rows}
+    near = counts.get(NEAR, 0)
     tokens = sum(int(row[2] or 0) for row in rows if row[0] == "missing")
     missing = counts.get("missing", 0)
     calls = missing if settings.max_ai_calls is None else min(missing, settings.max_ai_calls)
     tokens = tokens * calls // missing if missing else 0
     return AiOutcome(
         requested=sum(counts.values()),
-        reused=counts.get("reused", 0),
+        reused=counts.get("reused", 0) + near,
+        near=near,
         calls=calls,
         **failed_before(counts, [row[3] for row in rows]),
         left_for_later=missing - calls,
@@ -157,7 +167,7 @@ def _numbered(todo: Any, missing: int, take: int, settings: AiSettings) -> Any:
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    columns = ["result_key", "function", "request", "site", "failures"]
+    columns = ["result_key", "function", "request", "site", "failures", *(["near_key"] if settings.dedupe else [])]
     if not _by_age(missing, take, settings):
         return todo.selectExpr(*columns, f"pmod(xxhash64(result_key), {_SLICES}) AS slice")
     if take < missing:
@@ -224,7 +234,7 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool,
     dealt = chunk.repartition(len(job.shares))
     answers = (
         (dealt.sortWithinPartitions("slice") if ordered else dealt)
-        .select("result_key", "request", "site", "failures")
+        .select("result_key", "request", "site", "failures", *(["near_key"] if "near_key" in chunk.columns else []))
         .mapInPandas(job, schema=DDL, barrier=barrier)
         .observe(
             seen,

@@ -28,7 +28,9 @@ def ask(
     done = AiOutcome()
     for number, call in enumerate(calls):
         mine = todo.where(f"site = {number}")
-        answered = mine.selectExpr(*insert_columns(call, invocation_id, settings.keep_requests, project))
+        answered = mine.selectExpr(
+            *insert_columns(call, invocation_id, settings.keep_requests, project, near="near_key" in todo.columns)
+        )
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 
@@ -41,7 +43,9 @@ def ask(
     return done
 
 
-def insert_columns(call: AiCall, invocation_id: str, keep_requests: bool, project: str = "") -> list[str]:
+def insert_columns(
+    call: AiCall, invocation_id: str, keep_requests: bool, project: str = "", near: bool = False
+) -> list[str]:
     """The columns of the result table over result_key and request, `value` computed by the engine's function."""
     given = {
         "result_key": "result_key",
@@ -58,6 +62,7 @@ def insert_columns(call: AiCall, invocation_id: str, keep_requests: bool, projec
         "request": "request" if keep_requests else "NULL",
         "project": quote(project) if project else "NULL",
         "prompts": quote(call.prompts) if call.prompts else "NULL",
+        "near_key": "near_key" if near else "NULL",
     }
     return [f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS]
 
@@ -68,6 +73,8 @@ def call_sql(call: AiCall) -> str:
     constant = dict(call.constant)
     if call.function == "ai_query":
         arguments = [f"endpoint => {quote(call.model)}", f"request => {row[0]}"]
+        if len(row) > 1:
+            arguments.append(f"files => unbase64({row[1]})")
         if call.answer_type.upper() not in {"STRING", "ARRAY<FLOAT>"} and not call.response_schema:
             arguments.append(f"returnType => {quote(call.answer_type)}")
         if call.parameters:

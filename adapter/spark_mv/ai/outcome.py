@@ -15,6 +15,7 @@ class AiOutcome:
     `retry_at` is when the first of the others, and of those blocked, may be asked again (seconds since the epoch).
     `under_way` inputs are in batches that are not collected yet, `submitted` of them by this run: tokens and cost have an estimate of
     these. `further` requests went to further models of a cascade. `collected` answers and errors, of any model, were taken in from batches that had been paid by then.
+    `near` of the reused got the answer to a near duplicate by this run, or will (see dedupe).
     Cost in the profile's currency. `error_classes` counts the errors, `error_example` is one of their texts.
     """
 
@@ -39,6 +40,7 @@ class AiOutcome:
     submitted: int = 0
     collected: int = 0
     further: int = 0
+    near: int = 0
 
     @property
     def pending(self) -> int:

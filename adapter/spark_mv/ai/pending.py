@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spark_mv.ai.dedupe import near_parts
 from spark_mv.ai.retry import COUNTED_CLASSES, ERROR, FAILED, FINAL_CLASSES, REFUSED
 from spark_mv.ai.settings import AiSettings
 from spark_mv.query.ai_calls.ai_plan import AiCall
-from spark_mv.query.ai_calls.keys import SUBMITTED
+from spark_mv.query.ai_calls.keys import SUBMITTED, answered_sql
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 FIRST_RETRY = "min(unix_micros(retry_at)) FILTER (WHERE state = 'blocked')"
@@ -35,10 +36,13 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
     missing one has failed, `old_at` when another model last answered the same arguments; `unclaimed`, whether `project`
     reads an answer that nothing in the table says it pays for or uses.
 
+    Under `dedupe` a missing one whose near duplicate is asked, or answered, is `near`, and there are two more columns, see near_parts.
+
     Only rows that match a request are aggregated, never the whole result table. What stands before the newest
     `stale` mark of a key does not count.
     """
     functions = ", ".join(quote(f) for f in sorted({c.function for c in calls}))
+    identity = settings.identity()
     known = (
         f"SELECT result_key, status, error_class, called_at, next_retry_at, project, batch FROM {results_table} "
         f"WHERE function IN ({functions})"
@@ -53,7 +57,7 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
     parts = [
         f"__mv_requests AS ({requests_sql(calls)})",
         "__mv_known AS (SELECT q.result_key, q.function, q.request, q.site,"
-        " max(k.called_at) FILTER (WHERE k.status = 'ok') AS ok_at,"
+        f" max(k.called_at) FILTER (WHERE {answered_sql('k.status', identity)}) AS ok_at,"
         " max(k.called_at) FILTER (WHERE k.status = 'stale') AS stale_at,"
         f" max(k.called_at) FILTER (WHERE {failed}) AS error_at,"
         f" max_by({failed_as}, k.called_at) FILTER (WHERE {failed}) AS failed_as,"
@@ -70,7 +74,7 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
     failures = f"size(filter(failed_at, x -> x > {since}))"
     old_at, claimed, source = "cast(NULL AS timestamp)", "mine", "__mv_known"
     if settings.keep_old:
-        old = f"SELECT arguments_hash, called_at, project FROM {results_table} WHERE function IN ({functions}) AND status = 'ok'"
+        old = f"SELECT arguments_hash, called_at, project FROM {results_table} WHERE function IN ({functions}) AND {answered_sql('status', identity)}"
         parts.append(
             f"__mv_aged AS (SELECT n.*, max(o.called_at) AS old_at, {mine.format('o')} AS mine_too FROM __mv_known n "
             f"LEFT JOIN ({old}) o ON o.arguments_hash = sha2(n.request, 256) GROUP BY ALL)"
@@ -79,10 +83,14 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
         if settings.on_model_change == "keep":
             state = f"if(ok_at IS NULL AND stale_at IS NULL AND old_at IS NOT NULL, 'reused', {state})"
     unclaimed = f"NOT {claimed} AND (({state}) = 'reused' OR {old_at} IS NOT NULL)" if project else "false"
-    return (
-        f"WITH {', '.join(parts)} SELECT result_key, function, request, site, {state} AS state, {old_at} AS old_at, "
+    columns = (
+        f"SELECT result_key, function, request, site, {state} AS state, {old_at} AS old_at, "
         f"retry_at, {failures} AS failures, {unclaimed} AS unclaimed FROM {source}"
     )
+    if settings.dedupe is None:
+        return f"WITH {', '.join(parts)} {columns}"
+    parts += near_parts(calls, results_table, settings.dedupe, columns)
+    return f"WITH {', '.join(parts)} SELECT * FROM __mv_near"
 
 
 def counts_sql(calls: Sequence[AiCall], results_table: str, settings: AiSettings, at: str, project: str = "") -> str:

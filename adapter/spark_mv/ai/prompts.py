@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from spark_mv.ai.files import with_file
 from spark_mv.ai.protocol import ProviderError, Request
 
 SENTIMENTS = ("positive", "negative", "neutral", "mixed")
@@ -17,6 +18,8 @@ def messages(request: Request) -> list[dict[str, Any]]:
     """The chat messages that ask for this answer."""
     if request.function == "ai_query":
         out = _query(request.row["request"])
+        if "files" in request.row:
+            out = with_file(out, str(request.row["files"]))
     elif request.function == "ai_gen":
         out = [{"role": "user", "content": str(request.row["prompt"])}]
     elif request.prompt is not None:
@@ -110,6 +113,12 @@ def _task(request: Request) -> str:
         limit = constant["max_words"]
         words = f" in at most {limit} words" if limit else ""
         return f"Summarize the user's text{words}, in its own language."
+    if function == "ai_agg":
+        return f"The user gives several texts as a JSON array, which belong together. {constant['instruction']}"
+    if function == "ai_summarize_agg":
+        limit = constant["max_words"]
+        words = f" in at most {limit} words" if limit else ""
+        return f"The user gives several texts as a JSON array, which belong together. Summarize what they say as a whole{words}, in their own language."
     if function == "ai_translate":
         return f"Translate the user's text into the language {request.row['to_lang']}."
     if function == "ai_mask":

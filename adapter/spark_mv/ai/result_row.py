@@ -41,6 +41,7 @@ def result_row(
     project: str,
     request: str | None = None,
     batch: str | None = None,
+    near_key: str | None = None,
 ) -> tuple[Any, ...]:
     """The row, in the order of the table's columns. `prices` see Rates; `failures` before this one."""
     status, retry = OK, None
@@ -77,4 +78,6 @@ def result_row(
         steps_text(outcome.steps),
         outcome.cached_tokens,
         asked.prompts or None,
+        near_key,
+        None,
     )

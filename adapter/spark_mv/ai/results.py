@@ -22,9 +22,13 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     (
         "status",
         "STRING",
-        "ok, error (asked again), refused or given_up (only by recompute_ai); stale, used, submitted, released (no answer)",
+        "ok, near (under dedupe), error (asked again), refused or given_up (only by recompute_ai); stale, used, linked, submitted, released (no answer)",
     ),
-    ("value", "STRING", "the answer: text, or JSON for other types; NULL is an answer where status is ok"),
+    (
+        "value",
+        "STRING",
+        "the answer: text, or JSON for other types; NULL is an answer where status is ok; where it is linked, how near (a cosine)",
+    ),
     ("error_class", "STRING", "why there is no answer: rate_limit, server, timeout, refused, invalid_answer, …"),
     ("error", "STRING", "text of the error"),
     ("attempts", "INT", "how often the provider was asked"),
@@ -53,6 +57,12 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
         "STRING",
         "the prompt files that the question is from, with version and hash; NULL: written in the SQL",
     ),
+    ("near_key", "STRING", "under dedupe: sha2 of the question with case and white space folded; NULL: not folded"),
+    (
+        "answered_by",
+        "STRING",
+        "where status is near or linked: the result_key of the question that is asked in its place",
+    ),
 )
 COLUMN_NAMES = tuple(name for name, _, _ in COLUMNS)
 DDL = ", ".join(f"{name} {kind}" for name, kind, _ in COLUMNS)
@@ -76,6 +86,13 @@ def create_sql(results_table: str, file_format: str = "delta", location: str | N
         f"CREATE TABLE IF NOT EXISTS {results_table} (\n  {columns}\n) USING {file_format}{where}\n"
         f"COMMENT 'Answers of AI functions, shared by all models of this schema. Kept by dbt-spark-mv.' TBLPROPERTIES ({TABLE_PROPERTIES})"
     )
+
+
+def exists_sql(table: str) -> str:
+    """One row where there is such a table, none where there is not (nor its schema's)."""
+    schema, _, name = table.rpartition(".")
+    pattern = name.strip("`").replace("``", "`").replace("'", "\\'")
+    return f"SHOW TABLES IN {schema} LIKE '{pattern}'" if schema else f"SHOW TABLES LIKE '{pattern}'"
 
 
 def add_columns_sql(results_table: str, there: Iterable[str]) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from spark_mv.ai.canary import Canary, canary_of, problem_of_canary
 from spark_mv.ai.cascade import cascade_of, problem_of_cascade
+from spark_mv.ai.dedupe import Dedupe, dedupe_of, problem_of_dedupe
 from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
@@ -68,6 +69,7 @@ class AiSettings:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     ask_from: str = "executors"
     rows_per_request: int = 1  # 0: auto
+    split_bytes: int | None = None
     mode: str = "direct"
     batch_from: int = 1000
     batch_inputs: int = 20_000
@@ -79,6 +81,7 @@ class AiSettings:
     on_ai_error: str = "null"
     on_model_change: str = "recompute"
     canary: Canary | None = None
+    dedupe: Dedupe | None = None
     max_ai_calls: int | None = None
     max_ai_tokens: int | None = None
     max_ai_cost: float | None = None
@@ -159,6 +162,7 @@ class AiSettings:
             versions=dict(self.versions),
             embedding_models=self.embedding_models + ((self.embedding_model,) if self.embedding_model else ()),
             keep_old=self.keep_old,
+            near=self.dedupe is not None,
             cascade=tuple(Step.of(model, self._version_of(model), condition) for model, condition in self.cascade),
         )
 
@@ -197,6 +201,7 @@ _NUMBERS = {
     "deadline_seconds": float,
     "chunk_seconds": float,
     "rows_per_request": int,
+    "split_bytes": int,
     "batch_from": int,
     "batch_inputs": int,
     "batch_poll_seconds": float,
@@ -261,6 +266,8 @@ def _problem(source: str, key: str, value: Any) -> str | None:
         return f"{source}: {problem}"
     if key == "canary" and (problem := problem_of_canary(value)):
         return f"{source}: {problem}"
+    if key == "dedupe" and (problem := problem_of_dedupe(value)):
+        return f"{source}: {problem}"
     if key == "prices" and (problem := problem_of(value)):
         return f"{source}: {problem}"
     return None
@@ -323,6 +330,8 @@ def _converted(key: str, value: Any) -> Any:
         return cascade_of(value)
     if key == "canary":
         return canary_of(value)
+    if key == "dedupe":
+        return dedupe_of(value)
     if key == "versions":
         return {str(k): str(v) for k, v in value.items()}
     if key in {"model_version", "model", "provider", "embedding_model"}:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from spark_mv.ai.chat import chat_body, embedding_text
+from spark_mv.ai.files import text_of
 from spark_mv.ai.protocol import ProviderError, Request
 
 PER_MESSAGE = 4
@@ -45,10 +46,7 @@ def input_tokens(request: Request, count: Callable[[str], int]) -> int:
         body = chat_body(request)
     except (ProviderError, KeyError):
         return count(json.dumps(dict(request.row), ensure_ascii=False))
-    said = sum(PER_MESSAGE + count(_text(message.get("content"))) for message in body["messages"])
+    texts = [text_of(message.get("content")) for message in body["messages"]]
+    said = sum(PER_MESSAGE + count(text) + files for text, files in texts)
     shape = body.get("response_format")
     return said + (count(json.dumps(shape)) if shape else 0)
-
-
-def _text(content: object) -> str:
-    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

@@ -9,11 +9,12 @@ from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import COLUMNS
 from spark_mv.ai.retry import FAILED, MARKS, UNDER_WAY, USED
 from spark_mv.query.ai_calls.ai_plan import AiCall
+from spark_mv.query.ai_calls.keys import LINKED
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 _FAILED = ", ".join(quote(status) for status in FAILED)
 _MARKS = ", ".join(quote(status) for status in MARKS)
-_NO_FATE = ", ".join(quote(status) for status in (USED, *UNDER_WAY))
+_NO_FATE = ", ".join(quote(status) for status in (USED, LINKED, *UNDER_WAY))
 
 
 def recompute_sql(
@@ -41,6 +42,12 @@ def recompute_sql(
         f"  SELECT {newest}, max_by(project, called_at) AS project\n  FROM {results_table}{condition}\n"
         f"  GROUP BY {newest}\n  HAVING {wanted}\n)"
     )
+
+
+def compact_sql(table: str) -> str:
+    """Turns the many small files that runs have appended into large ones. Rows stay as they are, and runs beside it go on: OPTIMIZE
+    conflicts with no append."""
+    return f"OPTIMIZE {table}"
 
 
 def used_sql(calls: Sequence[AiCall]) -> str:
@@ -136,20 +143,24 @@ def provenance_sql(calls: Sequence[AiCall], results_table: str) -> str:
     """`which rows are still on the old model`: for every input of a model, who gave the answer that it shows.
 
     Columns: function, line (of the call), request, result_key, state (`current`, `old model`, `error`, `missing`),
-    model, model_version, called_at, confidence (of the model of a cascade that answered), prompts (the prompt files of the call). Join it to the model's table by the arguments, or count it by state.
+    model, model_version, called_at, confidence (of the model of a cascade that answered), prompts (the prompt files of the call),
+    answered_by (under dedupe, the result_key of the question that was asked in its place). Join it to the model's table by the arguments, or count it by state.
     """
     parts = []
     for call in calls:
         mine = f"identity_hash = {quote(call.identity_hash)}"
-        ok = f"SELECT * FROM {results_table} WHERE function = {quote(call.function)} AND status NOT IN ({_MARKS})"
-        best = f"struct(status = 'ok', {mine}, called_at)"
+        silent = ", ".join(quote(status) for status in MARKS if status not in call.answered)
+        answered = f"status IN ({', '.join(map(quote, call.answered))})"
+        ok = f"SELECT * FROM {results_table} WHERE function = {quote(call.function)} AND status NOT IN ({silent})"
+        best = f"struct({answered}, {mine}, called_at)"
         parts.append(
             f"SELECT q.function, {call.line} AS line, q.request, q.result_key,\n"
-            f"  CASE WHEN max_by(status, {best}) IS NULL THEN 'missing' WHEN max_by(status, {best}) <> 'ok' THEN 'error'\n"
+            f"  CASE WHEN max_by(status, {best}) IS NULL THEN 'missing' WHEN NOT max_by({answered}, {best}) THEN 'error'\n"
             f"    WHEN max_by({mine}, {best}) THEN 'current' ELSE 'old model' END AS state,\n"
             f"  max_by(model, {best}) AS model, max_by(model_version, {best}) AS model_version,\n"
             f"  max_by(called_at, {best}) AS called_at, max_by(confidence, {best}) AS confidence,\n"
-            f"  {quote(call.prompts) if call.prompts else 'cast(NULL AS STRING)'} AS prompts\nFROM ({call.request_sql}) AS q\n"
+            f"  {quote(call.prompts) if call.prompts else 'cast(NULL AS STRING)'} AS prompts,\n"
+            f"  max_by(answered_by, {best}) AS answered_by\nFROM ({call.request_sql}) AS q\n"
             f"LEFT JOIN ({ok}) AS r ON r.arguments_hash = sha2(q.request, 256)\nGROUP BY q.function, q.request, q.result_key"
         )
     return "\nUNION ALL\n".join(parts)

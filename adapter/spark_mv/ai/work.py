@@ -45,6 +45,7 @@ def build_job(calls: Sequence[AiCall], settings: AiSettings, invocation_id: str,
         max_attempts=settings.max_attempts,
         retries=Retries(settings.retry_errors_times, settings.retry_errors_after_hours * 3600),
         keep_requests=settings.keep_requests,
+        split_bytes=settings.split_bytes,
         prices={model: settings.price_of(model).direct for call in calls for model in call.models},
     )
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_mv.ai.asking import Asker, Outcome
+from spark_mv.ai.in_parts import ask_in_parts, parts_of
 from spark_mv.ai.in_turn import ask_in_turn
 from spark_mv.ai.limits import Limits, Share
 from spark_mv.ai.prices import Rates
@@ -86,6 +87,7 @@ class PartitionJob:
     prices: Mapping[str, Rates]  # by model
     deadline: float | None = None
     project: str = ""
+    split_bytes: int | None = None
 
     def __call__(self, frames: Iterator[Any]) -> Iterator[Any]:
         import pandas
@@ -100,7 +102,8 @@ class PartitionJob:
             numbers = ((int(n) for n in column) for column in (frame["site"], failures))
             pending = zip(frame["result_key"], frame["request"], *numbers, strict=False)
             found = _unasked(pending, lacks) if asker is None else self.answer_all(pending, asker)
-            rows = [self.row(*one) for one in found]
+            near = dict(zip(frame["result_key"], frame["near_key"], strict=True)) if "near_key" in frame else {}
+            rows = [self.row(*one, near_key=near.get(one[0])) for one in found]
             if rows:
                 out = pandas.DataFrame(rows, columns=list(COLUMN_NAMES))
                 for name in ("attempts", "input_tokens", "output_tokens", "cached_tokens"):
@@ -165,13 +168,24 @@ class PartitionJob:
             middle = len(batch) // 2
             return self._outcomes(batch[:middle], asker) + self._outcomes(batch[middle:], asker)
         try:
-            found = [ask_in_turn(asker, r, steps, self.prices) for r in requests] if steps else asker.ask(requests)
+            found = self._asked(requests, batch[0][2], asker)
             made = sum(len(o.steps) or int(o.attempts > 0) for o in found)
             return found
         finally:
             asker.limits.end(most, made)
 
-    def row(self, key: str, number: int, request: str, failures: int, outcome: Outcome) -> tuple[Any, ...]:
+    def _asked(self, requests: list[Request], number: int, asker: Asker) -> list[Outcome]:
+        site, most = self.sites[number], self.split_bytes
+        if site.cascade:
+            return [ask_in_turn(asker, one, site.cascade, self.prices) for one in requests]
+        if most is None or all(len(parts_of(one, most)) == 1 for one in requests):
+            return asker.ask(requests)
+        price = self.prices.get(site.model, (0.0, 0.0))
+        return [ask_in_parts(asker, one, site.model_version, most, price) for one in requests]
+
+    def row(
+        self, key: str, number: int, request: str, failures: int, outcome: Outcome, near_key: str | None = None
+    ) -> tuple[Any, ...]:
         """A row of the result table, in the order of its columns."""
         return result_row(
             self.sites[number],
@@ -184,6 +198,7 @@ class PartitionJob:
             invocation_id=self.invocation_id,
             project=self.project,
             request=request if self.keep_requests else None,
+            near_key=near_key,
         )
 
 

@@ -25,7 +25,10 @@ class AiContext:
     def identity_text(self) -> str:
         """What of the settings decides which answers are shown; part of the configuration's fingerprint."""
         steps = getattr(self.identity, "cascade", ())
-        return repr(self.identity) + (f" {steps!r}" if steps else "") + (" keep_old" if self.failing_keys else "")
+        near = " near" if getattr(self.identity, "near", False) else ""
+        return (
+            repr(self.identity) + (f" {steps!r}" if steps else "") + near + (" keep_old" if self.failing_keys else "")
+        )
 
 
 def with_answers(

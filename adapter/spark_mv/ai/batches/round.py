@@ -21,6 +21,7 @@ from spark_mv.ai.protocol import Request
 from spark_mv.ai.results import timestamp, used_columns
 from spark_mv.ai.retry import Retries
 from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import endpoint_lock, site_of
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import SUBMITTED
@@ -115,8 +116,11 @@ def run_ai_round_in_batches(place: Place, calls: Sequence[AiCall], spent: AiOutc
         if settings.wait_minutes and (done.inputs or collected.waiting):
             collected += _wait(place)
         counts, rows = _counts(place, calls)
+        near = share_near(
+            place.execute, counts, calls, settings, place.results_table, place.invocation_id, place.project, place.now()
+        )
     left = counts.get("missing", 0)
-    return AiOutcome(
+    return near + AiOutcome(
         requested=sum(counts.values()),
         reused=counts.get("reused", 0),
         under_way=counts.get(SUBMITTED, 0),

@@ -120,6 +120,7 @@ class SqlStore:
             "request": "request" if self.settings.keep_requests else "NULL",
             "project": quote(batch.project),
             "batch": quote(batch.key),
+            "near_key": "near_key" if self.settings.dedupe else "NULL",
         }
         self.execute(
             f"INSERT INTO {self.results_table} SELECT {_columns(given)} FROM ({first}) AS f WHERE {' AND '.join(limits)}"

@@ -11,6 +11,7 @@ from spark_mv.query.ai_calls.blocks import TextError, edited
 from spark_mv.query.ai_calls.cascade import Steps
 from spark_mv.query.ai_calls.desugar import desugar
 from spark_mv.query.ai_calls.failing import Failing, failing_rows
+from spark_mv.query.ai_calls.groups import with_lists
 from spark_mv.query.ai_calls.keys import (
     AiIdentity,
     failing_sql,
@@ -61,6 +62,7 @@ class AiCall:
     cascade: Steps = ()
     place: str = ""
     prompts: str = ""
+    answered: tuple[str, ...] = ("ok",)  # the statuses of rows that are answers to it
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -113,8 +115,9 @@ def plan_ai(
         return AiPlan(
             sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"AI functions cannot be looked for: {error}."),)
         )
+    text, unfit = with_lists(text)
     who = AiIdentity.of(identity)
-    errors: list[QueryError] = []
+    errors: list[QueryError] = list(unfit)
     parsed: list[ParsedCall] = []
     for call in text.calls({*BUILT_IN, *declared}):
         try:
@@ -266,6 +269,7 @@ class Planner:
             cascade=self.identity.cascade_of(parsed),
             place=self.places.shown_in(parsed),
             prompts=self.prompts.get((parsed.call.line, parsed.call.column), ""),
+            answered=self.identity.answered,
         )
 
 

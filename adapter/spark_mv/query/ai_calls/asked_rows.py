@@ -17,6 +17,7 @@ from sqlglot import exp
 from spark_mv.query.ai_calls.ai_plan import Planner, declared_functions
 from spark_mv.query.ai_calls.blocks import TextError, TokenItem
 from spark_mv.query.ai_calls.desugar import desugar
+from spark_mv.query.ai_calls.groups import with_lists
 from spark_mv.query.ai_calls.keys import AiIdentity, identity_hash, identity_text, key_sql, request_sql
 from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, ParsedCall, SignatureError, parse_call
 from spark_mv.query.ai_calls.text import TokenText
@@ -54,7 +55,7 @@ def with_requests(
     declared, who = declared_functions(functions), AiIdentity.of(identity)
     names = {*BUILT_IN, *declared}
     try:
-        text, refused = desugar(TokenText(sql), names)
+        text, refused = desugar(with_lists(TokenText(sql))[0], names)
         parsed = [parse_call(text, call, declared, who.is_embedding) for call in text.calls(names)]
         if refused or not parsed:
             return sql, ()

@@ -16,6 +16,7 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from spark_mv.query.ai_calls.blocks import Edit, TokenBlock, TokenCall, TokenItem, edited
+from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
@@ -241,7 +242,7 @@ def _only_hoisted(sql: str, moved: Collection[str]) -> bool:
     if tree is None:
         return False
     named = all(c.name.startswith("__mv_h") or c.name.lower() in moved for c in tree.find_all(exp.Column))
-    return named and not groups_or_windows(tree)
+    return named and not groups_or_windows(tree, but=OF_GROUPS)
 
 
 # ---- in join conditions

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_mv.query.ai_calls.blocks import Edit, TokenCall, edited, outermost
+from spark_mv.query.ai_calls.groups import with_lists
 from spark_mv.query.ai_calls.keys import convert_sql
 from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, parse_call
 from spark_mv.query.ai_calls.text import TokenText
@@ -33,7 +34,8 @@ def with_given(
     names = {*BUILT_IN, *declared}
     if not any(name in sql.lower() for name in {*names, *values}):
         return sql
-    text = TokenText(sql)
+    text, _ = with_lists(TokenText(sql))
+    sql = text.sql
     edits: list[Edit] = []
     for call in sorted(text.calls({*names, *values}), key=lambda one: one.span.end - one.span.start):
         if call.name in values:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,10 @@ _EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECA
 
 SUBMITTED, RELEASED = "submitted", "released"
 """Status of rows of the result table that say that a batch holds an input, or does no more: no answer, and no error."""
-_NOT_OF_BATCHES = f"status NOT IN ('{SUBMITTED}', '{RELEASED}')"
+NEAR = "near"
+"""Status of rows with the answer to a near duplicate of their input: an answer for models with `dedupe`, nothing for others."""
+LINKED = "linked"
+"""Status of rows that say which near duplicate is asked in the place of an input: no answer."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,19 @@ class AiIdentity:
     versions: Mapping[str, str] = field(default_factory=dict)
     embedding_models: tuple[str, ...] = ()
     keep_old: bool = False
-    # not in its text, by which tables know their configuration: the keys of answers say it
+    # not in its text, by which tables know their configuration: AiContext says it
     cascade: Steps = field(default=(), repr=False)
+    near: bool = field(default=False, repr=False)  # answers to near duplicates count
+
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """The statuses of rows that are answers."""
+        return ("ok", NEAR) if self.near else ("ok",)
+
+    @property
+    def heard(self) -> str:
+        """SQL over the result table: the row says something of an answer."""
+        return f"status NOT IN ({_listed((SUBMITTED, RELEASED, LINKED, *(() if self.near else (NEAR,))))})"
 
     @classmethod
     def of(cls, value: Mapping[str, Any] | AiIdentity) -> AiIdentity:
@@ -134,7 +148,7 @@ def lookup_sql(parsed: ParsedCall, key: str, request: str, results_table: str, i
     inner relation first.
     """
     where = f"function = {quote(parsed.function)}"
-    where += " AND status = 'ok'" if parsed.fail_on_error else f" AND {_NOT_OF_BATCHES}"
+    where += f" AND {answered_sql('status', identity)}" if parsed.fail_on_error else f" AND {identity.heard}"
     columns = "result_key AS __mv_k, value AS __mv_v, called_at AS __mv_t"
     newest, match = "__mv_t", f"__mv_k = {key}"
     if identity.keep_old:
@@ -147,10 +161,10 @@ def lookup_sql(parsed: ParsedCall, key: str, request: str, results_table: str, i
         columns += ", status AS __mv_s, error AS __mv_e"
     value = f"max_by(__mv_v, {newest})"
     if not parsed.fail_on_error:
-        value = f"max_by(__mv_v, {newest}) FILTER (WHERE __mv_s = 'ok')"
+        value = f"max_by(__mv_v, {newest}) FILTER (WHERE {answered_sql('__mv_s', identity)})"
     answer = convert_sql(value, parsed.answer_type, strict=False)
     if not parsed.fail_on_error:
-        error = f"if(max(__mv_s = 'ok'), NULL, max_by(__mv_e, {newest}))"
+        error = f"if(max({answered_sql('__mv_s', identity)}), NULL, max_by(__mv_e, {newest}))"
         fields = [f"'{ANSWER_FIELD}', {answer}", *(f"'{name}', {error}" for name in ERROR_FIELDS)]
         answer = f"if(count(*) = 0, NULL, named_struct({', '.join(fields)}))"
     relation = f"(SELECT {columns} FROM {results_table} WHERE {where}) AS __mv_r"
@@ -162,8 +176,17 @@ def failing_sql(parsed: ParsedCall, key: str, request: str, results_table: str, 
     if parsed.fail_on_error is False:
         return "SELECT false"  # the error itself is the answer that the query asks for
     by, match = ("arguments_hash", f"sha2({request}, 256)") if identity.keep_old else ("result_key", key)
-    relation = f"(SELECT {by} AS __mv_k, status AS __mv_s FROM {results_table} WHERE function = {quote(parsed.function)} AND {_NOT_OF_BATCHES}) AS __mv_r"
-    return f"SELECT coalesce(NOT max(__mv_s = 'ok'), false) AS __mv_f FROM {relation} WHERE __mv_k = {match}"
+    relation = f"(SELECT {by} AS __mv_k, status AS __mv_s FROM {results_table} WHERE function = {quote(parsed.function)} AND {identity.heard}) AS __mv_r"
+    return f"SELECT coalesce(NOT max({answered_sql('__mv_s', identity)}), false) AS __mv_f FROM {relation} WHERE __mv_k = {match}"
+
+
+def answered_sql(column: str, identity: AiIdentity) -> str:
+    """SQL: whether the status is that of an answer."""
+    return f"{column} IN ({_listed(identity.answered)})" if identity.near else f"{column} = 'ok'"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(quote(word) for word in words)
 
 
 def convert_sql(value: str, result_type: str, strict: bool = True) -> str:

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenCte, TokenItem, edited, outermost
+from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.syntax.aggregates import groups_or_windows
@@ -251,7 +252,7 @@ class Requests:
     def _aggregates(self, span: Span) -> bool:
         tree = read_expression(self.text.text(span))
         # a window's result depends on which rows there are, so filters must not move below it
-        return tree is None or groups_or_windows(tree)
+        return tree is None or groups_or_windows(tree, but=OF_GROUPS)
 
     def _reader(self, query: Query) -> tuple[TokenBlock, str] | None:
         """The one SELECT that reads the query in its FROM, and the name it has there."""

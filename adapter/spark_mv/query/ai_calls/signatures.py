@@ -1,7 +1,7 @@
 """The AI functions' signatures: arguments, versions by argument type, and the type of each call's answer.
 
-Source of names, order and types: Databricks' reference of its AI functions, so that a model moves unchanged; ai_filter and
-ai_embed, which it has not, are named as in Snowflake's.
+Source of names, order and types: Databricks' reference of its AI functions, so that a model moves unchanged; ai_filter, ai_embed,
+ai_agg and ai_summarize_agg, which it has not, are named as in Snowflake's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spark_mv.query.syntax.table_name import quoted
 
 BUILT_IN = (
     "ai_query", "ai_classify", "ai_extract", "ai_gen", "ai_summarize", "ai_translate", "ai_similarity",
-    "ai_analyze_sentiment", "ai_mask", "ai_fix_grammar", "ai_filter", "ai_embed",
+    "ai_analyze_sentiment", "ai_mask", "ai_fix_grammar", "ai_filter", "ai_embed", "ai_agg", "ai_summarize_agg",
 )  # fmt: skip
 # Part of every result key: raised when a prompt changes in a way that changes answers.
 PROMPT_VERSION = "1"
@@ -84,7 +84,7 @@ def parse_call(text: TokenText, call: TokenCall, declared: Mapping[str, AiFuncti
 
 
 _POSITIONS: dict[str, tuple[tuple[str, ...], int]] = {  # names in order, how many are required
-    "ai_query": (("endpoint", "request", "returntype", "failonerror", "modelparameters", "responseformat"), 2),
+    "ai_query": (("endpoint", "request", "returntype", "failonerror", "modelparameters", "responseformat", "files"), 2),
     "ai_classify": (("content", "labels", "options"), 2),
     "ai_extract": (("content", "labels", "options"), 2),
     "ai_gen": (("prompt",), 1),
@@ -96,6 +96,8 @@ _POSITIONS: dict[str, tuple[tuple[str, ...], int]] = {  # names in order, how ma
     "ai_fix_grammar": (("content",), 1),
     "ai_filter": (("content", "condition"), 2),
     "ai_embed": (("content", "endpoint"), 1),
+    "ai_agg": (("content", "instruction"), 2),
+    "ai_summarize_agg": (("content", "max_words"), 1),
 }
 _ALIASES = {"schema": "labels"}  # ai_extract's v2 calls its second argument schema
 
@@ -207,6 +209,11 @@ def _must(text: TokenText, span: Span, name: str, kind: type | tuple[type, ...],
 
 
 _STRING = "cast({} as string)"
+# BINARY is a file, a text the address of one; the request's text stands once, so that it is given to a function of it
+_FILE = (
+    "element_at(transform(array({}), f -> if(typeof(f) = 'binary', base64(cast(f as binary)), "
+    "concat('url:', cast(f as string)))), 1)"
+)
 
 
 def _simple(result_type: str, *required: str) -> Any:
@@ -292,6 +299,12 @@ def _filter(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_emb
     return ParsedCall(call, call.name, row, {"condition": condition}, "BOOLEAN", "BOOLEAN")
 
 
+def _agg(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
+    instruction = _must(text, arguments["instruction"], "instruction", str, "what to do with the group's values")
+    row = (("content", arguments["content"], _STRING),)
+    return ParsedCall(call, call.name, row, {"instruction": instruction}, "STRING", "STRING")
+
+
 def _embed(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
     endpoint = None
     if "endpoint" in arguments:
@@ -335,7 +348,11 @@ def _query(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embe
         fail = _must(text, arguments["failonerror"], "failOnError", bool, "true or false")
     errors = ", ".join(f"{name}: STRING" for name in ERROR_FIELDS)
     result = answer if fail else f"STRUCT<{ANSWER_FIELD}: {answer}, {errors}>"
-    row = (("request", arguments["request"], "{}"),)
+    row: tuple[tuple[str, Span, str], ...] = (("request", arguments["request"], "{}"),)
+    if "files" in arguments:
+        if answer == VECTOR and is_embedding(endpoint):
+            raise SignatureError("takes no files for an embedding model")
+        row += (("files", arguments["files"], _FILE),)
     return ParsedCall(call, call.name, row, constants, result, answer, endpoint, fail, None, parameters, schema)
 
 
@@ -367,4 +384,6 @@ _READERS = {
     "ai_fix_grammar": _simple("STRING", "content"),
     "ai_filter": _filter,
     "ai_embed": _embed,
+    "ai_agg": _agg,
+    "ai_summarize_agg": _summarize,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlglot import exp
 
 from spark_mv.query.functions.catalogue import Kind, is_kind
@@ -27,8 +29,8 @@ def is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, exp.AggFunc)
 
 
-def aggregates(node: exp.Expr) -> bool:
-    """Whether an aggregate function stands in `node`, outside windows and subqueries."""
+def aggregates(node: exp.Expr, but: Collection[str] = ()) -> bool:
+    """Whether an aggregate function, other than those named in `but`, stands in `node`, outside windows and subqueries."""
     stack = [node]
     while stack:
         item = stack.pop()
@@ -43,14 +45,14 @@ def aggregates(node: exp.Expr) -> bool:
             if item.args.get("order") is not None:
                 stack.append(item.args["order"])
             continue
-        if is_aggregate(item):
+        if is_aggregate(item) and called(item) not in but:
             return True
         stack += list(item.iter_expressions())
     return False
 
 
-def groups_or_windows(node: exp.Expr) -> bool:
-    """Whether `node` takes more than its own row: an aggregate or a window stands in it, outside subqueries."""
-    return aggregates(node) or any(
+def groups_or_windows(node: exp.Expr, but: Collection[str] = ()) -> bool:
+    """Whether `node` takes more than its own row: an aggregate (none of `but`) or a window stands in it, outside subqueries."""
+    return aggregates(node, but) or any(
         isinstance(part, exp.Window) for part in node.walk(prune=lambda part: isinstance(part, exp.Query))
     )

@@ -34,7 +34,7 @@ def calibrate(
     small, large = asked.models
     now = datetime.now(timezone.utc)
     accepts_all = [{"model": small, "accept_if": "confidence >= 0"}, {"model": large}]
-    words = {**asked.words, **DIRECT, "cascade": accepts_all}
+    words = {**asked.words, **DIRECT, "dedupe": {}, "cascade": accepts_all}
     both = ai_runner(adapter, "ai_calibrate", schema, invocation_id, project, now, profile, words)
     alone = _without_cascade(both)
     first, second = _call(both, asked), _call(alone, asked)

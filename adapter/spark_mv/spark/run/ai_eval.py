@@ -16,6 +16,7 @@ from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import insert_rows, quoted
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.ai_plan import AiCall, plan_ai
+from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.run.ai import AiRunner, ai_runner
 
 MOST_ROWS = 100_000
@@ -144,7 +145,8 @@ def _answered(
 def _spent(adapter: Any, runner: AiRunner, calls: Sequence[AiCall]) -> tuple[Any, ...]:
     """What the answers that are shown took, whoever asked for them, and how many inputs have none."""
     values = f"struct({REQUESTS} AS requests, input_tokens, output_tokens, cost)"
-    newest = f"SELECT result_key AS k, max_by({values}, called_at) AS s FROM {runner.context.results_table} WHERE status = 'ok' GROUP BY 1"
+    answered = ", ".join(sorted({quote(status) for call in calls for status in call.answered}))
+    newest = f"SELECT result_key AS k, max_by({values}, called_at) AS s FROM {runner.context.results_table} WHERE status IN ({answered}) GROUP BY 1"
     (row,) = adapter.query(
         "SELECT count(*) AS inputs, count_if(s IS NULL) AS unanswered, coalesce(sum(s.requests), 0) AS requests, "
         "coalesce(sum(s.input_tokens), 0) AS input_tokens, coalesce(sum(s.output_tokens), 0) AS output_tokens, "

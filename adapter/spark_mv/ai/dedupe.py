@@ -1,0 +1,138 @@
+"""Near duplicates: of inputs that differ in case or white space alone, one is asked, and its answer counts for all of them.
+
+An input's key stays what it is. Whose question was asked is told by a second hash, `near_key`, over the arguments with case and white
+space folded; the others get a row `near` of their own with the answer and the key of the question that it was given to (`answered_by`).
+Models without `dedupe` do not read these rows.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spark_mv.query.ai_calls.ai_plan import AiCall
+from spark_mv.query.ai_calls.keys import LINKED, NEAR
+from spark_mv.query.syntax.source_text import string_literal as quote
+
+FOLDS = {"case": "lower({})", "whitespace": r"trim(regexp_replace({}, '(?U)\\s+', ' '))"}
+"""What may be folded, as SQL around a text. White space of any kind: a line end, a no-break space."""
+REPEATS = frozenset({"ai_mask", "ai_fix_grammar", "ai_translate"})
+"""Functions that give the text back: the answer to another text is never theirs."""
+_FORM = "{normalize: [case, whitespace], semantic: 0.98}"
+_WORDS = ("normalize", "semantic")
+_LEAST = 0.8
+"""Of `semantic`: below, texts of the same subject are near that say the opposite."""
+_ANSWERED = f"('ok', '{NEAR}')"
+_FIRST = ("reused", "submitted", "blocked", "refused", "missing")
+"""Who of several is the one that is asked: whoever was already."""
+
+
+@dataclass(frozen=True)
+class Dedupe:
+    """What is folded before inputs are compared: words of FOLDS. `semantic`: the cosine from which on texts count as the same question, None: never."""
+
+    normalize: tuple[str, ...] = ()
+    semantic: float | None = None
+
+    def folded(self, text: str) -> str:
+        """SQL of a text folded.
+
+        >>> Dedupe(("case",)).folded("t")
+        'lower(t)'
+        """
+        for word in self.normalize:
+            text = FOLDS[word].format(text)
+        return text
+
+
+def problem_of_dedupe(value: Any) -> str | None:
+    """What is wrong with `dedupe` in the config, None if nothing. An empty one is none.
+
+    >>> problem_of_dedupe({"normalize": ["cases"]})
+    "dedupe.normalize has an unknown word 'cases' (did you mean 'case'?)"
+    """
+    if not isinstance(value, Mapping):
+        return f"dedupe must be like {_FORM}, not {value!r}"
+    for word in value:
+        if word not in _WORDS:
+            return f"dedupe has an unknown word {word!r}; it is like {_FORM}"
+    if "semantic" in value and not _is_share(value["semantic"]):
+        return f"dedupe.semantic is a cosine from {_LEAST} to 1, from which on two texts are one question, not {value['semantic']!r}"
+    words = value.get("normalize", [])
+    if isinstance(words, str) or not isinstance(words, Sequence) or ("normalize" in value and not words):
+        return f"dedupe.normalize must be a list of {' and '.join(FOLDS)}, not {words!r}"
+    for word in words:
+        if word not in FOLDS:
+            near = difflib.get_close_matches(str(word), FOLDS, n=1, cutoff=0.5)
+            return f"dedupe.normalize has an unknown word {word!r}" + (
+                f" (did you mean {near[0]!r}?)" if near else f"; it has {', '.join(FOLDS)}"
+            )
+    return None
+
+
+def _is_share(value: Any) -> bool:
+    try:
+        return _LEAST <= float(str(value)) <= 1.0
+    except ValueError:
+        return False
+
+
+def dedupe_of(value: Mapping[str, Any]) -> Dedupe | None:
+    """What the config says, see problem_of_dedupe."""
+    words = tuple(word for word in FOLDS if word in value.get("normalize", ()))
+    semantic = float(str(value["semantic"])) if "semantic" in value else None
+    return Dedupe(words, semantic) if words or semantic is not None else None
+
+
+def near_key_sql(calls: Sequence[AiCall], dedupe: Dedupe) -> str:
+    """SQL of an input's near_key over its `request` and `site`: equal where the question is the same but for what is folded. NULL for
+    calls whose answers repeat the text, or that send files."""
+    rows = "from_json(get_json_object(request, '$.row'), 'array<map<string,string>>')"
+    folded = f"transform({rows}, m -> transform_values(m, (k, v) -> {dedupe.folded('v')}))"
+    texts = ", ".join(
+        "NULL" if call.function in REPEATS or "files" in call.row_arguments else quote(call.identity_hash)
+        for call in calls
+    )
+    who = f"element_at(cast(array({texts}) AS array<string>), site + 1)"
+    return f"sha2(concat({who}, function, get_json_object(request, '$.constant'), to_json({folded})), 256)"
+
+
+def near_parts(calls: Sequence[AiCall], results_table: str, dedupe: Dedupe, found: str) -> list[str]:
+    """CTEs over `found` (the requests with their state) that end in __mv_near: the same rows with `near_key` and `leader`, the key of
+    the input whose answer counts for this one. Of those that lead, `leader` is their own key; the others' state is `near`, or the
+    leader's where that one is under way or has failed.
+
+    A leader is an answered input of any run, else one of these. Only answers to these inputs' near_keys are looked at.
+    """
+    wanted = "SELECT near_key FROM __mv_keyed WHERE state = 'missing'"
+    same = f"SELECT DISTINCT near_key, result_key FROM {results_table} WHERE near_key IN ({wanted})"
+    order = f"array_position(array({', '.join(map(quote, _FIRST))}), k.state), k.result_key"
+    first = f"first_value(struct(k.result_key, k.state, k.retry_at)) OVER (PARTITION BY k.near_key ORDER BY {order})"
+    alone = "n.state <> 'missing' OR (n.answered IS NULL AND n.first.result_key = n.result_key)"
+    waits = "n.answered IS NULL AND n.first.state NOT IN ('reused', 'missing')"
+    keyed = f"SELECT *, coalesce({near_key_sql(calls, dedupe)}, result_key) AS near_key FROM ({found})"
+    if dedupe.semantic is not None:
+        linked = (
+            f"SELECT result_key AS k, max_by(near_key, called_at) AS linked_to FROM {results_table} "
+            f"WHERE status = '{LINKED}' AND cast(value AS DOUBLE) >= {dedupe.semantic!r}D GROUP BY 1"
+        )
+        keyed = (
+            "SELECT f.* EXCEPT (near_key), coalesce(l.linked_to, f.near_key) AS near_key "
+            f"FROM ({keyed}) f LEFT JOIN ({linked}) l ON l.k = f.result_key"
+        )
+    return [
+        f"__mv_keyed AS ({keyed})",
+        "__mv_marked AS (SELECT n.near_key, n.result_key,"
+        f" max(k.called_at) FILTER (WHERE k.status IN {_ANSWERED}) AS ok_at,"
+        " max(k.called_at) FILTER (WHERE k.status = 'stale') AS stale_at"
+        f" FROM ({same}) n JOIN {results_table} k ON k.result_key = n.result_key GROUP BY ALL)",
+        "__mv_answered AS (SELECT near_key, max_by(result_key, ok_at) AS answered FROM __mv_marked"
+        " WHERE ok_at > coalesce(stale_at, timestamp '1970-01-01') GROUP BY near_key)",
+        f"__mv_first AS (SELECT k.*, a.answered, {first} AS first FROM __mv_keyed k LEFT JOIN __mv_answered a ON a.near_key = k.near_key)",
+        "__mv_near AS (SELECT n.result_key, n.function, n.request, n.site, n.old_at, n.failures, n.unclaimed, n.near_key,"
+        f" CASE WHEN {alone} THEN n.state WHEN {waits} THEN n.first.state ELSE '{NEAR}' END AS state,"
+        f" if({alone}, n.result_key, coalesce(n.answered, n.first.result_key)) AS leader,"
+        f" if(n.state = 'missing' AND {waits}, n.first.retry_at, n.retry_at) AS retry_at FROM __mv_first n)",
+    ]

@@ -1,0 +1,172 @@
+"""`dedupe`: of inputs that differ in case or white space alone one is asked, counted at the endpoint; models without it see nothing of that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from integration_tests.ai.batch_endpoint import BatchEndpoint as BatchServer
+from integration_tests.ai.conftest import Bench
+from integration_tests.ai.endpoint import Behaviour, Endpoint
+from integration_tests.ai.test_batches import Run
+
+from spark_mv.ai.driver_job import count_ai_round_on_driver, run_ai_round_on_driver
+from spark_mv.ai.semantic import link
+from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.upkeep import provenance_sql, recompute_sql
+
+FOLD = {"normalize": ["case", "whitespace"]}
+SQL = "SELECT id, ai_classify(body, ARRAY('good', 'bad', 'other')) AS k FROM {s}.notes"
+TEXTS = ["Hello there", "hello there", " HELLO\t\n there", "Größe", "GRÖSSE\u00a0", "größe\u00a0\u00a0", "it''s 1"]
+"""Of these three are the first question, two the second (ß is no ss), and the last a question of its own."""
+
+
+def notes(bench: Bench, *texts: str, name: str = "notes") -> None:
+    bench.table(name, "id INT, body STRING", *(f"({n}, '{t}')" for n, t in enumerate(texts)))
+
+
+def statuses(bench: Bench) -> Counter[str]:
+    return Counter(
+        {str(row[0]): int(row[1]) for row in bench.rows("SELECT status, count(*) FROM {results} GROUP BY 1")}
+    )
+
+
+def asked(endpoint: Endpoint) -> int:
+    return sum(endpoint.seen.asked.values())
+
+
+def test_one_of_them_is_asked_and_its_answer_counts_for_all(bench: Bench) -> None:
+    notes(bench, *TEXTS)
+    with Endpoint(Behaviour()) as endpoint:
+        folding, plain = bench.openai(endpoint.url, dedupe=FOLD), bench.openai(endpoint.url)
+        (calls,) = bench.plan(SQL, folding).rounds
+        expected = count_ai_round_on_driver(bench.rows, calls, settings=folding, results_table=bench.results)
+        assert (expected.requested, expected.calls, expected.near) == (7, 4, 3)
+        outcome, rows = bench.run(SQL, folding)
+        assert (outcome.requested, outcome.calls, outcome.reused, outcome.near, outcome.pending) == (7, 4, 3, 3, 0)
+        assert asked(endpoint) == 4
+        labels = dict(rows)
+        assert None not in labels.values()
+        assert [len({labels[n] for n in group}) for group in ((0, 1, 2), (3, 5))] == [1, 1]
+        assert statuses(bench) == {"ok": 4, "near": 3}
+        (found,) = bench.rows(
+            "SELECT count(*) FROM {results} n JOIN {results} o ON o.result_key = n.answered_by AND o.status = 'ok' "
+            "AND o.near_key = n.near_key AND o.value = n.value WHERE n.status = 'near' AND n.attempts = 0 AND n.cost IS NULL"
+        )
+        assert found == (3,)
+        states = bench.rows(
+            f"SELECT state, count(answered_by) FROM ({provenance_sql(calls, bench.results)}) GROUP BY 1"
+        )
+        assert states == [("current", 3)]
+
+        again, same = bench.run(SQL, folding)
+        assert (again.calls, again.near, sorted(same)) == (0, 0, sorted(rows))
+        # a run that sees the new row alone, as incremental strategies do: what was answered before is found by near_key
+        notes(bench, "HELLO THERE", name="new")
+        later, more = bench.run(SQL.replace("notes", "new"), folding)
+        assert (later.calls, later.near, more[0][1]) == (0, 1, labels[0])
+        assert asked(endpoint) == 4
+
+        # without it every text is asked for itself, and what was asked already keeps its key
+        keys = bench.rows("SELECT result_key FROM {results} WHERE status = 'ok'")
+        exact, rows = bench.run(SQL, plain)
+        assert (exact.calls, exact.reused, asked(endpoint)) == (3, 4, 7)
+        assert set(keys) < set(bench.rows("SELECT result_key FROM {results} WHERE status = 'ok'"))
+
+        bench.spark.sql(recompute_sql(bench.results, "run-2"))
+        fresh, rows = bench.run(SQL, folding)
+        assert (fresh.calls, fresh.near, fresh.pending) == (4, 3, 0)
+        assert None not in dict(rows).values()
+
+
+def test_the_driver_and_batches_fold_too(bench: Bench) -> None:
+    notes(bench, *TEXTS)
+    with Endpoint(Behaviour()) as endpoint:
+        settings = bench.openai(endpoint.url, dedupe=FOLD)
+        (calls,) = bench.plan(SQL, settings).rounds
+
+        def execute(sql: str) -> list[tuple[Any, ...]]:
+            return [tuple(row) for row in bench.spark.sql(sql).collect()]
+
+        outcome = run_ai_round_on_driver(
+            execute, calls, settings=settings, results_table=bench.results, invocation_id="run-1"
+        )
+        assert (outcome.requested, outcome.calls, outcome.reused, outcome.near) == (7, 4, 3, 3)
+        assert (asked(endpoint), statuses(bench)) == (4, {"ok": 4, "near": 3})
+        assert bench.rows("SELECT count(near_key) FROM {results}") == [(7,)]
+    bench.spark.sql(f"DELETE FROM {bench.results}")
+    bench.table("reviews", "id INT, body STRING", "(1, 'One')", "(2, 'ONE')", "(3, 'two')")
+    with BatchServer() as server:
+        run = Run(bench, server, dedupe=FOLD)
+        first = run.round()
+        assert (first.submitted, first.under_way, first.near) == (4, 6, 0)
+        server.finish()
+        second = run.round()
+        assert (second.submitted, second.near, second.pending, second.reused) == (0, 2, 0, 6)
+        labels = run.labels()
+        assert labels[0] == labels[1]
+        assert all(None not in row for row in labels)
+
+
+def test_a_failing_question_is_not_asked_again_in_other_letters(bench: Bench) -> None:
+    notes(bench, "No", "no", "NO ")
+    with Endpoint(Behaviour(refused=1.0)) as endpoint:
+        settings = bench.openai(endpoint.url, dedupe=FOLD)
+        outcome, rows = bench.run(SQL, settings)
+        assert (outcome.calls, outcome.errors, outcome.gave_up, outcome.left_for_later) == (1, 1, 1, 2)
+        later, rows = bench.run(SQL, settings)
+        assert (later.calls, later.refused, later.pending) == (0, 3, 0)
+        assert {label for _, label in rows} == {None}
+        assert asked(endpoint) == 1
+        endpoint.behaviour.refused = 0.0
+        bench.spark.sql(recompute_sql(bench.results, "run-2", errors_only=True))
+        healed, rows = bench.run(SQL, settings)
+        assert (healed.calls, healed.near, len({label for _, label in rows}), asked(endpoint)) == (1, 2, 1, 2)
+
+
+def test_answers_that_repeat_the_text_are_not_shared(bench: Bench) -> None:
+    notes(bench, "Hello", "hello")
+    with Endpoint(Behaviour()) as endpoint:
+        outcome, rows = bench.run(
+            "SELECT id, ai_fix_grammar(body) AS k FROM {s}.notes", bench.openai(endpoint.url, dedupe=FOLD)
+        )
+        assert (outcome.calls, outcome.near, len({answer for _, answer in rows})) == (2, 0, 2)
+
+
+def test_texts_that_mean_the_same_are_asked_once(bench: Bench) -> None:
+    notes(
+        bench,
+        "The parcel arrived two weeks late.",
+        "The parcel arrived 2 weeks late",
+        "Where is the shop?",
+        "where is the shop?",
+    )
+    local = AiSettings.from_config({"provider": "local"})
+    with Endpoint(Behaviour()) as endpoint:
+        settings = bench.openai(endpoint.url, dedupe={**FOLD, "semantic": 0.9})
+        (calls,) = bench.plan(SQL, settings).rounds
+
+        def execute(sql: str) -> list[tuple[Any, ...]]:
+            return [tuple(row) for row in bench.spark.sql(sql).collect()]
+
+        def vectors(asked: Any) -> Any:
+            more: dict[str, Any] = {"settings": local, "results_table": bench.results, "invocation_id": "run-1"}
+            return run_ai_round_on_driver(execute, asked, **more)
+
+        def linked() -> tuple[int, list[str]]:
+            return link(execute, vectors, calls, settings, local, bench.results, "run-1", "")
+
+        assert linked() == (1, [])
+        outcome, rows = bench.run(SQL, settings)
+        assert (outcome.requested, outcome.calls, outcome.near, asked(endpoint)) == (4, 2, 2, 2)
+        labels = dict(rows)
+        assert labels[0] == labels[1] is not None
+        assert labels[2] == labels[3] is not None
+        ((cosine,),) = bench.rows("SELECT cast(value AS DOUBLE) FROM {results} WHERE status = 'linked'")
+        assert 0.9 <= cosine < 1.0
+        # one that comes later follows what is answered; vectors are asked for what is new alone
+        bench.spark.sql(f"INSERT INTO {bench.schema}.notes VALUES (4, 'The parcel arrived two weeks too late.')")
+        assert linked() == (1, [])
+        later, rows = bench.run(SQL, settings)
+        assert (later.calls, later.near, dict(rows)[4]) == (0, 1, labels[0])
+        assert bench.rows("SELECT count(*) FROM {results} WHERE function = 'ai_embed'") == [(4,)]
