@@ -66,3 +66,17 @@ def test_what_target_says() -> None:
 def test_dbt_debug_shows_no_empty_database() -> None:
     credentials = SparkMvCredentials.from_dict({"schema": "s", "method": "session"})
     assert "database" not in dict(credentials.connection_info())
+
+
+def test_an_empty_database_is_none() -> None:
+    """A relation made with `target.database` is the one that dbt itself makes, by whichever way it is made."""
+    from spark_mv.spark.adapter.relation import SparkMvRelation
+
+    own = SparkMvRelation.create(schema="s", identifier="t")
+    for found in (
+        SparkMvRelation.create(database="", schema="s", identifier="t"),
+        SparkMvRelation.create(database=None, schema="s", identifier="t"),
+        own.incorporate(path={"database": ""}),
+        SparkMvRelation.create(database="", schema="s", identifier="u").incorporate(path={"identifier": "t"}),
+    ):
+        assert found == own and found.database is None and found.render() == "s.t"
