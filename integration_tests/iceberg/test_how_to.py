@@ -27,7 +27,7 @@ class TestHowTo:
         tokens = {row[0]: row[1] for row in sql("select order_id, order_token from {schema}.recent_orders")}
         sql("insert into {schema}.orders values (100, 'new', timestamp'2026-03-22 00:00:00')")
         done = mv.run("2026-03-23 12:00:00")
-        assert (done["rows_inserted"], done["rows_evicted"]) == (1, 2)
+        assert (done["rows_inserted"], done["rows_deleted"]) == (1, 2)
         after = {row[0]: row[1] for row in sql("select order_id, order_token from {schema}.recent_orders")}
         assert set(after) == {*range(2, 9), 100} and all(after[key] == tokens[key] for key in range(2, 9))
         provider = sql("describe table extended {schema}.recent_orders")

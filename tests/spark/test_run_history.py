@@ -31,11 +31,11 @@ def done(message: str = "MERGE +1", status: str = "success") -> Done:
 def test_a_run_that_was_stopped_before_it_had_a_plan_is_a_row_too() -> None:
     started = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
     history, engine = RunHistory(), Engine()
-    history.add("`a`", Done(None, "model.p.m", "i1", None, started, 0.5, "error", "[PER_ROW_IN_KEY] no"))
+    history.add("`a`", Done(None, "model.p.m", "i1", None, started, 0.5, "error", "[PER_ROW_IN_UNIQUE_KEY] no"))
     history.write(engine, pytest.fail)
     (insert,) = engine.sent
     assert (
-        "cast(null as timestamp)" in insert and "'[PER_ROW_IN_KEY] no'" in insert and "'error', '', '', '[]'" in insert
+        "cast(null as timestamp)" in insert and "'[PER_ROW_IN_UNIQUE_KEY] no'" in insert and "'error', '', '', '[]'" in insert
     )
 
 

@@ -33,7 +33,7 @@ class Adapter(MvMixin):
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (RefusedError("PER_ROW_IN_KEY", "no"), CompilationError),
+        (RefusedError("PER_ROW_IN_UNIQUE_KEY", "no"), CompilationError),
         (ConfigError("m", ["unique_key is missing"]), CompilationError),
         (NotOurs("NOT_OURS", "a table of another materialization"), DbtRuntimeError),
         (KeyError("what nobody thought of"), KeyError),
