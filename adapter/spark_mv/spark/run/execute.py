@@ -136,7 +136,7 @@ class MvRun(CurrentRun):
             if isinstance(error, NotFollowed):
                 self.plan = replace(self.plan, fallback=_without(self.plan.strategy, error, self.plan.fallback))
             else:
-                whole = self.plan.fallback.strategy == "COMPLETE_RECOMPUTE"
+                whole = self.plan.fallback is not None and self.plan.fallback.strategy == "COMPLETE_RECOMPUTE"
                 then = "recomputing completely" if whole else "trying by affected rows"
                 self.session.warn(f"model {self.plan.model}: {self.plan.strategy} stopped at {self.broken}; {then}")
         except BaseException:
