@@ -18,7 +18,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 RENAMED = {"on_row_update": "row_update"}
 """Words of a model whose field has another name."""
 MAY_BE = {
-    "api_key": "text", "as_of": "timestamp", "audit": "`true`, `{every: n}`", "canary": "mapping", "functions": "mapping",
+    "api_key": "text", "as_of": "timestamp", "audit": "`true`, `{every: n}`", "functions": "mapping",
     "max_rows_changed": "whole number, share", "method": "`session`, `thrift`, `http`, `odbc`", "unique_key": "column, list of columns",
     "freeze": "column, list of columns", "partition_by": "column, list of columns", "rows_per_request": "whole number, `auto`", "second_reading": "true or false",
 }  # fmt: skip
@@ -146,13 +146,15 @@ def _choices(words: tuple[str, ...]) -> str:
 
 
 def _kind(field: Field[Any] | None) -> str:
-    """The type in words."""
+    """The type in words. What has a class of its own is a mapping in YAML."""
     if field is not None and field.name in MAY_BE:
         return MAY_BE[field.name]
     text = str(field.type) if field is not None else ""
     kinds = (("bool", "true or false"), ("Mapping", "mapping"), ("dict", "mapping"), ("tuple", "list"), ("list", "list"),
              ("float", "number"), ("int", "whole number"), ("str", "text"))  # fmt: skip
-    return next((kind for name, kind in kinds if name in text), "")
+    return next(
+        (kind for name, kind in kinds if name in text), "mapping" if text[:1].isupper() and text != "Any" else ""
+    )
 
 
 def _default(word: str, field: Field[Any] | None) -> str:

@@ -35,7 +35,9 @@ def test_a_run_that_was_stopped_before_it_had_a_plan_is_a_row_too() -> None:
     history.write(engine, pytest.fail)
     (insert,) = engine.sent
     assert (
-        "cast(null as timestamp)" in insert and "'[PER_ROW_IN_UNIQUE_KEY] no'" in insert and "'error', '', '', '[]'" in insert
+        "cast(null as timestamp)" in insert
+        and "'[PER_ROW_IN_UNIQUE_KEY] no'" in insert
+        and "'error', '', '', '[]'" in insert
     )
 
 
