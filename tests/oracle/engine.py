@@ -162,7 +162,7 @@ class Situation:
     large: bool = False
 
 
-_FIRST_ROWS = re.compile(r" order by (?:(?! from ).)* limit \d+$")
+_FIRST_ROWS = re.compile(r" order by (?:(?! order by ).)* limit \d+$")
 
 
 @dataclass

@@ -67,7 +67,7 @@ SHAPES = {
     "CASE": r"\bcase when ",
     "FILTER of an aggregate": r"\) filter \(where ",
     "count of distinct values": r"count\(distinct ",
-    "top rows": r" order by (?:(?! from ).)* limit \d+$",
+    "top rows": r" order by (?:(?! order by ).)* limit \d+$",
 }  # fmt: skip
 _FOUND = {name: re.compile(pattern) for name, pattern in SHAPES.items()}
 

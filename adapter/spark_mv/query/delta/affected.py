@@ -29,7 +29,7 @@ from spark_mv.query.delta.idle_joins import Asked, asked
 from spark_mv.query.delta.instants import Instants, verbatim
 from spark_mv.query.delta.joined import Joined, JoinedItem, kept_on
 from spark_mv.query.delta.names import FromColumns, Place, aliases, is_whole_row, ordered, output
-from spark_mv.query.delta.outer import outer_columns, with_outer
+from spark_mv.query.delta.outer import is_tied, outer_columns, with_outer
 from spark_mv.query.delta.strict import needed
 from spark_mv.query.delta.tables import Move, Tables, Window
 from spark_mv.query.syntax.select_tree import (
@@ -336,7 +336,7 @@ class Affected:
                 left = _before_in(piece.text, text)
                 if left is not None:
                     return f"{left.lstrip('(') if piece.node is not condition else left} IN (\n{inner.text}\n)"
-        if isinstance(focus, Leaf) and self._tied(query):
+        if isinstance(focus, Leaf) and is_tied(query, self.tables.columns):
             # whatever the condition makes of the rows that the subquery reads for a row: without a changed one, it is as it was
             inner = self._select(replace(with_outer(query), aggregate=False, grouped=False), focus, query)
             return f"EXISTS (\n{inner.text}\n)"
@@ -345,11 +345,6 @@ class Affected:
             f"`{_short(piece.text)}`: of subqueries, only EXISTS, NOT EXISTS, IN and those with an equality to their row in WHERE can "
             "follow a change",
         )
-
-    def _tied(self, query: SelectNode) -> bool:
-        """Whether an equality with a column from around stands in the WHERE of a subquery."""
-        own = FromColumns.of(query, self.tables.columns)
-        return any(isinstance(p.node.unnest(), exp.EQ) and not own.references(p.node)[1] for p in query.where)
 
     def _crossing(self, node: SelectNode, scope: FromColumns, joined: Joined) -> str:
         """Rows that pass at one of the two instants only, where not all that the SELECT reads can be evaluated once more."""

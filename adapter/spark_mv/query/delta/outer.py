@@ -27,3 +27,9 @@ def outer_columns(query: Node, scope: FromColumns, tables: Columns) -> set[Place
 def with_outer(query: SelectNode) -> SelectNode:
     """The subquery of an EXISTS: its select list does not matter, its WHERE may use columns from around."""
     return replace(query, items=(), laterals=query.laterals or " ", distinct=False, windows=())
+
+
+def is_tied(query: SelectNode, tables: Columns) -> bool:
+    """Whether an equality with a column from around stands in the WHERE of a subquery."""
+    own = FromColumns.of(query, tables)
+    return any(isinstance(p.node.unnest(), exp.EQ) and not own.references(p.node)[1] for p in query.where)
