@@ -223,11 +223,6 @@ class World:
         """How often each input was asked."""
         return Counter(self.asked.read_text().splitlines()) if self.asked.exists() else Counter()
 
-    def published_texts(self, session: Gated) -> list[str]:
-        """The records of the table's commits, newest first, as they stand there."""
-        texts = [row["userMetadata"] for row in session.query(f"describe history {self.table}")]
-        return [text for text in texts if text and '"spark_mv":' in text]
-
     def published(self, session: Gated) -> Iterator[tuple[int, RunRecord, bool]]:
         """Versions that runs made, oldest first, with their records, and whether others wrote while that run worked."""
         history = sorted(session.query(f"describe history {self.table}"), key=lambda row: row["version"])

@@ -51,7 +51,7 @@
   {%- set record = fromjson(text, none) -%}
   {%- if record is not mapping or record.get('spark_mv') is not number -%}{{ return(none) }}{%- endif -%}
   {%- if record['spark_mv'] > 1 -%}
-    {%- do exceptions.raise_compiler_error("[NEWER_FORMAT] model " ~ model.name ~ ": its table holds a record that a later release of dbt-spark-mv wrote. Nothing was changed. Install the release that wrote it, or a later one") -%}
+    {%- do exceptions.raise_compiler_error("[NEWER_FORMAT] model " ~ unique_id ~ ": its table holds a record that a later release of dbt-spark-mv wrote. Nothing was changed. Install the release that wrote it, or a later one") -%}
   {%- endif -%}
   {%- if record.get('base_version') is none and row['operation'] not in rules['makes_all_rows'] -%}{{ return(none) }}{%- endif -%}
   {%- if record.get('model') and record['model'] != unique_id -%}{{ return(none) }}{%- endif -%}

@@ -27,6 +27,15 @@ def _fromjson(text: str, otherwise: Any = None) -> Any:
         return otherwise
 
 
+class Stopped(Exception):
+    """What a macro stops with."""
+
+
+class _Exceptions:
+    def raise_compiler_error(self, text: str) -> None:
+        raise Stopped(text)
+
+
 class _Package:
     """What a macro finds under the package's name: the other macros, which return values as dbt's do."""
 
@@ -49,6 +58,7 @@ def load(*texts: str) -> Any:
     found: dict[str, Any] = {
         "return": _return,
         "context": {},
+        "exceptions": _Exceptions(),
         "dbt": package,
         "fromjson": _fromjson,
         "tojson": json.dumps,

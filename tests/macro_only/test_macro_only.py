@@ -9,10 +9,10 @@ from itertools import product
 from typing import Any
 
 import pytest
-from jinja_macros import load
+from jinja_macros import Stopped, load
 
 from spark_mv.maintenance.config import with_meta_words
-from spark_mv.maintenance.errors import ConfigError
+from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.forget import ForgetRequest, request_text
 from spark_mv.maintenance.macro_only import INSTANTS, PLACES, with_places
@@ -94,7 +94,6 @@ HISTORIES = {
     "restored": [_row(5, "RESTORE", RECORD), _row(4, "WRITE", FIRST)],
     "of another model": [_row(4, "MERGE", replace(RECORD, model="other")), _row(3, "MERGE", RECORD)],
     "no record": [_row(1, "WRITE", None, "a note"), _row(0, "CREATE TABLE AS SELECT")],
-    "another format": [_row(1, "WRITE", None, '{"spark_mv": 2}'), _row(0, "CREATE TABLE AS SELECT")],
     "asked to forget": [_row(5, "SET TBLPROPERTIES", None, FORGET), _row(4, "MERGE", RECORD)],
     "asked to forget and done": [
         _row(5, "MERGE", replace(RECORD, base_version=4)),
@@ -113,6 +112,14 @@ def test_history_is_read_as_the_engine_reads_it(name: str) -> None:
         assert found["record"] == json.loads(engine.record.to_json())
     assert (found["foreign"] is None) == (engine.foreign_operation is None)
     assert found["forget"] == bool(engine.forget)
+
+
+def test_a_later_format_is_refused_as_the_engine_refuses_it() -> None:
+    rows = [_row(1, "WRITE", None, '{"spark_mv": 2}'), _row(0, "CREATE TABLE AS SELECT")]
+    with pytest.raises(Stopped, match=r"\[NEWER_FORMAT\] model m"):
+        load().mv_history_of(RULES, rows, "m")
+    with pytest.raises(RefusedError, match="NEWER_FORMAT"):
+        _history(rows, "m")
 
 
 def _change(**of_record: Any) -> RunRecord:

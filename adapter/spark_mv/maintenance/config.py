@@ -27,7 +27,6 @@ OWN_WORDS = frozenset(
         "on_source_delete",
         "freeze",
         "freeze_where",
-        "sensitive_key",
         "refresh",
         "as_of",
         "ai",
@@ -84,7 +83,6 @@ class ModelConfig:
     second_reading: bool = True
     choose_by: str = "seconds"
     file_format: str = "delta"
-    sensitive_key: bool = False  # no key stands in a statement, a commit, a message
 
     @property
     def keeps_rows(self) -> bool:
@@ -159,9 +157,9 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
     where = config.get("freeze_where") or ""
     if not isinstance(where, str):
         problems.append(f"freeze_where: {where!r} is not a condition; write it as SQL, such as 'day < \"2026-01-01\"'")
-    switches = {"second_reading": True, "sensitive_key": False}
-    on = {word: str(config.get(word, default)).lower() for word, default in switches.items()}
-    problems += [f"{word}: {config[word]!r} is not true or false" for word in on if on[word] not in ("true", "false")]
+    reads_twice = str(config.get("second_reading", True)).lower()
+    if reads_twice not in ("true", "false"):
+        problems.append(f"second_reading: {config['second_reading']!r} is not true or false")
     limit = None
     try:
         limit = row_limit(config.get("max_rows_changed"))
@@ -188,8 +186,7 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
         ai={**ai, **{word: config[word] for word in AI_POLICIES if word in config}},
         max_rows_changed=limit,
         audit=every,
-        second_reading=on["second_reading"] == "true",
-        sensitive_key=on["sensitive_key"] == "true",
+        second_reading=reads_twice == "true",
         choose_by=str(config.get("choose_by") or "seconds"),
         file_format=file_format,
     )

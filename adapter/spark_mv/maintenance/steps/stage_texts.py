@@ -67,12 +67,9 @@ def differences(columns: Sequence[StagedColumn]) -> dict[str, Any]:
 
 def differs(columns: Sequence[StagedColumn]) -> str:
     """Whether the query's row differs from the table's. Kept columns are read back, so they never differ, unless their own
-    expression changed. Rows are found by their keys, which differ only where a collation takes two texts for one."""
+    expression changed."""
     tests = [
-        test
-        for c in columns
-        if c.role is not Role.KEY or (c.as_json and c.in_query and c.in_target)
-        for test in (*(f"t.{flag}" for flag in c.forget), _differs(c))
+        test for c in columns if c.role is not Role.KEY for test in (*(f"t.{flag}" for flag in c.forget), _differs(c))
     ]
     return f"({' or '.join(test for test in tests if test) or 'false'})"
 

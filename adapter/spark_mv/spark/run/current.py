@@ -84,7 +84,6 @@ class CurrentRun:
     amend: Amendments = field(default_factory=lambda: Amendments(""))
     stamp: str = ""
     held: bool = False  # staged rows stay in memory
-    shows_keys: bool = True  # whether keys may stand in statements, commits and messages
     leftovers: tuple[str, ...] = ()
     follows: RunRecord | None = None  # of the last run that published
     in_the_way: str | None = None  # `view` or `table`: what the new table takes the place of
@@ -112,10 +111,6 @@ class CurrentRun:
     def ask(self) -> Ask:
         """For a look at tables beside the steps."""
         return Ask(self.statement, self.session.mv_spark())
-
-    def example(self, key: Any) -> str:
-        """A key, for a message."""
-        return f"e.g. {key}" if self.shows_keys else "which are not shown (sensitive_key)"
 
     def statement(self, sql: str, send: Send | None = None) -> list[dict[str, Any]]:
         """Send a statement, and count it. Its rows, by column name."""

@@ -222,8 +222,6 @@ class MvRun(CurrentRun):
                 args["relation"] = self.format.made_as(self.session.mv_spark(), args["relation"])
         elif kind.publishes and of_model:
             args["relation"] = self.format.written_as(args["relation"], self.stamp)
-        if not self.shows_keys:
-            args.pop("bound", None)
         if step.kind == "check_stage":
             args["checks"] = [] if step.args.get("into") else list(self.amend.checks.values())
         if step.kind == "replace_where":

@@ -8,8 +8,6 @@ from spark_mv.maintenance.errors import RunFailed, TurnTaken, first_line
 from spark_mv.spark.run.current import CurrentRun, StepView
 
 _FILES_GONE = re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_CHANGE_DATA_FILE_NOT_FOUND|FileNotFoundException")
-_NO_DATE = re.compile(r"year -?\d+ is out of range|ordinal must be >= 1|date value out of range")
-"""What Python says of a date that Spark has and it has not."""
 _TABLE_GONE = re.compile(
     r"\[(?:TABLE_OR_VIEW_NOT_FOUND|DELTA_TABLE_NOT_FOUND)\].*?((?:`[^`]+`|[\w.])+) cannot be found"
 )
@@ -27,12 +25,6 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
             f"model {run.plan.model}: {run.plan.strategy} stopped at {step.kind}: files of an older version that it "
             f"compares with are gone (VACUUM?): {first}. Nothing was changed. refresh: "
             "incremental does not recompute by itself: run once with --full-refresh",
-        )
-    if not step.of.publishes and _NO_DATE.search(str(error)):
-        return RunFailed(
-            "DATE_OUT_OF_RANGE",
-            f"model {run.plan.model}: a key of the query is a date before year 1 or after year 9999 ({first}), which no client of Spark's "
-            "can read. The table was not touched. Leave such rows out, or make the key a text: cast(day as string)",
         )
     if step.of.publishes and "DELTA_CANNOT_MODIFY_APPEND_ONLY" in str(error):
         return RunFailed(

@@ -62,7 +62,6 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         plan=prepared.plan,
         relations=_relations(invocation, prepared, stamp),
         held=prepared.facts.held,
-        shows_keys=not prepared.config.sensitive_key,
         query_sql=prepared.rewritten.sql,
         app_id=f"spark_mv:{invocation.unique_id}",
         as_of=prepared.facts.as_of,
@@ -254,7 +253,6 @@ def _amendments(prepared: Prepared) -> Amendments:
         layout=layout_clause(prepared.config),
         model=prepared.invocation.unique_id,
         of_format=target_format(prepared.config).properties(),
-        bounds=not prepared.config.sensitive_key,
     )
 
 
