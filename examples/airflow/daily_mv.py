@@ -20,7 +20,7 @@ What the settings below are for:
   - retries: a run that failed or was killed left the table as it was, and the AI answers that came are kept. So it
     is simply run again.
 
-The project's tests run this file as it is by `airflow dags test`, with the Airflow of constraints.txt beside it.
+A slow test of the project runs this file as it is by `airflow dags test`, with the Airflow of constraints.txt beside it.
 """
 
 from __future__ import annotations

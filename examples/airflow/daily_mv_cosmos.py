@@ -13,7 +13,7 @@ What the settings below are for:
   - InvocationMode.SUBPROCESS: dbt stays in its own environment.
   - LoadMode.DBT_LS reads the project when the DAG is parsed; it starts no Spark. With a manifest from CI, LoadMode.DBT_MANIFEST.
 
-The project's tests run this file as it is by `airflow dags test`, with the Airflow and the Cosmos of constraints.txt beside it.
+A slow test of the project runs this file as it is by `airflow dags test`, with the Airflow and the Cosmos of constraints.txt beside it.
 """
 
 from __future__ import annotations

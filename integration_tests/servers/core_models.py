@@ -30,12 +30,16 @@ class CoreModel:
         config = f"materialized='{self.materialized}'" + (f", {self.config}" if self.config else "")
         return f"{{{{ config({config}) }}}}\n{self.sql.strip()}\n"
 
-    def differing(self, schema: str, today: str) -> str:
-        """A query with one row: the model's name, and how many rows stand in one of table and truth only."""
-        truth = self.truth.format(s=schema, today=f"date'{today}'")
-        table = f"select {self.columns} from {schema}.{self.name}"
-        both = f"(select * from ({table}) except all {truth}) union all (select * from ({truth}) except all {table})"
-        return f"select '{self.name}' as m, count(*) as n from ({both})"
+    def rows(self, schema: str) -> str:
+        """A query: the model's name, a row of its table as text."""
+        return self._as_text(f"select {self.columns} from {schema}.{self.name}")
+
+    def wanted(self, schema: str, today: str) -> str:
+        """A query: the model's name, a row that its table must have as text."""
+        return self._as_text(self.truth.format(s=schema, today=f"date'{today}'"))
+
+    def _as_text(self, query: str) -> str:
+        return f"select '{self.name}' as m, concat_ws(' | ', {self.columns}) as r from ({query}) as t({self.columns})"
 
     def kept_values(self, schema: str) -> str:
         """A query: the model's name, a key, what is kept for it."""

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,7 +94,8 @@ def live(
         steps += [
             *before,
             {"dbt": ["run", *words, "--vars", said], "target": target},
-            {"queries": {model.name: model.differing(SCHEMA, today) for model in offered}},
+            {"queries": {model.name: model.rows(SCHEMA) for model in offered}},
+            {"queries": {model.name: model.wanted(SCHEMA, today) for model in offered}},
             {"queries": kept},
         ]
         looks.append(at)
@@ -102,11 +104,11 @@ def live(
         assert not (isinstance(at, dict) and step.get("dbt") == ["seed"]) or at["success"], at
     earlier: dict[str, dict[str, str]] = {}
     for (name, _, _, words), at in zip(days, looks, strict=True):
-        ran, differing, values = found[at : at + 3]
+        ran, rows, wanted, values = found[at : at + 4]
         for model in offered:
             if words and model.materialized != MV:
                 continue
-            _look(outcome, name, model, ran, differing.get(model.name))
+            _look(outcome, name, model, ran, rows[model.name], wanted[model.name])
             if model.kept and not isinstance(values[model.name], str):
                 now = {row[1]: row[2] for row in values[model.name]}
                 _compare(outcome, name, model, earlier.get(model.name, {}), now)
@@ -114,7 +116,7 @@ def live(
     return outcome
 
 
-def _look(outcome: Outcome, step: str, model: CoreModel, ran: dict[str, Any], differing: Any) -> None:
+def _look(outcome: Outcome, step: str, model: CoreModel, ran: dict[str, Any], rows: Any, wanted: Any) -> None:
     node = ran["nodes"].get(model.name)
     message = str(node["message"]) if node else ran["error"] or "did not run"
     if any(words in message for words in ADAPTER_ONLY):
@@ -124,8 +126,11 @@ def _look(outcome: Outcome, step: str, model: CoreModel, ran: dict[str, Any], di
         outcome.looked_at[step, model.name, "runs"] = message
         return
     outcome.looked_at[step, model.name, "runs"] = ""
-    rows = differing if isinstance(differing, str) else differing[0][1]
-    outcome.looked_at[step, model.name, "is the query"] = "" if rows == 0 else f"{rows} rows differ"
+    differ = [one for one in (rows, wanted) if isinstance(one, str)]
+    if not differ:
+        found, right = (Counter(row[1] for row in one) for one in (rows, wanted))
+        differ = [f"more: {found - right}"] * bool(found - right) + [f"less: {right - found}"] * bool(right - found)
+    outcome.looked_at[step, model.name, "is the query"] = "; ".join(differ)
     if step == "again":
         code = node["response"].get("code")
         outcome.looked_at[step, model.name, "nothing to do"] = "" if code == "NO_OP" else f"{code}"

@@ -65,7 +65,7 @@ def test_wheel_names_its_extras(wheel: Path) -> None:
     for extra in ("embedded", "local", "openai", "dev"):
         assert f"Provides-Extra: {extra}" in text
     assert "Requires-Dist: pyspark" in text
-    assert "Requires-Python: <3.15,>=3.10" in text
+    assert "Requires-Python: <3.14,>=3.10" in text
 
 
 def _project(folder: Path, kind: str, package: bool) -> Path:

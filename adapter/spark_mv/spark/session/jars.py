@@ -22,7 +22,6 @@ DELTA_COORDINATES = {
     "3.5": "io.delta:delta-spark_2.12:3.3.2",
     "4.0": "io.delta:delta-spark_4.0_2.13:4.4.0",
     "4.1": "io.delta:delta-spark_4.1_2.13:4.4.0",
-    "4.2": "io.delta:delta-spark_4.2_2.13:4.4.0",
 }
 
 #: Iceberg's release and artifact. Before 1.10.2 it gave rows wrong ids when manifests were merged
