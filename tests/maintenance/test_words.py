@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_mv.maintenance.config import read_config
+from spark_mv.maintenance.config import AI_POLICIES, MACRO_WORDS, OWN_WORDS, read_config
 from spark_mv.maintenance.errors import ConfigError
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.functions.level import Level
@@ -51,6 +51,11 @@ def test_what_names_no_column_is_said(word: str, value: Any, said: str) -> None:
     with pytest.raises(ConfigError, match=said) as refused:
         read_config("m", {"unique_key": "id", word: value})
     assert str(refused.value).count("\n") == 1  # nothing else
+
+
+def test_a_word_without_a_value_says_nothing() -> None:
+    words = (OWN_WORDS | MACRO_WORDS) - {*AI_POLICIES}  # there, none lifts what the profile says
+    assert read_config("m", {**dict.fromkeys(words), "unique_key": "id"}) == read_config("m", {"unique_key": "id"})
 
 
 def test_a_list_in_one_text_is_said() -> None:

@@ -165,7 +165,8 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
     if not isinstance(where, str):
         problems.append(f"freeze_where: {where!r} is not a condition; write it as SQL, such as 'day < \"2026-01-01\"'")
     switches = {"second_reading": True, "sensitive_key": False}
-    on = {word: str(config.get(word, default)).lower() for word, default in switches.items()}
+    said = {word: config.get(word) for word in switches}
+    on = {word: str(default if said[word] is None else said[word]).lower() for word, default in switches.items()}
     problems += [f"{word}: {config[word]!r} is not true or false" for word in on if on[word] not in ("true", "false")]
     limit = None
     try:
