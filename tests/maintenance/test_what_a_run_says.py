@@ -70,6 +70,10 @@ OWN = [
     "select c.id, x.u from c left join (select k, count(*) as n, uuid() as u from t group by k) x on x.k = c.id",
     "select id, x.u from c left join (select k as id, uuid() as u from t) x using (id)",
     "with a as (select id, uuid() as u from t), b as (select id, u from a where id > 2) select a.id, a.u, b.u as v from a left join b on a.id = b.id",
+    "select o.id, c.r from o, (select k, rand() as r from t) c where c.k = o.id and o.x > 1",
+    "select q.id, p.r from q, lateral (select rand() as r from t where t.k = q.k) p",
+    "(select q.id, q.r from (select id, rand() as r from t) q)",
+    "from (select id, rand() as r from t) q |> select id, r",
     "select id, r from (select id, rand() as r, a from t) q lateral view explode(a) z as w",
 ]
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from spark_mv.maintenance.config import read_config
+from spark_mv.maintenance.config import AI_POLICIES, MACRO_WORDS, OWN_WORDS, read_config
 from spark_mv.maintenance.errors import ConfigError
+from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin import Pins
 from spark_mv.query.rewrite.row_condition import RowCondition, row_condition
@@ -28,6 +29,38 @@ def test_words_that_say_the_same() -> None:
         read_config("m", {"unique_key": "id", "freeze_where": ["day"]})
     with pytest.raises(ConfigError, match="did you mean 'freeze_where'"):
         read_config("m", {"unique_key": "id", "freeze_wher": "true"})
+
+
+@pytest.mark.parametrize(
+    ("word", "value", "said"),
+    [
+        ("unique_key", 5, "unique_key: 5 is no column"),
+        ("unique_key", {"a": "b"}, "unique_key: {'a': 'b'} is no column"),
+        ("unique_key", ["a", ["b"]], r"unique_key: \['a', \['b'\]\] is no column"),
+        ("unique_key", ["a", "b", "A"], "unique_key: A is named twice"),
+        ("freeze", True, "freeze: True is no column"),
+        (
+            "partition_by",
+            {"field": "d", "data_type": "date"},
+            "partition_by: {'field': 'd', 'data_type': 'date'} is no column",
+        ),
+        ("liquid_clustered_by", [1], r"liquid_clustered_by: \[1\] is no column"),
+    ],
+)
+def test_what_names_no_column_is_said(word: str, value: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as refused:
+        read_config("m", {"unique_key": "id", word: value})
+    assert str(refused.value).count("\n") == 1  # nothing else
+
+
+def test_a_word_without_a_value_says_nothing() -> None:
+    words = (OWN_WORDS | MACRO_WORDS) - {*AI_POLICIES}  # there, none lifts what the profile says
+    assert read_config("m", {**dict.fromkeys(words), "unique_key": "id"}) == read_config("m", {"unique_key": "id"})
+
+
+def test_a_list_in_one_text_is_said() -> None:
+    errors = [e.message for e in analyze("select a, b from t", unique_key="a, b", freeze="b,a").errors]
+    assert len(errors) == 2 and all("as a list" in message for message in errors)
 
 
 def invocation(config: dict[str, Any], as_of: Any) -> Invocation:

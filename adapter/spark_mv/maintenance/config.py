@@ -36,6 +36,9 @@ OWN_WORDS = frozenset(
 )
 """Config words that only this materialization knows."""
 
+NAMING_WORDS = ("unique_key", "freeze", "partition_by", "liquid_clustered_by", "cluster_by")
+"""Config words whose value is a column or a list of columns."""
+
 MACRO_WORDS = frozenset(
     [
         "anchors", "bind", "catalog_name", "cluster_by", "columns", "constraints", "deprecation_date", "description",
@@ -132,8 +135,10 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
     """
     problems: list[str] = []
     problems += _unknown_words(config, declared)
-    keys = column_names(config.get("unique_key"))
-    if not keys:
+    unreadable = [problem for word in NAMING_WORDS for problem in _names_problems(word, config.get(word))]
+    problems += unreadable
+    keys = () if unreadable else column_names(config.get("unique_key"))
+    if not keys and not unreadable:
         problems.append(
             "unique_key is missing. Kept values are found by it: set unique_key to the column, or list of columns, "
             "that identifies a row of the result"
@@ -157,9 +162,10 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
     where = config.get("freeze_where") or ""
     if not isinstance(where, str):
         problems.append(f"freeze_where: {where!r} is not a condition; write it as SQL, such as 'day < \"2026-01-01\"'")
-    reads_twice = str(config.get("second_reading", True)).lower()
+    said_twice = config.get("second_reading")
+    reads_twice = str(True if said_twice is None else said_twice).lower()
     if reads_twice not in ("true", "false"):
-        problems.append(f"second_reading: {config['second_reading']!r} is not true or false")
+        problems.append(f"second_reading: {said_twice!r} is not true or false")
     limit = None
     try:
         limit = row_limit(config.get("max_rows_changed"))
@@ -199,6 +205,19 @@ def column_names(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,) if value.strip() else ()
     return tuple(str(item) for item in value)
+
+
+def _names_problems(word: str, value: Any) -> list[str]:
+    """Why the value of a setting is no column and no list of columns."""
+    if value is None or isinstance(value, str):
+        names = [value] if value else []
+    elif isinstance(value, Sequence) and all(isinstance(name, str) for name in value):
+        names = list(value)
+    else:
+        return [f"{word}: {value!r} is no column; write its name, or a list of names such as ['a', 'b']"]
+    lower = [name.lower() for name in names]
+    twice = [name for at, name in enumerate(names) if name.lower() in lower[:at]]
+    return [f"{word}: {name} is named twice" for name in dict.fromkeys(twice)]
 
 
 def _row_update(value: Any) -> tuple[Mapping[str, str], list[str]]:

@@ -150,15 +150,23 @@ def _check_output(walk: Walk, relation: Relation, key: tuple[str, ...], frozen: 
     for name in key:
         found = relation.find(name)
         if found is None:
-            walk.error("UNKNOWN_UNIQUE_KEY", f"unique_key {name} is not a column of the SELECT ({offered}). Select it")
+            walk.error(
+                "UNKNOWN_UNIQUE_KEY", f"unique_key {name} is not a column of the SELECT ({offered}). {_cure(name)}"
+            )
         elif relation.has(name):
             forbid_per_row(walk, "unique_key", found.taint, f"unique_key {name}")
     for name in frozen:
         if relation.find(name) is None:
-            walk.error("UNKNOWN_FREEZE", f"freeze names {name}, which is not a column of the SELECT ({offered})")
+            walk.error(
+                "UNKNOWN_FREEZE", f"freeze names {name}, which is not a column of the SELECT ({offered}). {_cure(name)}"
+            )
     for name, times in names.items():
         if times > 1:
             walk.error("DUPLICATE_COLUMN", f"the SELECT has {times} columns named {name}. Give each its own name")
+
+
+def _cure(name: str) -> str:
+    return "Say several columns as a list, a name each" if "," in name else "Select it"
 
 
 def _tables(relation: Relation) -> tuple[SourceTable, ...]:

@@ -45,8 +45,8 @@ def shared_in(tree: exp.Expr, path: Sequence[str], key: Sequence[str]) -> str:
         alias = step.rpartition(".")[0].lower()
         items = _items(place.select) if place is not None else []
         named = [item for item in items if item.alias_or_name.lower() == alias]
-        if place is None or len(named) != 1:
-            return ""
+        if place is None or len(named) != 1 or isinstance(named[0], exp.Lateral):
+            return ""  # LATERAL draws for each row beside it
         (item,) = named
         inner = [_key_column(place, name, item) or _equal_to(place, name, item) for name in names]
         if len(items) == 1 and any(star.is_star for star in place.select.expressions):
@@ -69,12 +69,13 @@ def _key_item(place: _Place, name: str) -> exp.Expr | None:
 
 
 def _equal_to(place: _Place, name: str, item: exp.Expr) -> str | None:
-    """A column of `item` that a join compares with what is output as `name`."""
+    """A column of `item` that a join or WHERE compares with what is output as `name`."""
     joins = place.select.args.get("joins") or []
     if any(column.name.lower() == name for join in joins for column in join.args.get("using") or []):
         return name
     entry = next((e for e in place.select.expressions if e.alias_or_name.lower() == name), None)
-    for on in (join.args.get("on") for join in joins):
+    where = place.select.args.get("where")
+    for on in (*(join.args.get("on") for join in joins), where.this if where is not None else None):
         for part in on.flatten() if isinstance(on, exp.And) else [on]:
             if not isinstance(part, exp.EQ) or entry is None:
                 continue
