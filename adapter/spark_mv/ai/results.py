@@ -88,13 +88,6 @@ def create_sql(results_table: str, file_format: str = "delta", location: str | N
     )
 
 
-def exists_sql(table: str) -> str:
-    """One row where there is such a table, none where there is not (nor its schema's)."""
-    schema, _, name = table.rpartition(".")
-    pattern = name.strip("`").replace("``", "`").replace("'", "\\'")
-    return f"SHOW TABLES IN {schema} LIKE '{pattern}'" if schema else f"SHOW TABLES LIKE '{pattern}'"
-
-
 def add_columns_sql(results_table: str, there: Iterable[str]) -> str | None:
     """The ALTER that a table with these columns needs, None where it has all."""
     found = {name.lower() for name in there}

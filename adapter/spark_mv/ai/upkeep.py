@@ -44,12 +44,6 @@ def recompute_sql(
     )
 
 
-def compact_sql(table: str) -> str:
-    """Turns the many small files that runs have appended into large ones. Rows stay as they are, and runs beside it go on: OPTIMIZE
-    conflicts with no append."""
-    return f"OPTIMIZE {table}"
-
-
 def used_sql(calls: Sequence[AiCall]) -> str:
     """The arguments, as hashes (`arguments_hash`), that the requests of these calls refer to."""
     return f"SELECT DISTINCT sha2(request, 256) AS arguments_hash FROM ({requests_sql(calls)}) AS __mv_q"
