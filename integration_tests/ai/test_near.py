@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from integration_tests.ai.batch_endpoint import BatchEndpoint as BatchServer
 from integration_tests.ai.conftest import Bench
 from integration_tests.ai.endpoint import Behaviour, Endpoint
@@ -79,6 +80,7 @@ def test_one_of_them_is_asked_and_its_answer_counts_for_all(bench: Bench) -> Non
         assert None not in dict(rows).values()
 
 
+@pytest.mark.slow
 def test_the_driver_and_batches_fold_too(bench: Bench) -> None:
     notes(bench, *TEXTS)
     with Endpoint(Behaviour()) as endpoint:
@@ -108,6 +110,7 @@ def test_the_driver_and_batches_fold_too(bench: Bench) -> None:
         assert all(None not in row for row in labels)
 
 
+@pytest.mark.slow
 def test_a_failing_question_is_not_asked_again_in_other_letters(bench: Bench) -> None:
     notes(bench, "No", "no", "NO ")
     with Endpoint(Behaviour(refused=1.0)) as endpoint:
@@ -133,6 +136,7 @@ def test_answers_that_repeat_the_text_are_not_shared(bench: Bench) -> None:
         assert (outcome.calls, outcome.near, len({answer for _, answer in rows})) == (2, 0, 2)
 
 
+@pytest.mark.slow
 def test_texts_that_mean_the_same_are_asked_once(bench: Bench) -> None:
     notes(
         bench,
