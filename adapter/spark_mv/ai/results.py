@@ -22,12 +22,12 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     (
         "status",
         "STRING",
-        "ok, near (under dedupe), error (asked again), refused or given_up (only by recompute_ai); stale, used, linked, submitted, released (no answer)",
+        "ok, near (under dedupe), error (asked again), refused or given_up (only by recompute_ai); stale, used, submitted, released (no answer)",
     ),
     (
         "value",
         "STRING",
-        "the answer: text, or JSON for other types; NULL is an answer where status is ok; where it is linked, how near (a cosine)",
+        "the answer: text, or JSON for other types; NULL is an answer where status is ok",
     ),
     ("error_class", "STRING", "why there is no answer: rate_limit, server, timeout, refused, invalid_answer, …"),
     ("error", "STRING", "text of the error"),
@@ -61,7 +61,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     (
         "answered_by",
         "STRING",
-        "where status is near or linked: the result_key of the question that is asked in its place",
+        "where status is near: the result_key of the question that is asked in its place",
     ),
 )
 COLUMN_NAMES = tuple(name for name, _, _ in COLUMNS)
