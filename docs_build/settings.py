@@ -18,7 +18,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 RENAMED = {"on_row_update": "row_update"}
 """Words of a model whose field has another name."""
 MAY_BE = {
-    "api_key": "text", "as_of": "timestamp", "audit": "`true`, `{every: n}`", "functions": "mapping",
+    "api_key": "text", "as_of": "timestamp", "audit": "`true`, `{every: n}`", "canary": "mapping", "dedupe": "mapping", "functions": "mapping",
     "max_rows_changed": "whole number, share", "method": "`session`, `thrift`, `http`, `odbc`", "unique_key": "column, list of columns",
     "freeze": "column, list of columns", "partition_by": "column, list of columns", "rows_per_request": "whole number, `auto`", "second_reading": "true or false",
 }  # fmt: skip

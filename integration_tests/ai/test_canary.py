@@ -95,6 +95,7 @@ def test_a_new_model_answers_a_sample_first(bench: Bench) -> None:
         assert outcome.requested == outcome.reused + outcome.calls + outcome.blocked + outcome.left_for_later
 
 
+@pytest.mark.slow
 def test_batches_wait_for_the_canary(bench: Bench) -> None:
     bench.spark.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id) AS body FROM range(60)"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from integration_tests.ai.batch_endpoint import BatchEndpoint as BatchServer
 from integration_tests.ai.conftest import Bench
 from integration_tests.ai.endpoint import Behaviour, Endpoint
 from integration_tests.ai.test_batches import Run
 
 from spark_mv.ai.driver_job import count_ai_round_on_driver, run_ai_round_on_driver
-from spark_mv.ai.semantic import link
-from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.upkeep import provenance_sql, recompute_sql
 
 FOLD = {"normalize": ["case", "whitespace"]}
@@ -79,6 +78,7 @@ def test_one_of_them_is_asked_and_its_answer_counts_for_all(bench: Bench) -> Non
         assert None not in dict(rows).values()
 
 
+@pytest.mark.slow
 def test_the_driver_and_batches_fold_too(bench: Bench) -> None:
     notes(bench, *TEXTS)
     with Endpoint(Behaviour()) as endpoint:
@@ -108,6 +108,7 @@ def test_the_driver_and_batches_fold_too(bench: Bench) -> None:
         assert all(None not in row for row in labels)
 
 
+@pytest.mark.slow
 def test_a_failing_question_is_not_asked_again_in_other_letters(bench: Bench) -> None:
     notes(bench, "No", "no", "NO ")
     with Endpoint(Behaviour(refused=1.0)) as endpoint:
@@ -131,42 +132,3 @@ def test_answers_that_repeat_the_text_are_not_shared(bench: Bench) -> None:
             "SELECT id, ai_fix_grammar(body) AS k FROM {s}.notes", bench.openai(endpoint.url, dedupe=FOLD)
         )
         assert (outcome.calls, outcome.near, len({answer for _, answer in rows})) == (2, 0, 2)
-
-
-def test_texts_that_mean_the_same_are_asked_once(bench: Bench) -> None:
-    notes(
-        bench,
-        "The parcel arrived two weeks late.",
-        "The parcel arrived 2 weeks late",
-        "Where is the shop?",
-        "where is the shop?",
-    )
-    local = AiSettings.from_config({"provider": "local"})
-    with Endpoint(Behaviour()) as endpoint:
-        settings = bench.openai(endpoint.url, dedupe={**FOLD, "semantic": 0.9})
-        (calls,) = bench.plan(SQL, settings).rounds
-
-        def execute(sql: str) -> list[tuple[Any, ...]]:
-            return [tuple(row) for row in bench.spark.sql(sql).collect()]
-
-        def vectors(asked: Any) -> Any:
-            more: dict[str, Any] = {"settings": local, "results_table": bench.results, "invocation_id": "run-1"}
-            return run_ai_round_on_driver(execute, asked, **more)
-
-        def linked() -> tuple[int, list[str]]:
-            return link(execute, vectors, calls, settings, local, bench.results, "run-1", "")
-
-        assert linked() == (1, [])
-        outcome, rows = bench.run(SQL, settings)
-        assert (outcome.requested, outcome.calls, outcome.near, asked(endpoint)) == (4, 2, 2, 2)
-        labels = dict(rows)
-        assert labels[0] == labels[1] is not None
-        assert labels[2] == labels[3] is not None
-        ((cosine,),) = bench.rows("SELECT cast(value AS DOUBLE) FROM {results} WHERE status = 'linked'")
-        assert 0.9 <= cosine < 1.0
-        # one that comes later follows what is answered; vectors are asked for what is new alone
-        bench.spark.sql(f"INSERT INTO {bench.schema}.notes VALUES (4, 'The parcel arrived two weeks too late.')")
-        assert linked() == (1, [])
-        later, rows = bench.run(SQL, settings)
-        assert (later.calls, later.near, dict(rows)[4]) == (0, 1, labels[0])
-        assert bench.rows("SELECT count(*) FROM {results} WHERE function = 'ai_embed'") == [(4,)]

@@ -27,6 +27,7 @@ class TestGroups:
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
         return {**dbt_profile_target, "ai": {"provider": "scripted"}}
 
+    @pytest.mark.slow
     def test_groups_and_near_duplicates_over_runs(self, mv: Any, sql: Any, operation: Any) -> None:
         sql(
             "create table {schema}.src using delta as select id, if(id < 4, 'g0', if(id < 6, 'g1', 'g2')) as g, 1 as price, "

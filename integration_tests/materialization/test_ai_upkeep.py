@@ -67,12 +67,5 @@ class TestUpkeep:
         pruned = mv.run()
         assert (pruned["rows_deleted"], pruned["ai_calls"]) == (4, 0)
 
-        # many small files become one, and every answer is found in it
-        said = operation("compact_ai_results", {})
-        assert "files are 1 now" in said
-        assert sql("select count(*) from {schema}.ai_results")[0][0] == before - gone
-        sql("insert into {schema}.src values (20, 'text 5'), (21, 'text 6')")
-        assert mv.run()["ai_calls"] == 0
-
     def test_a_model_without_ai_is_refused(self, operation: Any) -> None:
         assert "there is no AI function in plain" in operation("recompute_ai", {"model": "plain"}, expect_pass=False)

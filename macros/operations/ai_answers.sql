@@ -19,14 +19,6 @@
   {%- do log(adapter.mv_ai_upkeep('prune', mv.mv_asking(none), older_than_days=older_than_days, dry_run=dry_run, include_unowned=include_unowned), info=true) -%}
 {%- endmacro %}
 
-{#- Put the answers of AI functions into few large files: runs append many small ones, and each look-up opens them all.
-
-    dbt run-operation compact_ai_results -#}
-{% macro compact_ai_results() -%}
-  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {%- do log(adapter.mv_ai_upkeep('compact', mv.mv_asking(none)), info=true) -%}
-{%- endmacro %}
-
 {#- Take in the answers of AI batches that have ended. The next runs of the models show them.
 
     dbt run-operation collect_ai -#}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from spark_mv.ai.dedupe import Dedupe, dedupe_of, near_key_sql, problem_of_dedupe
-from spark_mv.ai.semantic import Input, links_of
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.query.ai_calls.ai_plan import plan_ai
 
@@ -20,8 +19,7 @@ SQL = "SELECT ai_classify(t, array('a', 'b')) AS k, ai_mask(t, array('name')) AS
         ({"normalize": "case"}, "must be a list of case and whitespace"),
         ({"normalize": []}, "must be a list"),
         ({"normalize": ["white space"]}, "did you mean 'whitespace'?"),
-        ({"semantic": 0.5}, "from 0.8 to 1"),
-        ({"semantic": "near"}, "from 0.8 to 1"),
+        ({"semantic": 0.98}, "unknown word 'semantic'"),
     ],
 )
 def test_what_the_config_may_not_say(value: object, why: str) -> None:
@@ -33,7 +31,6 @@ def test_what_the_config_may_not_say(value: object, why: str) -> None:
 def test_what_it_says() -> None:
     assert dedupe_of({}) is None
     assert dedupe_of({"normalize": ["whitespace", "case"]}) == Dedupe(("case", "whitespace"))
-    assert dedupe_of({"semantic": "0.98"}) == Dedupe((), 0.98)
     profile = {"provider": "scripted", "dedupe": {"normalize": ["case"]}}
     assert AiSettings.from_config(profile).identity().near
     assert not AiSettings.from_config(profile, {"dedupe": {}}).identity().near
@@ -49,22 +46,3 @@ def test_keys_and_statements_without_it_are_those_that_they_were() -> None:
     assert "near" not in one.sql
     assert other.sql.count("status IN ('ok', 'near')") == 2
     assert near_key_sql(one.calls, Dedupe(("case",))).count("NULL") == 1  # of ai_mask, which repeats the text
-
-
-def test_who_follows_whom_by_meaning() -> None:
-    def unit(x: float, y: float) -> tuple[float, float]:
-        size = (x * x + y * y) ** 0.5
-        return x / size, y / size
-
-    inputs = [
-        Input("a", "na", False, unit(1, 0)),
-        Input("b", "nb", False, unit(1, 0.1)),  # near a
-        Input("c", "nc", False, unit(1, 0.2)),  # near b, which follows a, and too far from a
-        Input("z", "nz", True, unit(0, 1)),  # answered: it follows nobody
-        Input("d", "nd", False, unit(0.05, 1)),
-    ]
-    found = [(one.key, one.leader, one.near_key) for one in links_of(inputs, 0.99)]
-    assert found == [("b", "a", "na"), ("d", "z", "nz")]
-    assert links_of(inputs[::-1], 0.99) == links_of(inputs, 0.99)
-    assert links_of([], 0.9) == []
-    assert links_of([Input("a", "na", True, unit(1, 0)), Input("b", "nb", True, unit(1, 0))], 0.9) == []

@@ -13,17 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_mv.query.ai_calls.ai_plan import AiCall
-from spark_mv.query.ai_calls.keys import LINKED, NEAR
+from spark_mv.query.ai_calls.keys import NEAR
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 FOLDS = {"case": "lower({})", "whitespace": r"trim(regexp_replace({}, '(?U)\\s+', ' '))"}
 """What may be folded, as SQL around a text. White space of any kind: a line end, a no-break space."""
 REPEATS = frozenset({"ai_mask", "ai_fix_grammar", "ai_translate"})
 """Functions that give the text back: the answer to another text is never theirs."""
-_FORM = "{normalize: [case, whitespace], semantic: 0.98}"
-_WORDS = ("normalize", "semantic")
-_LEAST = 0.8
-"""Of `semantic`: below, texts of the same subject are near that say the opposite."""
+_FORM = "{normalize: [case, whitespace]}"
 _ANSWERED = f"('ok', '{NEAR}')"
 _FIRST = ("reused", "submitted", "blocked", "refused", "missing")
 """Who of several is the one that is asked: whoever was already."""
@@ -31,10 +28,9 @@ _FIRST = ("reused", "submitted", "blocked", "refused", "missing")
 
 @dataclass(frozen=True)
 class Dedupe:
-    """What is folded before inputs are compared: words of FOLDS. `semantic`: the cosine from which on texts count as the same question, None: never."""
+    """What is folded before inputs are compared: words of FOLDS."""
 
     normalize: tuple[str, ...] = ()
-    semantic: float | None = None
 
     def folded(self, text: str) -> str:
         """SQL of a text folded.
@@ -56,12 +52,10 @@ def problem_of_dedupe(value: Any) -> str | None:
     if not isinstance(value, Mapping):
         return f"dedupe must be like {_FORM}, not {value!r}"
     for word in value:
-        if word not in _WORDS:
+        if word != "normalize":
             return f"dedupe has an unknown word {word!r}; it is like {_FORM}"
-    if "semantic" in value and not _is_share(value["semantic"]):
-        return f"dedupe.semantic is a cosine from {_LEAST} to 1, from which on two texts are one question, not {value['semantic']!r}"
     words = value.get("normalize", [])
-    if isinstance(words, str) or not isinstance(words, Sequence) or ("normalize" in value and not words):
+    if isinstance(words, str) or not isinstance(words, Sequence) or (value and not words):
         return f"dedupe.normalize must be a list of {' and '.join(FOLDS)}, not {words!r}"
     for word in words:
         if word not in FOLDS:
@@ -72,18 +66,10 @@ def problem_of_dedupe(value: Any) -> str | None:
     return None
 
 
-def _is_share(value: Any) -> bool:
-    try:
-        return _LEAST <= float(str(value)) <= 1.0
-    except ValueError:
-        return False
-
-
 def dedupe_of(value: Mapping[str, Any]) -> Dedupe | None:
     """What the config says, see problem_of_dedupe."""
     words = tuple(word for word in FOLDS if word in value.get("normalize", ()))
-    semantic = float(str(value["semantic"])) if "semantic" in value else None
-    return Dedupe(words, semantic) if words or semantic is not None else None
+    return Dedupe(words) if words else None
 
 
 def near_key_sql(calls: Sequence[AiCall], dedupe: Dedupe) -> str:
@@ -112,18 +98,8 @@ def near_parts(calls: Sequence[AiCall], results_table: str, dedupe: Dedupe, foun
     first = f"first_value(struct(k.result_key, k.state, k.retry_at)) OVER (PARTITION BY k.near_key ORDER BY {order})"
     alone = "n.state <> 'missing' OR (n.answered IS NULL AND n.first.result_key = n.result_key)"
     waits = "n.answered IS NULL AND n.first.state NOT IN ('reused', 'missing')"
-    keyed = f"SELECT *, coalesce({near_key_sql(calls, dedupe)}, result_key) AS near_key FROM ({found})"
-    if dedupe.semantic is not None:
-        linked = (
-            f"SELECT result_key AS k, max_by(near_key, called_at) AS linked_to FROM {results_table} "
-            f"WHERE status = '{LINKED}' AND cast(value AS DOUBLE) >= {dedupe.semantic!r}D GROUP BY 1"
-        )
-        keyed = (
-            "SELECT f.* EXCEPT (near_key), coalesce(l.linked_to, f.near_key) AS near_key "
-            f"FROM ({keyed}) f LEFT JOIN ({linked}) l ON l.k = f.result_key"
-        )
     return [
-        f"__mv_keyed AS ({keyed})",
+        f"__mv_keyed AS (SELECT *, coalesce({near_key_sql(calls, dedupe)}, result_key) AS near_key FROM ({found}))",
         "__mv_marked AS (SELECT n.near_key, n.result_key,"
         f" max(k.called_at) FILTER (WHERE k.status IN {_ANSWERED}) AS ok_at,"
         " max(k.called_at) FILTER (WHERE k.status = 'stale') AS stale_at"

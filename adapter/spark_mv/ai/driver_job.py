@@ -125,7 +125,7 @@ def _ask_page(
         if not outcome.attempts:
             done += AiOutcome(left_for_later=1, message=outcome.error or "")
             continue
-        row = job.row(key, site, request, failures, outcome, near_key=near.get(key))
+        row = job.row(key, site, request, failures, outcome, near.get(key))
         rows.add(row)
         if outcome.error_class and outcome.steps and outcome.steps[-1].declined:
             done += AiOutcome(

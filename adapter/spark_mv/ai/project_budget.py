@@ -11,7 +11,6 @@ from typing import Any
 from spark_mv.ai.cascade import REQUESTS
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.prices import Rates
-from spark_mv.ai.providers.local import MINILM
 from spark_mv.ai.results import timestamp
 from spark_mv.ai.retry import MARKS
 from spark_mv.ai.settings import PERIODS, AiSettings
@@ -28,16 +27,12 @@ class Spent:
     cost: float = 0.0
 
 
-def spent_since_sql(
-    results_table: str, since: float, project: str, batch_prices: Rates, output_tokens: int, free: Sequence[str] = ()
-) -> str:
+def spent_since_sql(results_table: str, since: float, project: str, batch_prices: Rates, output_tokens: int) -> str:
     """Calls, tokens and cost of the project since an instant (seconds since the epoch): of answers and errors, and of inputs that went into a batch
-    since and have no answer yet, estimated at four bytes a token and `output_tokens` of answer. Prices per 1,000 tokens. Models in `free` do not count."""
+    since and have no answer yet, estimated at four bytes a token and `output_tokens` of answer. Prices per 1,000 tokens."""
     marks = ", ".join(quote(mark) for mark in MARKS)
     begin = f"timestamp '{timestamp(since)}'"
     rows = f"SELECT * FROM {results_table} WHERE project = {quote(project)}"
-    if free:
-        rows += f" AND model NOT IN ({', '.join(map(quote, free))})"
     in_batch, of_answer = batch_prices[0] / 1000.0, batch_prices[1] * output_tokens / 1000.0
     tokens = "coalesce(input_tokens, 0) + coalesce(output_tokens, 0) AS tokens"
     return (
@@ -58,13 +53,11 @@ def spent_so_far(
 ) -> dict[str, Spent]:
     """What the project has spent, by each period for which there is a budget."""
     prices = settings.price_of(settings.model).in_batch(settings.batch_price_factor)
-    # vectors that texts were compared by
-    free = (MINILM,) if settings.dedupe and settings.provider != "local" else ()
     found, now = {}, time.time()
     for period in PERIODS:
         if any(limit is not None for limit in settings.of_period(period).values()):
             ((calls, tokens, cost),) = execute(
-                spent_since_sql(results_table, begin_of(period, now), project, prices, output_tokens, free)
+                spent_since_sql(results_table, begin_of(period, now), project, prices, output_tokens)
             )
             found[period] = Spent(int(calls), int(tokens), float(cost))
     return found

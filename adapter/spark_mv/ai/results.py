@@ -22,12 +22,12 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     (
         "status",
         "STRING",
-        "ok, near (under dedupe), error (asked again), refused or given_up (only by recompute_ai); stale, used, linked, submitted, released (no answer)",
+        "ok, near (under dedupe), error (asked again), refused or given_up (only by recompute_ai); stale, used, submitted, released (no answer)",
     ),
     (
         "value",
         "STRING",
-        "the answer: text, or JSON for other types; NULL is an answer where status is ok; where it is linked, how near (a cosine)",
+        "the answer: text, or JSON for other types; NULL is an answer where status is ok",
     ),
     ("error_class", "STRING", "why there is no answer: rate_limit, server, timeout, refused, invalid_answer, …"),
     ("error", "STRING", "text of the error"),
@@ -61,7 +61,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     (
         "answered_by",
         "STRING",
-        "where status is near or linked: the result_key of the question that is asked in its place",
+        "where status is near: the result_key of the question that is asked in its place",
     ),
 )
 COLUMN_NAMES = tuple(name for name, _, _ in COLUMNS)
@@ -86,13 +86,6 @@ def create_sql(results_table: str, file_format: str = "delta", location: str | N
         f"CREATE TABLE IF NOT EXISTS {results_table} (\n  {columns}\n) USING {file_format}{where}\n"
         f"COMMENT 'Answers of AI functions, shared by all models of this schema. Kept by dbt-spark-mv.' TBLPROPERTIES ({TABLE_PROPERTIES})"
     )
-
-
-def exists_sql(table: str) -> str:
-    """One row where there is such a table, none where there is not (nor its schema's)."""
-    schema, _, name = table.rpartition(".")
-    pattern = name.strip("`").replace("``", "`").replace("'", "\\'")
-    return f"SHOW TABLES IN {schema} LIKE '{pattern}'" if schema else f"SHOW TABLES LIKE '{pattern}'"
 
 
 def add_columns_sql(results_table: str, there: Iterable[str]) -> str | None:

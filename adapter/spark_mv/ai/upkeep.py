@@ -9,12 +9,11 @@ from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import COLUMNS
 from spark_mv.ai.retry import FAILED, MARKS, UNDER_WAY, USED
 from spark_mv.query.ai_calls.ai_plan import AiCall
-from spark_mv.query.ai_calls.keys import LINKED
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 _FAILED = ", ".join(quote(status) for status in FAILED)
 _MARKS = ", ".join(quote(status) for status in MARKS)
-_NO_FATE = ", ".join(quote(status) for status in (USED, LINKED, *UNDER_WAY))
+_NO_FATE = ", ".join(quote(status) for status in (USED, *UNDER_WAY))
 
 
 def recompute_sql(
@@ -42,12 +41,6 @@ def recompute_sql(
         f"  SELECT {newest}, max_by(project, called_at) AS project\n  FROM {results_table}{condition}\n"
         f"  GROUP BY {newest}\n  HAVING {wanted}\n)"
     )
-
-
-def compact_sql(table: str) -> str:
-    """Turns the many small files that runs have appended into large ones. Rows stay as they are, and runs beside it go on: OPTIMIZE
-    conflicts with no append."""
-    return f"OPTIMIZE {table}"
 
 
 def used_sql(calls: Sequence[AiCall]) -> str:

@@ -24,8 +24,6 @@ SUBMITTED, RELEASED = "submitted", "released"
 """Status of rows of the result table that say that a batch holds an input, or does no more: no answer, and no error."""
 NEAR = "near"
 """Status of rows with the answer to a near duplicate of their input: an answer for models with `dedupe`, nothing for others."""
-LINKED = "linked"
-"""Status of rows that say which near duplicate is asked in the place of an input: no answer."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class AiIdentity:
     @property
     def heard(self) -> str:
         """SQL over the result table: the row says something of an answer."""
-        return f"status NOT IN ({_listed((SUBMITTED, RELEASED, LINKED, *(() if self.near else (NEAR,))))})"
+        return f"status NOT IN ({_listed((SUBMITTED, RELEASED, *(() if self.near else (NEAR,))))})"
 
     @classmethod
     def of(cls, value: Mapping[str, Any] | AiIdentity) -> AiIdentity:

@@ -243,7 +243,7 @@ class MvMixin(metaclass=AdapterMeta):
 
     @available
     def mv_ai_upkeep(self, what: str, invocations: Sequence[Mapping[str, Any]], **options: Any) -> str:
-        """recompute, prune, compact or views over the AI answers of these models; returns what to tell the user."""
+        """recompute, prune or views over the AI answers of these models; returns what to tell the user."""
         from spark_mv.spark.run import ai_upkeep
         from spark_mv.spark.run.invocation import Invocation
 

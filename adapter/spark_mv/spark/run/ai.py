@@ -18,7 +18,6 @@ from spark_mv.ai.job import count_ai_round, run_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.project_budget import Spent, spent_so_far, within_periods
 from spark_mv.ai.results import COLUMN_NAMES, add_columns_sql, create_sql, table_name
-from spark_mv.ai.semantic import link
 from spark_mv.ai.settings import AiSettings
 from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.errors import RefusedError
@@ -51,8 +50,6 @@ class AiRunner:
     def run(self, calls: Sequence[AiCall]) -> AiOutcome:
         """Execute the calls of one round: in batches where the settings say so, else directly."""
         self._keep_to_the_periods()
-        if self.settings.dedupe is not None and self.settings.dedupe.semantic is not None:
-            self._link(calls)
         if self.settings.canary is None or self.settings.on_model_change == "keep":
             return self._run(calls)
         first = self._canaries(calls, self.settings.canary)
@@ -75,31 +72,6 @@ class AiRunner:
         self._tell(found)
         self.spent += found
         return outcome + found
-
-    def _link(self, calls: Sequence[AiCall]) -> None:
-        """Which inputs get the answer to another one that means the same."""
-        local = AiSettings.from_config({"provider": "local", "ask_from": self.settings.ask_from})
-        by_vectors = replace(
-            self,
-            settings=local,
-            configured=None,
-            spent=AiOutcome(),
-            context=replace(self.context, identity=local.identity()),
-        )
-        number, said = link(
-            self._rows,
-            by_vectors._directly,
-            calls,
-            self.settings,
-            local,
-            self.context.results_table,
-            self.invocation_id,
-            self.project,
-        )
-        for line in said:
-            self.adapter.warn(f"model {self.model}: {line}")
-        if number:
-            self.adapter.say(f"model {self.model}: dedupe: {number:,} inputs get the answer to one that means the same")
 
     def _canaries(self, calls: Sequence[AiCall], canary: Canary) -> Asked:
         """Asks the samples of calls whose model is a new one. A sample is no larger than the budget of a run."""

@@ -9,11 +9,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from spark_mv.ai.batches.round import collect_batches
-from spark_mv.ai.batches.store import batches_table
 from spark_mv.ai.pending import requests_sql
-from spark_mv.ai.results import exists_sql, quoted, table_name
+from spark_mv.ai.results import quoted
 from spark_mv.ai.upkeep import (
-    compact_sql,
     costs_view_sql,
     errors_view_sql,
     provenance_sql,
@@ -131,25 +129,6 @@ def _prune(query: Query, results: str, used: _Used, until: str, dry_run: bool, i
         "WHERE s.heir IS NULL OR t.status <> 'ok'"
     )[0]
     return f"{results}: {int(row['n']):,} rows would be removed"
-
-
-def compact(models: Models) -> str:
-    """The answers of these models, and what is known of batches, in few files."""
-    schema = (models.profile.get("ai") or {}).get("result_schema")
-    tables = {table_name(asked.schema.strip("`"), schema) for asked in models.invocations}
-    lines = [compact_table(models.query, one) for table in sorted(tables) for one in (table, batches_table(table))]
-    return "\n".join(line for line in lines if line) or "there is no table of AI answers yet"
-
-
-def compact_table(query: Query, table: str) -> str:
-    """The step `compact ai_results`, of one table: what it did, '' where there is no such table."""
-    if not query(exists_sql(table)):
-        return ""
-    before = query(f"DESCRIBE DETAIL {table}")[0]
-    query(compact_sql(table))
-    after = query(f"DESCRIBE DETAIL {table}")[0]
-    size = int(after["sizeInBytes"]) / 1e6
-    return f"{table}: {int(before['numFiles']):,} files are {int(after['numFiles']):,} now ({size:,.1f} MB)"
 
 
 def views(models: Models) -> str:
