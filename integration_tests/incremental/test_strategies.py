@@ -311,14 +311,14 @@ class TestShapes:
             f"create or replace table {{schema}}.dim using delta {FEED} as select cast(id as int) as k, id as w from range(8)"
         )
         sql = (
-            "with per_minute as (select date_trunc('minute', s.ts) as minute, count(*) as n, sum(d.w) as w from {schema}.src s "
+            "with per_hour as (select date_trunc('hour', s.ts) as hour, count(*) as n, sum(d.w) as w from {schema}.src s "
             "join {schema}.dim d on d.k = s.k group by all) "
-            "select n, count(*) as minutes, sum(w) as w, max(minute) as newest from per_minute group by n"
+            "select n, count(*) as hours, sum(w) as w, max(hour) as newest from per_hour group by n"
         )
         engine.model(sql, unique_key="n", refresh="incremental")
         engine.run()
         engine.query("delete from {schema}.src where id in (3, 4, 65)")
-        engine.query("insert into {schema}.src values (5000, 1, 1.0, timestamp'2026-01-01 00:02:00')")
+        engine.query("insert into {schema}.src values (5000, 1, 1.0, timestamp'2026-01-01 02:02:00')")
         engine.query("update {schema}.dim set w = w + 1 where k = 5")
         run = engine.run()
         assert run.plan.strategy == "GROUP_AGGREGATE" and "ADJUSTED_GROUPS" in {
