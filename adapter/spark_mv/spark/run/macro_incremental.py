@@ -24,6 +24,7 @@ LOW = (770_033_110, 660_044_220)
 """From here on, by tens, versions that stand for those up to which the last run read. The next one is the first that the feed is read from."""
 RECORDED = ("3790-05-19 11:22:33.444555", "3842-09-27 21:32:43.545656")
 """Instants that stand for the next change that the last run knew of."""
+STRATEGIES = ("APPEND_ONLY", "ROW_BASED")
 _MANY = 400_000
 """Rows of tables of which ten changed: any incremental strategy costs less than a recompute. Few enough that no plan asks for ranges
 of keys to prune files by."""
@@ -96,7 +97,7 @@ def _cheapest(
     change = SourceChange(name, low, high, "feed", append_only, 10, _MANY)
     known = incremental_facts(opening, Changes((change,), (), counts, _MANY))
     assert known is not None
-    possible = [p for p in propose(known) if p.candidate.applies and not _unsure(p)]
+    possible = [p for p in propose(known, STRATEGIES) if p.candidate.applies and not _unsure(p)]
     for proposal in sorted(possible, key=lambda p: p.candidate.cost or 0.0):
         try:
             plan = Plan(situation.facts.model, proposal.candidate.strategy, (), proposal.steps, record=opening.record)
