@@ -3,20 +3,12 @@ the adapter, in turns with it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from dbt.tests.util import run_dbt, write_file
+from dbt.tests.util import write_file
 from pyspark.sql import SparkSession
 
-from spark_mv.cli import main
-
-ROOT = Path(__file__).parents[2]
-DAYS = [f"2026-02-0{day} 06:00:00.250000" for day in range(1, 8)]
 _MV = """
 {{ config(materialized='nondeterministic_mv', meta={'nondeterministic_mv': {'unique_key': 'id'}}) }}
 select id, word, created_at, rand() as draw, uuid() as token, 'it''s {{ "{{" }} "\\\\ ' as odd
@@ -28,9 +20,9 @@ _STAMPED = """
 select id, current_timestamp() as first_seen_at, current_date() as day, unix_timestamp() as at, localtimestamp() as here
 from {{ target.schema }}.events
 """
-_VIEWED = """
+_OF_FILES = """
 {{ config(materialized='nondeterministic_mv', unique_key='id') }}
-select id, rand() as draw from {{ target.schema }}.events_view
+select id, rand() as draw from {{ target.schema }}.events_files
 """
 _SAMPLED = """
 {{ config(materialized='nondeterministic_mv', unique_key='id') }}
@@ -44,7 +36,7 @@ _RIVAL = """
     {%- set record = fromjson(last['userMetadata']) -%}
     {%- do record.update({'base_version': last['version'] | int, 'turn': (last['version'] | int) + 1, 'run_id': 'rival'}) -%}
     {%- set sql = 'insert into ' ~ args['relation'] ~ " select 99, 'rival', current_timestamp(), 0, '', ''" -%}
-    {%- do dbt_spark_mv.mv_publish(args['relation'], record, {'theirs': {}}, sql, args['stage'] ~ '_') -%}
+    {%- do dbt_spark_mv.mv_publish(args['relation'], record, {'theirs': {}}, sql, []) -%}
   {%- endif -%}
   {{ return(dbt_spark_mv.default__mv_append(args)) }}
 {%- endmacro %}
@@ -53,57 +45,20 @@ _RIVAL = """
 
 class TestMacroOnly:
     @pytest.fixture(scope="class")
-    def dbt_profile_data(self, unique_schema: str, dbt_profile_target: dict[str, Any]) -> Any:
-        ours = {**dbt_profile_target, "schema": unique_schema, "threads": 1}
-        plain = {"type": "spark", "method": "session", "host": "none", "schema": unique_schema, "threads": 1}
-        return {"test": {"target": "ours", "outputs": {"ours": ours, "plain": plain}}}
-
-    @pytest.fixture(scope="class")
-    def packages(self) -> Any:
-        return {"packages": [{"local": str(ROOT)}]}
-
-    @pytest.fixture(scope="class")
     def models(self) -> Any:
-        return {"mv.sql": _MV, "stamped.sql": _STAMPED, "viewed.sql": _VIEWED, "sampled.sql": _SAMPLED}
+        return {"mv.sql": _MV, "stamped.sql": _STAMPED, "of_files.sql": _OF_FILES, "sampled.sql": _SAMPLED}
 
     @pytest.fixture(scope="class")
     def macros(self) -> Any:
         return {"rival.sql": _RIVAL}
 
     @pytest.fixture(scope="class")
-    def sql(self, project: Any, spark: Any) -> Callable[[str], list[tuple[Any, ...]]]:
-        def run(statement: str) -> list[tuple[Any, ...]]:
-            return [tuple(row) for row in spark.sql(statement.replace("{s}", project.test_schema)).collect()]
-
-        run("create table {s}.events (id bigint, word string, created_at timestamp) using delta")
-        run(
-            "insert into {s}.events select id, 'w', timestampadd(DAY, cast(id as int), timestamp'2026-01-28 12:00:00') from range(1, 5)"
+    def tables(self) -> tuple[str, ...]:
+        return (
+            "create table {s}.events (id bigint, word string, created_at timestamp) using delta",
+            "insert into {s}.events select id, 'w', timestampadd(DAY, cast(id as int), timestamp'2026-01-28 12:00:00') from range(1, 5)",
+            "create table {s}.events_files using parquet as select * from {s}.events",
         )
-        run("create view {s}.events_view as select * from {s}.events")
-        return run
-
-    @pytest.fixture(scope="class")
-    def run(self, project: Any, sql: Any) -> Iterator[Callable[..., Any]]:
-        run_dbt(["deps"])
-
-        def once(by: str, day: int, *more: str, model: str = "mv", ok: bool = True, **variables: Any) -> Any:
-            said = json.dumps({"as_of": DAYS[day - 1], "allow_future_as_of": True, **variables})
-            results = run_dbt(
-                ["run", "--target", by, "--select", model, "--vars", said, *more], expect_pass=None
-            ).results
-            assert (results[0].status == "success") == ok, results[0].message
-            return results[0].adapter_response if ok else results[0].message
-
-        yield once
-        run_dbt(["parse"])  # the adapter that drops the schema is that of the last command
-
-    @pytest.fixture(scope="class")
-    def plan(self, project: Any, run: Any) -> Callable[..., Any]:
-        def once(*more: str) -> Any:
-            where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
-            return CliRunner().invoke(main, ["plan", *where, *more])
-
-        return once
 
     def test_alternating(self, project: Any, sql: Any, run: Any, plan: Any) -> None:
         def rows() -> dict[int, tuple[Any, ...]]:
@@ -116,7 +71,7 @@ class TestMacroOnly:
         made = plan()
         assert made.exit_code == 0, made.output
         assert "mv: planned (changed)" in made.output and "stamped: planned" in made.output
-        assert "viewed: needs the adapter: it reads" in made.output and "sampled: needs the adapter" in made.output
+        assert "of_files: needs the adapter: it reads" in made.output and "sampled: needs the adapter" in made.output
         assert plan("--check").exit_code == 0
 
         assert run("plain", 1)["code"] == "CREATE"
@@ -182,7 +137,7 @@ class TestMacroOnly:
 
     def test_what_does_not_fit(self, project: Any, run: Any, plan: Any) -> None:
         assert plan().exit_code == 0
-        assert "[NEEDS_ADAPTER]" in run("plain", 5, model="viewed", ok=False)
+        assert "[NEEDS_ADAPTER]" in run("plain", 5, model="of_files", ok=False)
         assert "[ONE_THREAD]" in run("plain", 5, "--threads", "2", ok=False)
         write_file(_MV.replace("3 days", "2 days"), project.project_root, "models", "mv.sql")
         assert "[STALE_PLAN]" in run("plain", 5, ok=False)

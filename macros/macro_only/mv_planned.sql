@@ -7,7 +7,12 @@
     {%- do mv.mv_need_adapter() -%}
   {%- endif -%}
   {%- set plans = written() -%}
-  {%- set planned = plans['tables'].get(relation | string) -%}
+  {#- a plan is made where names have no catalog (`type: spark_mv`), dbt-databricks writes it before each: the one of its target is also that
+      of the session -#}
+  {%- set catalog = adapter.quote(relation.database) ~ '.' if adapter.type() == 'databricks' and relation.database else '' -%}
+  {%- set name, text = relation | string, sql.strip() -%}
+  {%- if catalog -%}{%- set name, text = name | replace(catalog, ''), text | replace(catalog, '') -%}{%- endif -%}
+  {%- set planned = plans['tables'].get(name) -%}
   {%- if plans['format'] != 1 or plans['model'] != model.unique_id -%}
     {%- do mv.mv_plan_again('its plan is one of ' ~ plans['model'] ~ ' in format ' ~ plans['format']) -%}
   {%- elif planned is none -%}
@@ -17,7 +22,7 @@
         "[NEEDS_ADAPTER] model " ~ model.name ~ ": the plan says that macros alone cannot run it: " ~ planned['needs_adapter']
         ~ ". Run it with the adapter (`type: spark_mv`); the table was not touched"
     ) -%}
-  {%- elif planned['sql'] != sql.strip() -%}
+  {%- elif planned['sql'] != text -%}
     {%- do mv.mv_plan_again("its compiled SQL is not that of the plan (edited, compiled with other variables, or read through --empty, --sample or --defer)") -%}
   {%- endif -%}
   {%- for word in planned['words'] if tojson(mv.mv_config_word(word)) != tojson(planned['config'].get(word)) -%}
@@ -26,7 +31,7 @@
   {%- if config.get('contract') and config.get('contract').enforced -%}
     {%- do mv.mv_plan_again('its contract is enforced') -%}
   {%- endif -%}
-  {%- for word in ['max_rows_changed', 'audit'] if var(word, none) is not none -%}
+  {%- for word in ['max_rows_changed', 'audit'] if var(word, none) not in ([none, '100%'] if word == 'max_rows_changed' else [none]) -%}
     {%- do exceptions.raise_compiler_error("[NEEDS_ADAPTER] model " ~ model.name ~ ": the variable " ~ word ~ " is followed by the adapter only") -%}
   {%- endfor -%}
   {%- if adapter.config is defined and adapter.config.credentials.method == 'session' and target.threads != 1 -%}
@@ -67,9 +72,9 @@
   {{ return(fromjson(run_query('select to_json(struct(*)) as found from (\n' ~ sql ~ '\n)').rows[0][0])) }}
 {%- endmacro %}
 
-{#- Microseconds since 1970 as the engine writes an instant (UTC); none for those beyond the year 9999. -#}
+{#- Microseconds since 1970 as the engine writes an instant (UTC); none for the end of the year 9999 and later. -#}
 {% macro mv_instant(micros) -%}
-  {%- if micros is none or micros >= 253402300800000000 -%}{{ return(none) }}{%- endif -%}
+  {%- if micros is none or micros >= 253402300799999999 -%}{{ return(none) }}{%- endif -%}
   {%- set moment = modules.datetime.datetime(1970, 1, 1) + modules.datetime.timedelta(microseconds=micros) -%}
   {{ return(moment.strftime('%Y-%m-%d %H:%M:%S.%f')) }}
 {%- endmacro %}

@@ -2,6 +2,7 @@
     plan and the facts. Conditions are those of strategies/no_op.py; where one of them is in doubt the run recomputes completely, which
     is always right. `needs`: why the adapter has to run once. -#}
 {% macro mv_planned_choice(planned, facts) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set table, wanted = facts['table'], planned['record'] -%}
   {%- if table is none -%}{{ return({'situation': 'first', 'why': 'the table does not exist yet'}) }}{%- endif -%}
   {%- set record = table['record'] -%}
@@ -36,16 +37,29 @@
     {%- set why = "the model's SQL changed" -%}
   {%- elif record['config'] != wanted['config'] -%}
     {%- set why = 'settings that change rows were edited' -%}
-  {%- elif record['sources'] != facts['sources'] -%}
-    {%- set why = 'a source changed' -%}
+  {%- elif table.get('ask_again') and table['ask_again'] != record.get('ask_again', '') -%}
+    {%- set why = 'recompute_ai asked for new AI answers' -%}
   {%- elif record.get('settings') != facts['settings'] or record['time_zone'] != planned['time_zone'] -%}
     {%- set why = 'the session has other settings' -%}
+  {%- elif mv.mv_differs_in(planned['session_pins'], facts['pins'], record.get('pins', {})) -%}
+    {%- set why = 'the user or the session is another one' -%}
   {%- elif moved and (planned['clock_elsewhere'] or not record.get('clock_solved', true)) -%}
     {%- set why = 'the result follows the clock, which moved' -%}
   {%- elif moved and (due or facts['as_of'] < record['as_of']) -%}
     {%- set why = 'rows enter or leave their window' -%}
+  {%- elif record['sources'] != facts['sources'] -%}
+    {#- and nothing else -#}
+    {%- set changed = [] -%}
+    {%- for name in facts['sources'] if record['sources'].get(name) != facts['sources'][name] -%}{%- do changed.append(name) -%}{%- endfor -%}
+    {{ return({'situation': 'next', 'why': 'a source changed', 'changed': changed}) }}
   {%- else -%}
     {{ return({'situation': 'no_op', 'why': 'no source changed, and no row enters or leaves by the clock'}) }}
   {%- endif -%}
   {{ return({'situation': 'next', 'why': why}) }}
+{%- endmacro %}
+
+{#- Whether the two say something else of one of the names. -#}
+{% macro mv_differs_in(names, now, before) -%}
+  {%- for name in names if now.get(name) != before.get(name) -%}{{ return(true) }}{%- endfor -%}
+  {{ return(false) }}
 {%- endmacro %}

@@ -8,10 +8,15 @@
     {%- if mv.mv_columns_of('describe table ' ~ source['table']) != mv.mv_in_lower(source['columns']) -%}
       {%- do mv.mv_plan_again('the columns of ' ~ source['name'] ~ ' are not those of the plan') -%}
     {%- endif -%}
-    {%- set newest = run_query('describe history ' ~ source['table'] ~ ' limit 1').rows[0] -%}
-    {%- do sources.update({source['name']: {'version': newest['version'] | int, 'timestamp': mv.mv_commit_time(newest)}}) -%}
-    {%- do places.update({source['mark']: newest['version'] | int}) -%}
+    {%- if source['view'] is not none -%}
+      {%- do mv.mv_planned_view(source) -%}
+    {%- else -%}
+      {%- set newest = mv.mv_newest(source['table']) -%}
+      {%- do sources.update({source['name']: newest}) -%}
+      {%- do places.update({source['mark']: newest['version']}) -%}
+    {%- endif -%}
   {%- endfor -%}
+  {%- if planned.get('answers') -%}{%- do mv.mv_planned_answers(planned['answers']) -%}{%- endif -%}
   {%- set query_sql = mv.mv_filled(planned['query_sql'], places) -%}
   {%- if mv.mv_columns_of('describe query ' ~ query_sql) != mv.mv_in_lower(planned['columns']) -%}
     {%- do mv.mv_plan_again('the columns of its query are not those of the plan') -%}
@@ -19,6 +24,7 @@
   {{ return({
       'as_of': session['as_of'],
       'started_at': session['started_at'],
+      'feed_from': session['feed_from'],
       'settings': session['settings'],
       'theirs': session['theirs'],
       'places': places,
@@ -27,6 +33,25 @@
       'full_refresh': should_full_refresh(),
       'table': mv.mv_planned_table(planned, relation, existing_relation),
   }) }}
+{%- endmacro %}
+
+{#- The newest version of a Delta table. -#}
+{% macro mv_newest(table) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- set newest = run_query('describe history ' ~ table ~ ' limit 1').rows[0] -%}
+  {{ return({'version': newest['version'] | int, 'timestamp': mv.mv_commit_time(newest)}) }}
+{%- endmacro %}
+
+{#- A view has to be the one that the plan looked through. What it reads is a source of its own. -#}
+{% macro mv_planned_view(source) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- set there = {} -%}
+  {%- for row in run_query('describe extended ' ~ source['table']).rows if row['col_name'] in source['view'] -%}
+    {%- do there.update({row['col_name']: row['data_type']}) -%}
+  {%- endfor -%}
+  {%- for detail in source['view'] if source['view'][detail] != there.get(detail, '') -%}
+    {%- do mv.mv_plan_again('the view ' ~ source['name'] ~ ' is not the one that the plan looked through') -%}
+  {%- endfor -%}
 {%- endmacro %}
 
 {#- The instant of the run, the texts that name it, and the settings that decide what an expression gives. -#}
@@ -59,6 +84,7 @@
     {%- endif -%}
   {%- endfor -%}
   {%- set places, texts = {}, [] -%}
+  {%- for mark in planned['session'] -%}{%- do texts.append(planned['session'][mark] ~ ' as ' ~ adapter.quote(mark)) -%}{%- endfor -%}
   {%- for mark in planned['places'] -%}
     {%- set place = planned['places'][mark] -%}
     {%- set micros = found['near'] if place['ahead_days'] else found['micros'] -%}
@@ -71,9 +97,12 @@
   {%- if texts -%}
     {%- do places.update(mv.mv_asked('select ' ~ texts | join(', '))) -%}
   {%- endif -%}
+  {#- these stand inside the quotes of a literal -#}
+  {%- for mark in planned['session'] -%}{%- do places.update({mark: mv.mv_text(places[mark])[1:-1]}) -%}{%- endfor -%}
   {{ return({
       'as_of': mv.mv_instant(found['micros']),
       'started_at': mv.mv_instant(found['now']),
+      'feed_from': mv.mv_instant(found['now'] - planned['follows']['seconds'] * 1000000),
       'settings': settings,
       'theirs': theirs,
       'places': places,
@@ -88,12 +117,14 @@
     {%- do mv.mv_not_ours('view') -%}
   {%- endif -%}
   {%- set detail = run_query('describe detail ' ~ relation).rows[0] -%}
-  {%- if 'spark_mv.model' not in mv.mv_listing(detail['properties']) -%}
+  {%- set properties = mv.mv_listing(detail['properties']) -%}
+  {%- if 'spark_mv.model' not in properties -%}
     {%- do mv.mv_not_ours('table') -%}
   {%- endif -%}
   {%- set history = mv.mv_planned_history(planned, relation) -%}
   {%- do history.update({
       'columns': mv.mv_columns_of('describe table ' ~ relation),
+      'ask_again': properties.get('spark_mv.ask_again', ''),
       'partition_by': mv.mv_names(detail['partitionColumns']),
       'cluster_by': mv.mv_names(detail.get('clusteringColumns') or '[]'),
   }) -%}

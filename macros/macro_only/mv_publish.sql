@@ -1,7 +1,7 @@
 {#- Make the run's one commit in its turn (formats/turn.py): Delta skips a write whose number another run has taken from the same state of the
     table, and refuses one of two that are made at once. The commit carries the run's id, and a run whose id is not in the history
     has lost its turn and written nothing. -#}
-{% macro mv_publish(relation, record, facts, statement, stage) -%}
+{% macro mv_publish(relation, record, facts, statement, stages) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {#- autoReset: a statement that fails ends the macro here. Then the next write of the session takes the number off, and none is skipped -#}
   {%- set settings = {
@@ -22,7 +22,7 @@
     {%- endfor -%}
   {%- endfor -%}
   {%- if not ns.made -%}
-    {%- do run_query('drop table if exists ' ~ stage) -%}
+    {%- do mv.mv_drop(stages) -%}
     {%- do exceptions.raise_compiler_error(
         "[TURN_TAKEN] model " ~ model.name ~ ": another run published a new version of the table while this one was working, so this one "
         ~ "changed nothing. Run it again: it continues from the new state"
@@ -39,4 +39,8 @@
       {%- do run_query('reset `' ~ name ~ '`') -%}
     {%- endif -%}
   {%- endfor -%}
+{%- endmacro %}
+
+{% macro mv_drop(tables) -%}
+  {%- for table in tables -%}{%- do run_query('drop table if exists ' ~ table) -%}{%- endfor -%}
 {%- endmacro %}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jinja2
@@ -51,8 +52,8 @@ class _Package:
         return call
 
 
-def load(*texts: str) -> Any:
-    """The macros of these texts, or of all files of the mode."""
+def load(*texts: str, **world: Any) -> Any:
+    """The macros of these texts, or of all files of the mode. `world`: what else there is."""
     environment = jinja2.Environment(extensions=["jinja2.ext.do"])
     package = _Package()
     found: dict[str, Any] = {
@@ -62,6 +63,8 @@ def load(*texts: str) -> Any:
         "dbt": package,
         "fromjson": _fromjson,
         "tojson": json.dumps,
+        "model": SimpleNamespace(name="m"),
+        **world,
     }
     environment.globals.update(found)
     files = [file.read_text(encoding="utf-8") for file in sorted(ROOT.glob("*.sql"))]

@@ -13,7 +13,7 @@ from jinja_macros import Stopped, load
 
 from spark_mv.maintenance.config import with_meta_words
 from spark_mv.maintenance.errors import ConfigError, RefusedError
-from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
+from spark_mv.maintenance.facts import Column, RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.forget import ForgetRequest, request_text
 from spark_mv.maintenance.macro_only import INSTANTS, PLACES, with_places
 from spark_mv.maintenance.record import RunRecord, SourceVersion
@@ -23,7 +23,10 @@ from spark_mv.maintenance.strategies.no_op import no_op
 from spark_mv.query.rewrite.pin import Pins, pin
 from spark_mv.query.solver.zone import zone_of
 from spark_mv.spark.adapter.plan_files import plan_in, plan_text
+from spark_mv.spark.formats.delta_source import since
 from spark_mv.spark.formats.history import KEEPS_ROWS, MAKES_ALL_ROWS, OURS, _history
+from spark_mv.spark.formats.table_format import Since
+from spark_mv.spark.run.macro_incremental import rules
 
 pytestmark = pytest.mark.unit
 
@@ -146,6 +149,13 @@ RUNS: dict[str, tuple[RunRecord, dict[str, Any], dict[str, Any]]] = {
     "function": (_change(functions={"f": "1"}), {}, {}),
     "kept": (_change(kept={"draw": "k1", "id": "k0"}), {}, {}),
     "refresh": (RECORD, {}, {"refresh": "full"}),
+    "another user": (
+        _change(pins={**RECORD.pins, "current_user": "'a'"}),
+        {"pins": {**RECORD.pins, "current_user": "'b'"}},
+        {},
+    ),
+    "new answers": (RECORD, {}, {"ask_again": "2"}),
+    "new answers that came": (_change(ask_again="2"), {}, {"ask_again": "2"}),
 }
 
 
@@ -159,7 +169,7 @@ def test_a_run_ends_where_the_engine_would_end_it(name: str) -> None:
         time_zone="UTC",
         invocation_id="",
         sources=(SourceFacts("s.t", (), "delta", version),),
-        target=TargetFacts(exists=True, ours=True, record=record, intact=True),
+        target=TargetFacts(exists=True, ours=True, record=record, intact=True, ask_again=of_plan.get("ask_again", "")),
         pins=RECORD.pins,
         settings={"Spark": "4"},
     )
@@ -171,11 +181,13 @@ def test_a_run_ends_where_the_engine_would_end_it(name: str) -> None:
         "time_zone": "UTC",
         "refresh": refresh,
         "clock_elsewhere": elsewhere,
+        "session_pins": ["current_user"],
         "table_columns": [],
         "partition_by": [],
         "cluster_by": [],
     }
     table = {"columns": [], "partition_by": [], "cluster_by": [], "foreign": None, "forget": False}
+    table["ask_again"] = of_plan.get("ask_again", "")
     given = {
         "as_of": facts.as_of,
         "pins": dict(facts.pins),
@@ -186,6 +198,70 @@ def test_a_run_ends_where_the_engine_would_end_it(name: str) -> None:
     }
     choice = load().mv_planned_choice(planned, given)
     assert choice["situation"] == ("no_op" if engine.applies else "next"), (choice, engine.reasons)
+
+
+def _commit(version: int, operation: str, parameters: Any = None, metrics: Any = None, at: str = "2026-02-01") -> Any:
+    return {
+        "version": version,
+        "operation": operation,
+        "timestamp": f"{at} 00:00:0{version}",
+        "operationParameters": parameters or {},
+        "operationMetrics": metrics or {},
+    }
+
+
+BASE = _commit(4, "WRITE", {"mode": "Append"})
+APPEND = _commit(5, "WRITE", {"mode": "Append"})
+ONLY_NEW = {"numTargetRowsInserted": "1", "numTargetRowsUpdated": "0", "numTargetRowsDeleted": "0"}
+COMMITS: dict[str, tuple[list[Any], Any]] = {
+    "rows came": ([APPEND], True),
+    "rows came, and files were rewritten": ([APPEND, _commit(6, "OPTIMIZE")], True),
+    "rows were merged in": ([_commit(5, "MERGE", {}, ONLY_NEW)], True),
+    "rows were copied in": ([_commit(5, "COPY INTO")], True),
+    "a stream brought rows": ([_commit(5, "STREAMING UPDATE", {"outputMode": "Append"})], True),
+    "a stream wrote them anew": ([_commit(5, "STREAMING UPDATE", {"outputMode": "Complete"})], False),
+    "rows were merged": ([_commit(5, "MERGE", {}, {**ONLY_NEW, "numTargetRowsUpdated": "1"})], False),
+    "rows went": ([APPEND, _commit(6, "DELETE")], False),
+    "rows were edited": ([_commit(5, "UPDATE")], False),
+    "all was written anew": ([_commit(5, "WRITE", {"mode": "Overwrite"})], False),
+    "nothing that matters": ([_commit(5, "OPTIMIZE")], False),
+    "a note": ([APPEND, _commit(6, "SET TBLPROPERTIES", {"properties": '{"note":"1"}'})], True),
+    "the feed was off": (
+        [APPEND, _commit(6, "UNSET TBLPROPERTIES", {"properties": "[delta.enableChangeDataFeed]"})],
+        None,
+    ),
+    "made anew": ([_commit(5, "CREATE OR REPLACE TABLE AS SELECT")], None),
+    "restored": ([_commit(5, "RESTORE")], None),
+    "other columns": ([_commit(5, "RENAME COLUMN"), _commit(6, "WRITE", {"mode": "Append"})], None),
+    "more columns": ([_commit(5, "ADD COLUMNS"), _commit(6, "WRITE", {"mode": "Append"})], None),
+    "files were removed": ([APPEND, _commit(6, "VACUUM END")], None),
+    "what nobody knows": ([_commit(5, "NEW OPERATION")], None),
+    "a commit is missing": ([_commit(6, "WRITE", {"mode": "Append"})], None),
+    "long ago": ([_commit(5, "WRITE", {"mode": "Append"}, at="2026-01-01")], None),
+}
+FOLLOWS = rules()
+FEED = {"delta.enableChangeDataFeed": "true"}
+
+
+@pytest.mark.parametrize("name", COMMITS)
+def test_a_feed_is_followed_where_the_engine_follows_it(name: str) -> None:
+    commits, expected = COMMITS[name]
+    rows, high = [*reversed(commits), BASE], commits[-1]["version"]
+    before = {"version": 4, "timestamp": BASE["timestamp"]}
+    macros = load()
+    found = macros.mv_followed_since(FOLLOWS, rows, FEED, before, high, "2026-01-26")
+    assert (found and found["append_only"]) is expected
+    if found:
+        source = SourceFacts(
+            "s.t", (Column("id", "int"),), "delta", SourceVersion(high, ""), change_feed=True, retention=1e12
+        )
+        engine = since(lambda sql: rows, source, SourceVersion(**before), source.columns_print)
+        assert isinstance(engine, Since) and engine.how == "feed"
+        assert (bool(engine.commits) and all(c.appends for c in engine.commits)) == expected
+    for other in ({}, {"delta.enableChangeDataFeed": "false"}, {**FEED, "delta.deletedFileRetentionDuration": "x"}):
+        assert macros.mv_followed_since(FOLLOWS, rows, other, before, high, "2026-01-26") is None
+    assert macros.mv_followed_since(FOLLOWS, rows, FEED, {**before, "timestamp": "other"}, high, "2026-01-26") is None
+    assert macros.mv_followed_since(FOLLOWS, rows[:-1], FEED, before, high, "2026-01-26") is None
 
 
 def test_steps_are_due_as_the_engine_has_them() -> None:

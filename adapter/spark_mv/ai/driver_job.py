@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from spark_mv.ai import native
 from spark_mv.ai.job import Progress, call_limit, estimate, failed_before, no_provider
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import counts_sql, pending_sql
@@ -62,12 +63,16 @@ def run_ai_round_on_driver(
         missing = counts.get("missing", 0)
         budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.charged_calls)
         total = min(n for n in (missing, budget, max_calls) if n is not None)
-        done = AiOutcome()
+        done, job = AiOutcome(), None
+        if settings.provider == "native":
+            at = timestamp(begun)
+            done = native.ask_by_statements(execute, calls, settings, results_table, at, invocation_id, project, total)
+        else:
+            job = build_job(calls, settings, invocation_id, project)
         deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
-        job = build_job(calls, settings, invocation_id, project)
         order = "old_at NULLS FIRST, result_key"
         folded = ", near_key" if settings.dedupe else ""
-        while done.calls < total:
+        while job is not None and done.calls < total:
             size = min(_PAGE, total - done.calls)
             pending = pending_sql(calls, results_table, settings, timestamp(begun))
             # what this run has asked is in the table: an error of it must not come back on the next page

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from spark_mv.ai.outcome import AiOutcome
-from spark_mv.ai.results import COLUMNS
-from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.pending import pending_sql
+from spark_mv.ai.results import COLUMN_NAMES, COLUMNS
+from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import canonical
 from spark_mv.query.syntax.source_text import string_literal as quote
+from spark_mv.query.syntax.table_name import quoted_name
+
+Execute = Callable[[str], Sequence[Sequence[Any]]]
 
 
 def ask(
@@ -28,9 +32,8 @@ def ask(
     done = AiOutcome()
     for number, call in enumerate(calls):
         mine = todo.where(f"site = {number}")
-        answered = mine.selectExpr(
-            *insert_columns(call, invocation_id, settings.keep_requests, project, near="near_key" in todo.columns)
-        )
+        near = "near_key" in todo.columns
+        answered = mine.selectExpr(*insert_columns(call, invocation_id, settings, project, near))
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 
@@ -43,8 +46,44 @@ def ask(
     return done
 
 
+def ask_by_statements(
+    execute: Execute,
+    calls: Sequence[AiCall],
+    settings: AiSettings,
+    results_table: str,
+    at: str,
+    invocation_id: str,
+    project: str,
+    most: int,
+) -> AiOutcome:
+    """As `ask`, over plain SQL: at most so many requests, those of the first call sites first. `at`, see pending_sql."""
+    done = AiOutcome()
+    pending = pending_sql(calls, results_table, settings, at, project)
+    found = execute(f"SELECT site, count(*) FROM ({pending}) AS p WHERE state = 'missing' GROUP BY site")
+    missing = {int(row[0]): int(row[1]) for row in found}
+    for number, call in enumerate(calls):
+        take = min(missing.get(number, 0), most - done.calls)
+        if not take:
+            continue
+        limit = take if take < missing[number] else None
+        columns = insert_columns(call, invocation_id, settings, project, near=settings.dedupe is not None)
+        execute(insert_sql(number, columns, pending, results_table, limit))
+        done += AiOutcome(calls=take, ok=take)
+    return done
+
+
+def insert_sql(number: int, columns: Sequence[str], pending: str, results_table: str, most: int | None = None) -> str:
+    """The statement that has the engine answer what is missing of the call site `number`, over pending_sql. `most`: so many
+    of them, those first that show no answer, then the oldest."""
+    limit = "" if most is None else f" ORDER BY old_at NULLS FIRST, result_key LIMIT {most}"
+    todo = f"SELECT * FROM ({pending}) AS p WHERE state = 'missing' AND site = {number}{limit}"
+    return (
+        f"INSERT INTO {results_table} ({', '.join(COLUMN_NAMES)})\nSELECT {', '.join(columns)}\nFROM (\n{todo}\n) AS q"
+    )
+
+
 def insert_columns(
-    call: AiCall, invocation_id: str, keep_requests: bool, project: str = "", near: bool = False
+    call: AiCall, invocation_id: str, settings: AiSettings, project: str = "", near: bool = False
 ) -> list[str]:
     """The columns of the result table over result_key and request, `value` computed by the engine's function."""
     given = {
@@ -55,11 +94,11 @@ def insert_columns(
         "model_version": quote(call.model_version),
         "identity_hash": quote(call.identity_hash),
         "status": "'ok'",
-        "value": _text(call),
+        "value": _text(call, settings.sql_function(call.function)),
         "attempts": "1",
         "called_at": "current_timestamp()",
         "invocation_id": quote(invocation_id),
-        "request": "request" if keep_requests else "NULL",
+        "request": "request" if settings.keep_requests else "NULL",
         "project": quote(project) if project else "NULL",
         "prompts": quote(call.prompts) if call.prompts else "NULL",
         "near_key": "near_key" if near else "NULL",
@@ -67,10 +106,21 @@ def insert_columns(
     return [f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS]
 
 
-def call_sql(call: AiCall) -> str:
-    """The call in the engine's SQL, its row arguments read back from the request."""
+def call_sql(call: AiCall, instead: str = "") -> str:
+    """The call in the engine's SQL, its row arguments read back from the request. `instead`: the SQL function that is called in
+    the place of the engine's own, with the same arguments; in that of ai_query with endpoint and request. Raises AiConfigError
+    for what these two would leave out."""
+    name = quoted_name(instead) if instead else call.function
     row = [f"get_json_object(request, '$.row[{n}].{name}')" for n, name in enumerate(call.row_arguments)]
     constant = dict(call.constant)
+    if call.function == "ai_query" and instead:
+        if call.parameters or call.response_schema or len(row) > 1:
+            raise AiConfigError(
+                "AI_CONFIG",
+                f"ai_query is answered by {instead}, which is given endpoint and request, and the call has parameters, files or a "
+                "responseFormat. Take these away, or have the engine's own ai_query answer",
+            )
+        return f"{name}({quote(call.model)}, {row[0]})"
     if call.function == "ai_query":
         arguments = [f"endpoint => {quote(call.model)}", f"request => {row[0]}"]
         if len(row) > 1:
@@ -90,11 +140,11 @@ def call_sql(call: AiCall) -> str:
             arguments.append(_map(constant["options"]))
     if "max_words" in constant:
         arguments.append(str(constant["max_words"]))
-    return f"{call.function}({', '.join(arguments)})"
+    return f"{name}({', '.join(arguments)})"
 
 
-def _text(call: AiCall) -> str:
-    sql, kind = call_sql(call), call.answer_type.upper()
+def _text(call: AiCall, instead: str) -> str:
+    sql, kind = call_sql(call, instead), call.answer_type.upper()
     return f"to_json({sql})" if re.match(r"VARIANT|STRUCT|ARRAY|MAP", kind) else f"cast({sql} AS STRING)"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_mv.maintenance.format_version import TABLE_PROPERTIES
 from spark_mv.query.syntax.source_text import string_literal as quote
+from spark_mv.query.syntax.table_name import parts_of
 from spark_mv.query.syntax.table_name import quoted as in_backquotes
 
 TABLE_NAME = "ai_results"
@@ -74,8 +75,12 @@ def quoted(*parts: str) -> str:
 
 
 def table_name(schema: str, result_schema: str | None = None) -> str:
-    """Where the result table lives: the profile's result_schema, else the target schema. Quoted, for SQL."""
-    return quoted(*(result_schema or schema).split("."), TABLE_NAME)
+    """Where the result table lives: the profile's result_schema, else the target schema. Quoted, for SQL.
+
+    >>> table_name("a.b"), table_name("`a`.`b`", "c")
+    ('`a`.`b`.`ai_results`', '`c`.`ai_results`')
+    """
+    return quoted(*parts_of(result_schema or schema), TABLE_NAME)
 
 
 def create_sql(results_table: str, file_format: str = "delta", location: str | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -115,6 +116,8 @@ class AiSettings:
             errors.append(
                 "provider openai needs api_key, e.g. \"{{ env_var('OPENAI_API_KEY') }}\" in the profile's ai block"
             )
+        if provider == "native":
+            errors += _sql_functions_problems(values)
         if values.get("cascade"):
             errors += _with_cascade(values)
         if provider == "openai" and not values.get("model"):
@@ -139,6 +142,10 @@ class AiSettings:
     def configured(self) -> bool:
         """Whether there is a provider to ask."""
         return bool(self.provider)
+
+    def sql_function(self, name: str) -> str:
+        """The SQL function that `provider: native` calls in the place of an AI function; "" for the engine's of that name."""
+        return str(self.options.get(name, "")) if self.provider == "native" else ""
 
     def for_provider(self) -> ProviderSettings:
         """The part that goes to the workers."""
@@ -225,6 +232,7 @@ _ZERO_ALLOWED = {
     "max_ai_calls", "max_ai_tokens", "max_ai_cost", "batch_price_factor", "wait_minutes",
     *(f"max_ai_{what}_per_{p}" for p in PERIODS for what in ("calls", "tokens", "cost")),
 }  # fmt: skip
+_FUNCTION_NAME = re.compile(r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+)){0,2}")
 _MAPPINGS = {"parameters", "versions", "options"}
 
 
@@ -296,6 +304,18 @@ def _with_cascade(values: dict[str, Any]) -> list[str]:
         values["model_version"] = None
     values["model"] = last
     return errors
+
+
+def _sql_functions_problems(values: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the options of `provider: native`, the SQL functions that are called in the place of AI functions."""
+    names = (*BUILT_IN, *(function.name for function in values.get("functions", ())))
+    return [
+        f"options of provider native name the SQL function to call in the place of an AI function; {name!r} is none{_nearest(name, names)}"
+        if name not in names
+        else f"options.{name} of provider native must be the name of a SQL function, not {function!r}"
+        for name, function in values.get("options", {}).items()
+        if name not in names or not isinstance(function, str) or not _FUNCTION_NAME.fullmatch(function)
+    ]
 
 
 def _functions_problem(source: str, value: Any) -> str | None:

@@ -89,7 +89,7 @@ def decide(opening: Opening, changes: Changes | None = None) -> Plan:
         columns = found.columns.columns
         return Plan(situation.facts.model, "NO_OP", (opening.no_op,), columns=columns, record=last, notes=found.notes)
     complete, spare = complete_plan(found, opening.record, only_clock(opening.no_op, situation.facts))
-    known = _known(opening, changes) if changes is not None else None
+    known = incremental_facts(opening, changes) if changes is not None else None
     proposals = propose(known) if known is not None else rejected_all(opening.blocked)
     changes = changes or Changes()
     pace = learned(last, situation.facts.target.record_at)
@@ -104,7 +104,8 @@ def decide(opening: Opening, changes: Changes | None = None) -> Plan:
     return limited(plan, situation.config.max_rows_changed)
 
 
-def _known(opening: Opening, changes: Changes) -> IncrementalFacts | None:
+def incremental_facts(opening: Opening, changes: Changes) -> IncrementalFacts | None:
+    """What the incremental strategies look at; None where the last result cannot be continued."""
     situation = opening.ground.situation
     if opening.tree is None:
         return None

@@ -17,6 +17,7 @@ from spark_mv.maintenance.config import OWN_WORDS, ModelConfig
 from spark_mv.maintenance.facts import SourceFacts
 from spark_mv.maintenance.plan import Plan, Step
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.maintenance.row_limit import RowLimit
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_move import NEAR
@@ -41,9 +42,15 @@ CHECKED = OWN_WORDS - {"as_of", "choose_by", "on_schema_change", "second_reading
 }
 """Config words that a plan follows from."""
 TAKES = (
+    "stage_source_changes",
+    "stage_query",
+    "check_new",
+    "ai_round",
     "stage_changes",
     "check_stage",
     "count_evicted",
+    "check_limit",
+    "confirm_sources",
     "next_change",
     "create_table",
     "replace_table",
@@ -52,8 +59,20 @@ TAKES = (
     "record_only",
 )
 """The kinds of step that the macros take."""
-SPARES = ("gone_keys", "replace_using", "staged_keys", "replace_where")
-"""The kinds of step that publish what MERGE publishes, quicker."""
+SESSION = {
+    "user": "current_user()",
+    "catalog": "current_catalog()",
+    "schema": "current_schema()",
+    "spark": "version()",
+}
+"""What a query may ask of the user and the session, and how a run finds it."""
+SPARES = ("gone_keys", "replace_using", "staged_keys", "replace_where", "key_range", "ask_ahead")
+"""The kinds of step that only make a run quicker: what MERGE publishes, and what the check of the rows finds out, too."""
+
+
+def session_mark(name: str) -> str:
+    """Stands for the text that the session gives, inside the quotes of a literal."""
+    return f"{MARK}session_{name}__"
 
 
 class NeedsAdapter(Exception):
@@ -120,9 +139,12 @@ PLACES = tuple(
 """All ways in which a text names an instant (query/rewrite/pin.py)."""
 
 
-def with_places(value: Any, pins: Pins, versions: Mapping[str, int]) -> Any:
-    """`value` (as JSON has it) with a mark where it names the instant of `pins`, or one of the `versions` (by name of their mark)."""
+def with_places(value: Any, pins: Pins, versions: Mapping[str, int], others: Mapping[str, str] | None = None) -> Any:
+    """`value` (as JSON has it) with a mark where it names the instant of `pins`, or one of the `versions` (by name of their mark).
+    `others`: further texts, with their marks."""
     text = json.dumps(value, sort_keys=True)
+    for other, mark in (others or {}).items():
+        text = text.replace(other, mark)
     for place in PLACES:
         literal = place.literal(pins.at(pins.as_of + place.ahead))
         text = text.replace(json.dumps(literal)[1:-1], place.mark)
@@ -154,13 +176,11 @@ def complete(plan: Plan) -> Plan:
 
 def check_config(config: ModelConfig, given: Mapping[str, Any]) -> None:
     """Raises NeedsAdapter for a setting that the macros do not know how to follow. `given`: the model's config."""
-    limit = config.max_rows_changed
     problems = {
         "file_format": config.file_format != "delta",
         "on_source_delete: keep": config.on_source_delete == "keep",
         "freeze_where": bool(config.freeze_where),
         "refresh: incremental": config.refresh == "incremental",
-        "max_rows_changed": limit is not None and not limit.everything,
         "audit": config.audit is not None,
         "sql_header": bool(given.get("sql_header")),
         "an enforced contract": bool((given.get("contract") or {}).get("enforced")),
@@ -171,8 +191,6 @@ def check_config(config: ModelConfig, given: Mapping[str, Any]) -> None:
 
 def check_query(sql: str, analysis: Analysis, sources: Sequence[SourceFacts], functions: Mapping[str, str]) -> None:
     """Raises NeedsAdapter for what the query has and macros cannot do. `functions`: the project's own that it calls."""
-    if Level.AI in analysis.levels:
-        raise NeedsAdapter("it calls AI functions, whose answers are asked for and kept by Python")
     if analysis.rows_level is Level.NONDETERMINISTIC:
         raise NeedsAdapter("it draws in a filter, and these draws are kept in a table of their own")
     if functions or analysis.own_functions:
@@ -182,15 +200,28 @@ def check_query(sql: str, analysis: Analysis, sources: Sequence[SourceFacts], fu
             "its text holds ${…}, whose value Spark puts in, or what stands for a run's values in a plan"
         )
     for source in sources:
-        if source.view_text is not None:
-            raise NeedsAdapter(f"it reads {source.name}, a view; materialize that as a table")
+        if source.provider == "view":
+            continue  # its text is compared at each run, and what it reads is a source as well
         if source.version is None or source.provider != "delta" or source.obstacle:
             raise NeedsAdapter(
                 f"it reads {source.name} ({source.provider or 'unknown format'}), which is no Delta table"
             )
 
 
-def check_rewritten(rewritten: Rewritten) -> None:
-    """Raises NeedsAdapter for values that are pinned and are not the clock's."""
-    if others := sorted(name for name in rewritten.pins if pin_level(name) != Level.COMMAND):
-        raise NeedsAdapter(f"its result follows the user or the session ({', '.join(others)})")
+def session_pins(rewritten: Rewritten) -> list[str]:
+    """What is pinned and is not the clock's. Raises NeedsAdapter for what a run has no place for."""
+    found = sorted(name for name in rewritten.pins if pin_level(name) != Level.COMMAND)
+    marks = [session_mark(name) for name in SESSION]
+    if strange := [
+        n for n in found if n != "current_timezone" and not any(mark in rewritten.pins[n] for mark in marks)
+    ]:
+        raise NeedsAdapter(f"its result follows the session ({', '.join(strange)})")
+    return found
+
+
+def limit_args(limit: RowLimit) -> dict[str, Any]:
+    """What `most` of a limit is computed from: a number of rows, or a share of them."""
+    if limit.share is None:
+        return {"limit": limit.written, "rows": limit.rows, "of": 0, "each": 1}
+    of, each = limit.share.as_integer_ratio()
+    return {"limit": limit.written, "rows": None, "of": of, "each": each}

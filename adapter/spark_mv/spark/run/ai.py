@@ -235,7 +235,7 @@ def ai_runner(
 
 def result_table(adapter: Any, schema: str, settings: AiSettings) -> str:
     """The result table of models in a schema, which is there from now on."""
-    table = table_name(schema.strip("`"), settings.result_schema)
+    table = table_name(schema, settings.result_schema)
     _create(adapter, table)
     return table
 
