@@ -38,7 +38,10 @@ class Engine:
     steps: list[str] = field(default_factory=list)
     runs: int = 0
     profile: Mapping[str, Any] = field(
-        default_factory=lambda: {"embedded": True, "safety": {"second_reading": False, "choose_by": "rows"}}
+        default_factory=lambda: {
+            "embedded": True,
+            "safety": {"second_reading": False, "choose_by": "rows", "file_format": FORMAT},
+        }
     )
 
     @property

@@ -129,7 +129,11 @@ class Model:
                 full_refresh=full_refresh,
                 followed=self.runs % 2 == 0 if self.followed is None else self.followed,
             ),
-            {"embedded": True, "ai": AI, "safety": {"second_reading": False, "choose_by": self.choose_by}},
+            {
+                "embedded": True,
+                "ai": AI,
+                "safety": {"second_reading": False, "choose_by": self.choose_by, "file_format": session.table_format},
+            },
         )
         for step in run.steps():
             run.execute(step, statement(step))

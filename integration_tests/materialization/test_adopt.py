@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from conftest import Mv
 from dbt.tests.util import run_dbt, write_file
+from integration_tests.under_format import delta_only
 
 from spark_mv.cli import main
 
@@ -29,6 +30,7 @@ TWICE = "{{ config(materialized='table') }} select id % 3 as id, rand() as r fro
 VIEW = "{{ config(materialized='view') }} select id, rand() as r from {{ target.schema }}.src"
 
 
+@delta_only("spark-mv adopt takes Delta tables")
 class TestAdopt:
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
+from integration_tests.under_format import FORMAT
 
 MV = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', freeze=['first_seen_at'], ai=var('ai', {})) }}
@@ -305,6 +306,8 @@ class TestCommands:
         changed = run_dbt(["ls", "--select", "state:modified", *state, "--resource-type", "model"])
         file.write_text(MV)
         assert changed == ["test.mv"]
+        if FORMAT != "delta":  # only Delta tables are cloned
+            return
         # a clone is a model's table with all that was kept, and goes on from there
         assert "mv" in self.dbt("clone", "--select", "mv", *state)
         draws = f"select id, draw, first_seen_at, answer from {other}.mv"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from integration_tests.under_format import FORMAT
 
 MODEL = """
-{{ config(materialized='nondeterministic_mv', unique_key='id', refresh=var('refresh', 'auto')) }}
+{{ config(materialized='nondeterministic_mv', unique_key='id', refresh=var('refresh', 'auto')**VARIANTS) }}
 select *, uuid() as drawn from {{ target.schema }}.src
 """
+MODEL = MODEL.replace("**VARIANTS", ", tblproperties={'format-version': '3'}" if FORMAT == "iceberg" else "")
 RETYPED = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', freeze=['first'], on_schema_change=var('policy', 'sync_all_columns')) }}
 select id, c, c as first, uuid() as drawn from {{ target.schema }}.retyped_src

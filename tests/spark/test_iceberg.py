@@ -13,9 +13,11 @@ from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.forget import ForgetRequest, request_text
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import RunRecord, SourceVersion
+from spark_mv.maintenance.state import StateFacts, StateRecord
 from spark_mv.spark.formats import iceberg_log, iceberg_source
 from spark_mv.spark.formats.iceberg import Iceberg
 from spark_mv.spark.formats.iceberg_log import read_log
+from spark_mv.spark.formats.own_tables import own_format
 from spark_mv.spark.formats.table_format import Since
 
 pytestmark = pytest.mark.unit
@@ -173,3 +175,52 @@ def test_types_that_its_tables_do_not_have() -> None:
     assert "'format-version': '3'" in said[0] and "cast it" in said[1]
     (left,) = Iceberg().not_stored(columns, {"format-version": 3})
     assert "took" in left
+
+
+def test_an_older_version_that_a_tag_holds_is_compared() -> None:
+    # 20 has expired, and with it all that leads from 70 to 50
+    cut = (HISTORY[0], *HISTORY[2:4])
+    found = since(table(*cut, main=30), 50, 30)
+    assert isinstance(found, Since) and (found.how, [c.rows for c in found.commits]) == ("snapshots", [None])
+    # not where its columns are others, or nothing has expired: then it was rolled back
+    other = since(table((50, None, "append", NEW, 3), *HISTORY[2:4], main=30), 50, 30)
+    assert isinstance(other, Reason) and other.code == "SOURCE_ROLLED_BACK"
+
+
+def test_the_state_of_a_model() -> None:
+    record = StateRecord("s", kept={"draw": "1"}, run_id="r1")
+    ours = {"spark_mv": record.to_json(), **NEW}
+
+    def read(*more: Snapshot, main: int) -> StateFacts:
+        return Iceberg().state(table((50, None, "append", ours, 0), *more, main=main), "t", COLUMNS)
+
+    found = read(main=50)
+    assert (found.record, found.record_version, found.version, found.foreign) == (record, 50, 50, None)
+    assert read((20, 50, "replace", HISTORY[2][3], 0), main=20).foreign is None
+    foreign = read((20, 50, "delete", {"deleted-data-files": 1}, 0), main=20)
+    assert (foreign.foreign, foreign.record_version, foreign.readable) == ("DELETE", 50, True)
+    # a copy of our commit is somebody else's
+    assert read((20, 50, "append", ours, 0), main=20).foreign == "APPEND"
+    assert Iceberg().state(table(main=None), "t", COLUMNS) == StateFacts(True, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    "wanted,settings,name",
+    [
+        ("Iceberg", {}, "iceberg"),
+        ("parquet", {}, "delta"),
+        (None, {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}, "delta"),
+        (None, {"spark.sql.catalog.spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog"}, "iceberg"),
+        (None, {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog"}, "delta"),
+        (
+            None,
+            {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog", "spark.sql.defaultCatalog": "lake"},
+            "iceberg",
+        ),
+    ],
+)
+def test_the_format_of_tables_of_our_own(wanted: str | None, settings: dict[str, str], name: str) -> None:
+    def over_thrift(sql: str) -> list[dict[str, str]]:
+        return [{"key": sql, "value": settings.get(sql.removeprefix("set "), "<undefined>")}]
+
+    assert own_format(over_thrift, wanted).name == name

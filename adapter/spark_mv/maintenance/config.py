@@ -28,6 +28,7 @@ OWN_WORDS = frozenset(
         "freeze",
         "freeze_where",
         "refresh",
+        "retain_sources",
         "as_of",
         "ai",
         *AI_POLICIES,
@@ -59,6 +60,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "on_schema_change": ("sync_all_columns", "append_new_columns", "ignore", "fail"),
     "on_ai_error": ("null", "keep_old", "fail"),
 }
+_SWITCHES: Mapping[str, bool] = {"second_reading": True, "retain_sources": False}
 _ALIASES = {"incremental_strict": "incremental"}
 """Other words for a choice: Databricks' own for one that never recomputes by itself."""
 ROW_UPDATE = ("keep", "redraw")
@@ -86,6 +88,7 @@ class ModelConfig:
     second_reading: bool = True
     choose_by: str = "seconds"
     file_format: str = "delta"
+    retain_sources: bool = False
 
     @property
     def keeps_rows(self) -> bool:
@@ -162,10 +165,9 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
     where = config.get("freeze_where") or ""
     if not isinstance(where, str):
         problems.append(f"freeze_where: {where!r} is not a condition; write it as SQL, such as 'day < \"2026-01-01\"'")
-    said_twice = config.get("second_reading")
-    reads_twice = str(True if said_twice is None else said_twice).lower()
-    if reads_twice not in ("true", "false"):
-        problems.append(f"second_reading: {said_twice!r} is not true or false")
+    given = {word: default if config.get(word) is None else config[word] for word, default in _SWITCHES.items()}
+    on = {word: str(value).lower() for word, value in given.items()}
+    problems += [f"{word}: {given[word]!r} is not true or false" for word in on if on[word] not in ("true", "false")]
     limit = None
     try:
         limit = row_limit(config.get("max_rows_changed"))
@@ -192,9 +194,10 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
         ai={**ai, **{word: config[word] for word in AI_POLICIES if word in config}},
         max_rows_changed=limit,
         audit=every,
-        second_reading=reads_twice == "true",
+        second_reading=on["second_reading"] == "true",
         choose_by=str(config.get("choose_by") or "seconds"),
         file_format=file_format,
+        retain_sources=on["retain_sources"] == "true",
     )
 
 

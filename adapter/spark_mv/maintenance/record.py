@@ -37,7 +37,7 @@ class RunRecord:
     `query` is the fingerprint of the SELECT, `config` that of the settings which change rows, `columns` the fingerprint
     of each column's own expression, `kept` the same of the kept ones, `keys` the unique key, `filter_print` that of
     the conditions which a random filter consists of, `state` the id of the state table that belongs to it and
-    `state_version` that table's version then (StateRecord), `pins` the literals that stood for the clock, the user and the
+    `state_version` the number of that table's version then (StateVersion), `pins` the literals that stood for the clock, the user and the
     session, `functions` hashes of the project's own functions, `settings` the session's settings that decide what an expression gives, `source_columns` the sources' columns
     and types.
     `next_change_at` is the first instant after `as_of` at which a row enters or leaves by its window alone (None: never);
@@ -52,6 +52,7 @@ class RunRecord:
     this one included, `read_twice` says of each strategy whether its first result for this query was right
     (second_reading.py). `started_at` (UTC), `cost` (estimated rows), `units` (of fixed cost) and `pace` (what these take in seconds, see pace.py) let later runs learn from this one.
     `result` are names and types of the query's columns, as long as what decides them has the hash `result_print` (empty: not known).
+    `retained`: sources whose versions the run holds for the next one, and their formats.
     """
 
     query: str
@@ -94,6 +95,7 @@ class RunRecord:
     read_twice: Mapping[str, bool] = field(default_factory=dict)
     result_print: str = ""
     result: tuple[tuple[str, str], ...] = ()
+    retained: Mapping[str, str] = field(default_factory=dict)
 
     def of_columns(self, query: str, prints: Mapping[str, str]) -> KeptRecord:
         """What it says of the columns. A record of an earlier version names kept columns only: of the others it is known

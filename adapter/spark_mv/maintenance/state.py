@@ -70,15 +70,32 @@ def read_state_record(text: str | None) -> StateRecord | None:
 
 
 @dataclass(frozen=True)
+class StateVersion:
+    """A version of the state: the `id` that names it in VERSION AS OF, and a `number` that each commit raises."""
+
+    id: int
+    number: int
+
+
+@dataclass(frozen=True)
 class StateFacts(TableFacts):
     """The state table as it is now. `record` is that of its newest commit of ours, made as version `record_version`;
     `foreign`: what somebody else did to its rows since, and `readable` whether they can be read as they were before.
-    `ours`: whether this materialization made the table, as far as its properties tell."""
+    `ours`: whether this materialization made the table, as far as its properties tell. `number`: that of the newest version, where
+    the version itself tells nothing of an order."""
 
+    provider: str = ""
+    number: int | None = None
     record: StateRecord | None = None
     foreign: str | None = None
     readable: bool = True
     ours: bool = True
+
+    @property
+    def newest(self) -> StateVersion | None:
+        if self.version is None:
+            return None
+        return StateVersion(self.version, self.version if self.number is None else self.number)
 
 
 @dataclass(frozen=True)
@@ -104,7 +121,7 @@ def standing(state: StateFacts, target: TargetFacts) -> Standing:
     if not _belongs(state.record, target):
         return Standing(False, problem="it belongs to another table" if named else "")
     known = record.state_version if record is not None and state.record.id == named else None
-    if known is not None and (state.version is None or state.version < known):
+    if known is not None and (state.newest is None or state.newest.number < known):
         return Standing(False, problem="it is an older copy of what it was")
     if state.foreign is None:
         return Standing(True)

@@ -33,7 +33,7 @@ _DEFAULT_ADDRESS = "the openai package's default"
 
 @dataclass(frozen=True)
 class Place:
-    """Where answers and batches are kept, and who asks. `say` tells the user a line."""
+    """Where answers and batches are kept, and who asks. `say` tells the user a line. `file_format` of a table that is made."""
 
     execute: Execute
     results_table: str
@@ -42,6 +42,7 @@ class Place:
     project: str = ""
     say: Callable[[str], None] = print
     now: Callable[[], float] = time.time
+    file_format: str = "delta"
 
     @property
     def address(self) -> str:
@@ -52,10 +53,11 @@ class Place:
 
     def make_table(self) -> None:
         """The table of batches is there from now on. Of two processes that make it at a time one may fail, and finds it at its second try."""
+        statement = create_batches_sql(self.results_table, self.file_format)
         try:
-            self.execute(create_batches_sql(self.results_table))
+            self.execute(statement)
         except Exception:
-            self.execute(create_batches_sql(self.results_table))
+            self.execute(statement)
 
     def endpoint(self) -> BatchEndpoint:
         """The endpoint's files and batches."""

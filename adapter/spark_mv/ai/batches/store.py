@@ -43,11 +43,11 @@ def batches_table(results_table: str) -> str:
     return f"{schema}.`{TABLE_NAME}`" if schema else f"`{TABLE_NAME}`"
 
 
-def create_batches_sql(results_table: str) -> str:
+def create_batches_sql(results_table: str, file_format: str = "delta") -> str:
     """CREATE TABLE IF NOT EXISTS. Made by the first run that may submit."""
     columns = ",\n  ".join(f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in BATCH_COLUMNS)
     return (
-        f"CREATE TABLE IF NOT EXISTS {batches_table(results_table)} (\n  {columns}\n) USING delta\n"
+        f"CREATE TABLE IF NOT EXISTS {batches_table(results_table)} (\n  {columns}\n) USING {file_format}\n"
         f"COMMENT 'Batches of AI calls, an event a row. Kept by dbt-spark-mv.' TBLPROPERTIES ({TABLE_PROPERTIES})"
     )
 

@@ -158,9 +158,11 @@ class MvMixin(metaclass=AdapterMeta):
         """At the end of an invocation: the history of its runs is written, then connections are closed."""
         history = getattr(self, "_mv_history", None)
         if history is not None and history.waits:
+            from spark_mv.spark.formats.own_tables import own_format_of
+
             try:
                 with self.connection_named("mv_runs"):  # type: ignore[attr-defined]
-                    history.write(self.query, self.warn)
+                    history.write(self.query, self.warn, lambda: own_format_of(self))
             except Exception as error:  # the runs themselves are done
                 self.warn(f"the history of runs was not written: {error}")
         super().cleanup_connections()  # type: ignore[misc]
@@ -317,14 +319,14 @@ class MvMixin(metaclass=AdapterMeta):
         from spark_mv.query.ai_calls.ai_plan import plan_ai
         from spark_mv.spark.run.ai import result_table
 
-        schema = self.config.credentials.schema  # type: ignore[attr-defined]
+        credentials = self.config.credentials  # type: ignore[attr-defined]
         try:
             settings = AiSettings.from_config(self._mv_profile()["ai"])
             plan = plan_ai(sql, results_table="t", identity=settings.identity(), functions=settings.functions)
             if plan.errors:
                 raise CompilationError(plan.errors[0].message)
             if plan.rounds:
-                table = result_table(self, schema, settings)
+                table = result_table(self, credentials.schema, settings, credentials.file_format)
                 plan = plan_ai(sql, results_table=table, identity=settings.identity(), functions=settings.functions)
             return self._at(as_of, plan.sql if plan.rounds else sql, started_at)
         except ValueError as error:

@@ -8,7 +8,8 @@ from typing import Any
 from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
-from spark_mv.spark.formats import delta_source
+from spark_mv.maintenance.state import StateFacts, StateVersion
+from spark_mv.spark.formats import delta_source, state_history
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description, detailed
 from spark_mv.spark.formats.history import History, latest_version, read_history
@@ -25,6 +26,7 @@ class Delta:
 
     name = "delta"
     stays = ""
+    retains = False
     replaces_by_key = True
 
     def newest(self, query: Query, table: str) -> SourceVersion | None:
@@ -50,6 +52,19 @@ class Delta:
     def history(self, query: Query, table: str, model: str = "") -> History | None:
         return read_history(query, table, model)
 
+    def state(self, query: Query, table: str, columns: tuple[Column, ...]) -> StateFacts:
+        return state_history.read_state(query, table, columns)
+
+    def state_version(self, query: Query, table: str) -> StateVersion | None:
+        found = latest_version(query, table)
+        return None if found is None else StateVersion(found.version, found.version)
+
+    def retain(self, query: Query, table: str, version: int, holder: str) -> None:
+        return None
+
+    def release(self, query: Query, table: str, holder: str) -> None:
+        return None
+
     def unusable(self, spark: Any) -> str:
         return ""
 
@@ -65,6 +80,9 @@ class Delta:
     def properties(self) -> Mapping[str, str] | None:
         return None
 
+    def growing(self) -> Mapping[str, str]:
+        return {"delta.autoOptimize.autoCompact": "true"}
+
     def made_as(self, spark: Any, table: str) -> str:
         return table
 
@@ -73,6 +91,10 @@ class Delta:
 
     def publish(self, asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:
         take(asked.turn, session, query, write, asked.settings)
+
+    def tidy(self, asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:
+        with tagged(session, asked.turn.settings):
+            write()
 
     def say(self, session: TurnSession, query: Query, table: str, id: str, text: str) -> None:
         with tagged(session, {USER_METADATA: text}):

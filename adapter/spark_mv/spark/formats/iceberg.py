@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from spark_mv.maintenance.errors import TurnTaken
 from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
-from spark_mv.spark.formats import iceberg_source, iceberg_target
+from spark_mv.maintenance.state import StateFacts, StateVersion
+from spark_mv.query.syntax.table_name import quoted
+from spark_mv.spark.formats import iceberg_source, iceberg_state, iceberg_tags, iceberg_target
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description
 from spark_mv.spark.formats.history import History
@@ -33,6 +37,7 @@ class Iceberg:
         "its table is an Iceberg table, which is not made one of another format in its place. Set file_format back to iceberg, give the "
         "model another alias, or drop the table with PURGE (its kept values go with it)"
     )
+    retains = True
     replaces_by_key = False
 
     def newest(self, query: Query, table: str) -> SourceVersion | None:
@@ -54,6 +59,19 @@ class Iceberg:
 
     def history(self, query: Query, table: str, model: str = "") -> History | None:
         return iceberg_target.read_history(query, table, model)
+
+    def state(self, query: Query, table: str, columns: tuple[Column, ...]) -> StateFacts:
+        return iceberg_state.read_state(query, table, columns)
+
+    def state_version(self, query: Query, table: str) -> StateVersion | None:
+        return iceberg_state.newest_version(query, table)
+
+    def retain(self, query: Query, table: str, version: int, holder: str) -> None:
+        name = iceberg_tags.altered_as(query, table)
+        query(f"alter table {name} create or replace tag {quoted(holder)} as of version {version}")
+
+    def release(self, query: Query, table: str, holder: str) -> None:
+        query(f"alter table {iceberg_tags.altered_as(query, table)} drop tag if exists {quoted(holder)}")
 
     def unusable(self, spark: Any) -> str:
         if spark is None or getattr(spark, "_jvm", None) is None:
@@ -102,6 +120,9 @@ class Iceberg:
         modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("merge", "update", "delete")}
         return {"format-version": "2", **modes, "write.metadata.delete-after-commit.enabled": "true"}
 
+    def growing(self) -> Mapping[str, str]:
+        return {"write.metadata.delete-after-commit.enabled": "true"}
+
     def made_as(self, spark: Any, table: str) -> str:
         return f"{CATALOG}.{table}" if stands_behind_delta(spark) else table
 
@@ -110,6 +131,10 @@ class Iceberg:
 
     def publish(self, asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:
         iceberg_target.publish(asked, session, query, write)
+
+    def tidy(self, asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:
+        with suppress(TurnTaken):
+            iceberg_target.publish(asked, session, query, write)
 
     def say(self, session: TurnSession, query: Query, table: str, id: str, text: str) -> None:
         iceberg_target.say_with_a_commit(session, query, table, text)

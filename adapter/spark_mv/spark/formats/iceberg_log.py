@@ -35,11 +35,11 @@ class Snapshot:
 @dataclass(frozen=True)
 class Log:
     """Up to a limit of `snapshots`, each the parent of the one before it. `schema`: the id of the table's columns. `others`:
-    ids of snapshots that are still known."""
+    the snapshots that are still known, by their ids, each with the id of the columns that it is read with."""
 
     snapshots: tuple[Snapshot, ...]
     schema: int
-    others: frozenset[int] = frozenset()
+    others: Mapping[int, int | None] = field(default_factory=dict)
 
     @property
     def newest(self) -> Snapshot | None:
@@ -86,7 +86,7 @@ def _from_metadata(spark: Any, table: str, limit: int) -> Log | None:
             found.append(_snapshot(json.loads(jvm.org.apache.iceberg.SnapshotParser.toJson(current))))
             parent = found[-1].parent
             current = None if parent is None else loaded.snapshot(parent)
-        known = frozenset(int(s.snapshotId()) for s in loaded.snapshots()) if limit > 1 else frozenset()
+        known = {int(s.snapshotId()): s.schemaId() for s in loaded.snapshots()} if limit > 1 else {}
         return Log(tuple(found), int(loaded.schema().schemaId()), known)
     except Exception:  # no JVM here, another Iceberg, no table of Iceberg's: the statement says what is the matter
         return None
@@ -138,7 +138,7 @@ def _joined(rows: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, An
         )
         current = parent
     last = entries[-1]["latest_schema_id"] if entries else None
-    return Log(tuple(found), -1 if last is None else int(last), frozenset(by_id))
+    return Log(tuple(found), -1 if last is None else int(last), {id: schemas.get(id) for id in by_id})
 
 
 def _text(micros: int) -> str:

@@ -44,7 +44,7 @@ def since(query: Query, source: SourceFacts, before: SourceVersion, columns: str
     if now.version not in ids:
         return Reason("SOURCE_MOVED", f"{name} was rolled back or replaced while this run looked at it")
     if before.version not in ids:
-        return _lost(name, before, log)
+        return _held(before, log) or _lost(name, before, log)
     low = ids.index(before.version)
     base = log.snapshots[low]
     if base.schema is None or base.schema != log.schema:
@@ -88,6 +88,16 @@ def _whole_files(snapshot: Snapshot) -> bool:
     """Whether no file of the table marks rows of another as gone (merge-on-read): Iceberg tells what files hold, not what such marks
     mean."""
     return snapshot.summary.get("total-delete-files") == "0"
+
+
+def _held(before: SourceVersion, log: Log) -> Since | None:
+    """Where snapshots between have expired and the older one is held by a tag, or a branch: the two versions are compared, whatever
+    happened between them. None where that cannot be."""
+    cut = log.snapshots[-1].parent is not None
+    columns = log.others.get(before.version)
+    if not cut or columns is None or columns != log.schema:
+        return None
+    return Since("snapshots", (Commit(),))
 
 
 def _lost(name: str, before: SourceVersion, log: Log) -> Reason:

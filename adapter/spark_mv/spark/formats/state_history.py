@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.state import StateFacts, read_state_record
-from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Query, Rows, commits
 from spark_mv.spark.formats.history import KEEPS_ROWS
+from spark_mv.spark.formats.state_rows import readable
 
 FEW = (3, 20)
 """Commits to look at first, as for the model's own table."""
@@ -25,7 +25,7 @@ def read_state(query: Query, table: str, columns: tuple[Column, ...]) -> StateFa
         facts = _facts(query(f"describe history {table}"), columns)
     if facts.record is None or facts.foreign is None:
         return facts
-    return replace(facts, readable=facts.readable and _readable(query, table, facts.record_version, columns))
+    return replace(facts, readable=facts.readable and readable(query, table, facts.record_version, columns))
 
 
 def _facts(rows: Rows, columns: tuple[Column, ...]) -> StateFacts:
@@ -51,13 +51,3 @@ def _facts(rows: Rows, columns: tuple[Column, ...]) -> StateFacts:
         if row["operation"] not in KEEPS_ROWS:
             foreign = str(row["operation"])
     return StateFacts(True, columns, newest, foreign=foreign)
-
-
-def _readable(query: Query, table: str, version: int | None, columns: tuple[Column, ...]) -> bool:
-    """Whether the rows of a version are still there. All values are read: the files may be gone."""
-    names = ", ".join(f"to_json(struct({quoted(c.name)}))" for c in columns)
-    try:
-        query(f"select max(hash({names})) as h from {table} version as of {version}")
-    except Exception:  # vacuumed, too old, another schema: whatever it is, they cannot be had
-        return False
-    return True

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
+from spark_mv.maintenance.state import StateFacts, StateVersion
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description
 from spark_mv.spark.formats.history import History
@@ -71,6 +72,8 @@ class TableFormat(Protocol):
     name: str
     stays: str
     """Why no table of another format can take the place of one of this (empty: one can)."""
+    retains: bool
+    """Whether single versions of a source can be kept from being cleaned up."""
     replaces_by_key: bool
     """Whether rows can be replaced by their keys in one statement (REPLACE WHERE, REPLACE USING); else they are merged."""
 
@@ -90,6 +93,18 @@ class TableFormat(Protocol):
     def history(self, query: Query, table: str, model: str = "") -> History | None:
         """The table's history as far as it matters to the runs of `model` (dbt's unique id; empty: of any)."""
 
+    def state(self, query: Query, table: str, columns: tuple[Column, ...]) -> StateFacts:
+        """Facts about a model's state table that exists and has these columns."""
+
+    def state_version(self, query: Query, table: str) -> StateVersion | None:
+        """The newest version of a state table; None where it has none."""
+
+    def retain(self, query: Query, table: str, version: int, holder: str) -> None:
+        """Keep a version of a source from being cleaned up, in the name of `holder`, instead of the one that it held before."""
+
+    def release(self, query: Query, table: str, holder: str) -> None:
+        """Let what `holder` held be cleaned up."""
+
     # --- tables that runs write
 
     def unusable(self, spark: Any) -> str:
@@ -107,6 +122,9 @@ class TableFormat(Protocol):
     def properties(self) -> Mapping[str, str] | None:
         """Properties of a table that is made; None where they follow from its columns and its contract (amendments.py)."""
 
+    def growing(self) -> Mapping[str, str]:
+        """Properties of a table to which each invocation appends a few rows."""
+
     def made_as(self, spark: Any, table: str) -> str:
         """The name by which a statement makes the table."""
 
@@ -116,6 +134,10 @@ class TableFormat(Protocol):
     def publish(self, asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:
         """Make the commit with the one statement that `write` sends, and prove that it was made. Raises TurnTaken where another
         writer came first; then nothing was written."""
+
+    def tidy(self, asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:
+        """A commit that takes away rows which nobody reads any more, with the bookkeeping. Where another writer came first nothing is
+        lost: it is left out."""
 
     def say(self, session: TurnSession, query: Query, table: str, id: str, text: str) -> None:
         """A commit that changes no row and carries `text`, whose id is `id`."""

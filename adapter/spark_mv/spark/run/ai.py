@@ -22,7 +22,9 @@ from spark_mv.ai.settings import AiSettings
 from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.format_version import check_table
+from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.describe import read_description
+from spark_mv.spark.formats.own_tables import own_format
 from spark_mv.spark.run.canary import Asked, CanaryRun
 
 if TYPE_CHECKING:
@@ -30,7 +32,14 @@ if TYPE_CHECKING:
 
 _CREATING = threading.Lock()
 _COMPLETE: set[str] = set()  # result tables of which this process knows that they have all columns
-_RACES = ("DELTA_PROTOCOL_CHANGED", "DELTA_CONCURRENT", "DELTA_METADATA_CHANGED", "ALREADY_EXISTS")
+_RACES = (
+    "DELTA_PROTOCOL_CHANGED",
+    "DELTA_CONCURRENT",
+    "DELTA_METADATA_CHANGED",
+    "ALREADY_EXISTS",
+    "AlreadyExists",
+    "CommitFailed",
+)
 
 
 @dataclass
@@ -44,6 +53,7 @@ class AiRunner:
     invocation_id: str
     as_of: datetime
     project: str = ""
+    file_format: str | None = None  # the profile's default one
     configured: AiSettings | None = None  # while `settings` have what is left of the project's day and month
     spent: AiOutcome = field(default_factory=AiOutcome)  # by the rounds so far: budgets are those of a run
 
@@ -125,6 +135,7 @@ class AiRunner:
             self.invocation_id,
             self.project,
             lambda line: self.adapter.say(f"model {self.model}: {line}"),
+            file_format=_format(self.adapter, self.file_format),
         )
 
     def _directly(self, calls: Sequence[AiCall]) -> AiOutcome:
@@ -202,6 +213,7 @@ def ai_runner(
     profile: Mapping[str, Any],
     own: Mapping[str, Any],
     unique_key: tuple[str, ...] = (),
+    file_format: str | None = None,
 ) -> AiRunner:
     """The runner for one model; `own` are the model's AI settings, which win over the profile's.
 
@@ -216,7 +228,7 @@ def ai_runner(
             "`ai: {provider: local}` (runs offline; pip install 'dbt-spark-mv[local]') or `ai: {provider: openai, "
             "model: …, api_key: \"{{ env_var('OPENAI_API_KEY') }}\"}`",
         )
-    table = result_table(adapter, schema, settings)
+    table = result_table(adapter, schema, settings, file_format)
     return AiRunner(
         adapter=adapter,
         model=model,
@@ -230,24 +242,30 @@ def ai_runner(
         invocation_id=invocation_id,
         as_of=as_of,
         project=project,
+        file_format=file_format,
     )
 
 
-def result_table(adapter: Any, schema: str, settings: AiSettings) -> str:
-    """The result table of models in a schema, which is there from now on."""
+def result_table(adapter: Any, schema: str, settings: AiSettings, file_format: str | None) -> str:
+    """The result table of models in a schema, which is there from now on. `file_format`: the profile's default one."""
     table = table_name(schema, settings.result_schema)
-    _create(adapter, table)
+    _create(adapter, table, file_format)
     return table
 
 
-def _create(adapter: Any, table: str) -> None:
-    """The first run of several models, or of several dbt processes, creates the table more than once at a time: Delta
+def _format(adapter: Any, file_format: str | None) -> str:
+    return own_format(Ask(adapter.query, adapter.mv_spark()), file_format).name
+
+
+def _create(adapter: Any, table: str, file_format: str | None) -> None:
+    """The first run of several models, or of several dbt processes, creates the table more than once at a time: Spark
     lets one of them win, and the others find the table at their second try. A table of an earlier release gets the columns
     that it lacks; that of a later one is refused before anything is asked: what is paid could not be kept in it."""
+    statement = create_sql(table, _format(adapter, file_format))
     with _CREATING:
         for last in (False, True):
             try:
-                adapter.query(create_sql(table))
+                adapter.query(statement)
                 if table not in _COMPLETE:
                     found = read_description(adapter.query(f"DESCRIBE TABLE EXTENDED {table}"))
                     there = [column.name for column in found.columns]

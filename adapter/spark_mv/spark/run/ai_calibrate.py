@@ -13,6 +13,7 @@ from spark_mv.ai.canary_sample import comparable
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.ai_plan import AiCall, plan_ai
 from spark_mv.query.syntax.source_text import string_literal as quote
+from spark_mv.spark.formats.own_tables import own_format_of
 from spark_mv.spark.run.ai import AiRunner, ai_runner
 from spark_mv.spark.run.ai_eval import DIRECT
 
@@ -35,7 +36,17 @@ def calibrate(
     now = datetime.now(timezone.utc)
     accepts_all = [{"model": small, "accept_if": "confidence >= 0"}, {"model": large}]
     words = {**asked.words, **DIRECT, "dedupe": {}, "cascade": accepts_all}
-    both = ai_runner(adapter, "ai_calibrate", schema, invocation_id, project, now, profile, words)
+    both = ai_runner(
+        adapter,
+        "ai_calibrate",
+        schema,
+        invocation_id,
+        project,
+        now,
+        profile,
+        words,
+        file_format=own_format_of(adapter).name,
+    )
     alone = _without_cascade(both)
     first, second = _call(both, asked), _call(alone, asked)
 

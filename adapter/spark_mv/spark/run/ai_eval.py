@@ -17,6 +17,7 @@ from spark_mv.ai.results import insert_rows, quoted
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.ai_plan import AiCall, plan_ai
 from spark_mv.query.syntax.source_text import string_literal as quote
+from spark_mv.spark.formats.own_tables import own_format_of
 from spark_mv.spark.run.ai import AiRunner, ai_runner
 
 MOST_ROWS = 100_000
@@ -104,7 +105,17 @@ def _answered(
     now: datetime,
 ) -> _Variant:
     call = str(words.pop("call", "") or asked.call)
-    runner = ai_runner(adapter, f"ai_eval ({name})", schema, invocation_id, project, now, profile, {**words, **DIRECT})
+    runner = ai_runner(
+        adapter,
+        f"ai_eval ({name})",
+        schema,
+        invocation_id,
+        project,
+        now,
+        profile,
+        {**words, **DIRECT},
+        file_format=own_format_of(adapter).name,
+    )
     expected = f"cast({quoted(asked.label)} AS STRING)" if asked.label else "cast(NULL AS STRING)"
     plan = plan_ai(
         f"SELECT cast({quoted(asked.key)} AS STRING) AS row_key, {expected} AS expected, cast(({call}) AS STRING) AS answer FROM {asked.data}",
@@ -185,7 +196,7 @@ def _keep(
     ):
         table = _table(schema, asked.into, suffix)
         written = ", ".join(f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in columns)
-        adapter.query(f"CREATE TABLE IF NOT EXISTS {table} ({written}) USING delta")
+        adapter.query(f"CREATE TABLE IF NOT EXISTS {table} ({written}) USING {own_format_of(adapter).name}")
         for start in range(0, len(rows), _INSERT):
             adapter.query(insert_rows(table, columns, rows[start : start + _INSERT]))
 

@@ -50,15 +50,18 @@ class Amendments:
         self.checks = {check["name"].lower(): _condition(check["expression"]) for check in checks}
         self.described = {name.lower(): text for name, text in described.items()}
 
-    def properties(self, columns: Sequence[str], of_model: bool) -> dict[str, str]:
-        """The properties of a table that is made: the model's own, or its state table. The user's win.
+    def properties(
+        self, columns: Sequence[str], of_model: bool, of_format: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """The properties of a table that is made: the model's own, or its state table. The user's win. `of_format`: those that the
+        table's format has whatever the columns are; else they are Delta's.
 
         A feed of changes lets models downstream follow this one incrementally; deletion vectors spare rewriting whole files
         for a few rows. Column mapping, which unusual column names need, goes with a feed, but Delta does not let one statement
         fill a table and give it both: the feed follows. Checks that are made with the table are there from its first row on.
         """
-        if of_model and self.of_format is not None:
-            return {**self.of_format, **self.wanted, OWNER_PROPERTY: self.model}
+        if of_format is not None:
+            return {**of_format, **(self.wanted if of_model else {}), OWNER_PROPERTY: self.model}
         found = {VECTORS: "true", FEED_PROPERTY: default_feed(columns)}
         if has_unusual(columns):
             found[MAPPING] = "name"

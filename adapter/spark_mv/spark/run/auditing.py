@@ -12,7 +12,9 @@ from spark_mv.maintenance.decide_audit import decide_audit
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.second_reading import EXACT
+from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.staged import Staged
+from spark_mv.maintenance.state import StateFacts
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.current import StepView
 from spark_mv.spark.run.execute import MvRun
@@ -38,13 +40,13 @@ class Auditor:
         kinds = tuple(step.kind for step in done.plan.steps)
         blank = Findings(done.plan.strategy, kinds, second_reading=not self.asked)
         why = "a source was written to while the run read it" if done.moved else unauditable(self.prepared.facts)
-        plan = None
+        situation = None
         if not why:
-            plan, why = self._plan(done)
-        if plan is None:
+            situation, why = self._situation(done)
+        if situation is None:
             self._report(replace(blank, failed=why))
             return
-        self.run = audit = _beside(done, plan)
+        self.run = audit = _beside(done, decide_audit(situation), situation.state)
         try:
             yield from audit.steps()
         finally:
@@ -86,14 +88,14 @@ class Auditor:
         self.run.plan = replace(self.run.plan, fallback=None)
         self.run.broken = lines[0]
 
-    def _plan(self, done: MvRun) -> tuple[Plan | None, str]:
+    def _situation(self, done: MvRun) -> tuple[Situation | None, str]:
         seen = self.prepared
         query = Ask(self.adapter.query, self.adapter.mv_spark())
         target = target_facts(query, seen.invocation.target, True)
         mine = done.verb == "NO_OP" or (target.record is not None and target.record.invocation_id == done.invocation_id)
         if not target.intact or not mine or (done.verb == "NO_OP" and target.version != seen.facts.target.version):
             return None, "somebody else wrote to the table meanwhile"
-        return decide_audit(seen.to_audit(query, replace(seen.facts, target=target, full_refresh=False))), ""
+        return seen.to_audit(query, replace(seen.facts, target=target, full_refresh=False)), ""
 
     def _report(self, found: Findings) -> None:
         self.findings = found
@@ -122,7 +124,7 @@ class Auditor:
             )
 
 
-def _beside(done: MvRun, plan: Plan) -> MvRun:
+def _beside(done: MvRun, plan: Plan, state: StateFacts | None) -> MvRun:
     """A run of this plan that shares nothing with the one that is done but its names."""
     beside = {name: f"{done.relations[name].removesuffix('`')}_audit`" for name in ("stage", "state_stage")}
     fresh: dict[str, Any] = {"staged": Staged(), "found": {}, "moved": set(), "looking": None, "asked": None}
@@ -136,6 +138,7 @@ def _beside(done: MvRun, plan: Plan) -> MvRun:
         statements=0,
         verb="NO_OP",
         state_version=None,
+        state_found=state.newest if state is not None else None,
         next_change_at=None,
         broken="",
         auditor=None,

@@ -16,6 +16,7 @@ from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.staged import Staged
+from spark_mv.maintenance.state import StateVersion
 from spark_mv.maintenance.steps.kinds import KINDS, StepKind
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.delta import Delta
@@ -37,11 +38,12 @@ class Session(Protocol):
 @dataclass(frozen=True)
 class StepView:
     """A step as the macros see it: its kind, and its arguments with relation names filled in. `of_model`: it writes to the
-    model's own table."""
+    model's own table, `of_state`: to its state table."""
 
     kind: str
     args: Mapping[str, Any]
     of_model: bool = False
+    of_state: bool = False
 
     @property
     def of(self) -> StepKind:
@@ -67,7 +69,7 @@ class KeyTexts:
 class CurrentRun:
     """`query_sql` is the model's SELECT as Spark evaluates it. `relations` gives the rendered name of each symbolic relation:
     target, stage, state, state_stage. `ai_round` executes AI calls of one round and returns their outcome. `format`: that of the
-    model's table. `providers`: of each source that keeps versions, what DESCRIBE names as its provider."""
+    model's table, `state_format` of its state table, which had the version `state_found` when the run began. `providers`: of each source that keeps versions, what DESCRIBE names as its provider."""
 
     session: Session
     plan: Plan
@@ -80,10 +82,14 @@ class CurrentRun:
     invocation_id: str = ""
     started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     format: TableFormat = field(default_factory=Delta)
+    state_format: TableFormat = field(default_factory=Delta)
+    state_found: StateVersion | None = None
     providers: Mapping[str, str] = field(default_factory=dict)
+    retains: bool = False  # versions of its sources, for the next run
     amend: Amendments = field(default_factory=lambda: Amendments(""))
     stamp: str = ""
     held: bool = False  # staged rows stay in memory
+    with_files: str = ""  # what DROP TABLE is told besides, of staged rows in the schema
     leftovers: tuple[str, ...] = ()
     follows: RunRecord | None = None  # of the last run that published
     in_the_way: str | None = None  # `view` or `table`: what the new table takes the place of
@@ -93,7 +99,7 @@ class CurrentRun:
     statements: int = 0
     verb: str = "NO_OP"
     next_change_at: str | None = None
-    state_version: int | None = None  # of the state table, once this run has written to it
+    state_version: StateVersion | None = None  # once this run has written to the state table
     ai: AiOutcome = field(default_factory=AiOutcome)
     broken: str = ""
     found: dict[str, Any] = field(default_factory=dict)  # by an audit

@@ -98,6 +98,7 @@ def _runner(
         profile.get("ai") or {},
         config.ai,
         config.unique_key,
+        (profile.get("safety") or {}).get("file_format"),
     )
 
 

@@ -75,7 +75,7 @@ class MvRun(CurrentRun):
         try:
             for relation in self.leftovers:
                 if relation not in waiting:
-                    self.statement(f"drop table if exists {relation}")
+                    self.statement(f"drop table if exists {relation}{self.with_files}")
             yield from self._due()
             straight = not self.broken
             while self.broken and self.plan.fallback is not None:
@@ -148,7 +148,7 @@ class MvRun(CurrentRun):
             HANDLERS[step.kind](self, step, sql)
         elif step.of.publishes and step.of_model:
             publish(self, step, sql or "")
-        elif step.of.on_state and step.args.get("relation") == self.relations["state"]:
+        elif step.of_state:
             publish_state(self, step, sql or "")
         else:
             self.statement(sql or "")
@@ -202,7 +202,8 @@ class MvRun(CurrentRun):
         for name in self.relations:
             if name in made and name != "state":
                 try:
-                    self.session.query(f"drop table if exists {self.relations[name]}")
+                    with_files = "" if self.held else self.with_files
+                    self.session.query(f"drop table if exists {self.relations[name]}{with_files}")
                 except Exception as error:  # a leftover is dropped by the next run; the first error matters more
                     self.session.warn(f"could not drop {self.relations[name]}: {error}")
 
@@ -211,17 +212,19 @@ class MvRun(CurrentRun):
             step = replace(step, args={**step.args, "failing": None, "failing_columns": ()})  # no answer is failing
         args = step_args(step, self.relations)
         kind, of_model = KINDS[step.kind], step.args.get("relation") == "target"
+        of_state = kind.on_state and step.args.get("relation") == "state"
+        written = self.state_format if of_state else self.format
         if kind.work is Work.STAGE:
             args["held"] = self.held
         if kind.makes:
             names = [column.name for column in step.args["columns"]]
-            args["properties"] = self.amend.properties(names, of_model)
-            args["using"] = self.format.name if of_model else "delta"
+            args["properties"] = self.amend.properties(names, of_model, written.properties())
+            args["using"] = written.name
             if of_model:
                 args["layout"] = self.amend.layout
-                args["relation"] = self.format.made_as(self.session.mv_spark(), args["relation"])
-        elif kind.publishes and of_model:
-            args["relation"] = self.format.written_as(args["relation"], self.stamp)
+            args["relation"] = written.made_as(self.session.mv_spark(), args["relation"])
+        elif (of_model and kind.publishes) or of_state:
+            args["relation"] = written.written_as(args["relation"], self.stamp)
         if step.kind == "check_stage":
             args["checks"] = [] if step.args.get("into") else list(self.amend.checks.values())
         if step.kind == "replace_where":
@@ -233,7 +236,7 @@ class MvRun(CurrentRun):
             args.pop("next_change", None)
         if step.kind == "stage_changes" and step.args.get("affected"):
             args["range"] = self.key_texts.affected
-        return StepView(step.kind, args, of_model)
+        return StepView(step.kind, args, of_model, of_state)
 
 
 def _without(strategy: str, why: NotFollowed, fallback: Plan) -> Plan:

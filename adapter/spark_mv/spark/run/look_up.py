@@ -16,7 +16,6 @@ from spark_mv.spark.formats.describe import Description, read_description
 from spark_mv.spark.formats.described import described
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
-from spark_mv.spark.formats.state_history import read_state
 from spark_mv.spark.formats.table_format import Versioned
 from spark_mv.spark.formats.temp_views import temp_view_text
 from spark_mv.spark.session.current_values import current_values
@@ -219,10 +218,11 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
 def state_facts(query: Query, table: str) -> StateFacts:
     """Facts about the model's state table; it may be gone although dbt's relation cache has it."""
     description = describe(query, table)
-    if description is None or description.is_view or description.provider != "delta":
+    table_format = format_of(description.provider) if description is not None else None
+    if description is None or description.is_view or table_format is None:
         return StateFacts()
-    facts = read_state(query, table, description.columns)
-    return replace(facts, ours=OWNER_PROPERTY in description.properties)
+    facts = table_format.state(query, table, description.columns)
+    return replace(facts, provider=description.provider, ours=OWNER_PROPERTY in description.properties)
 
 
 def uncastable(query: Query, table: Iterable[Column], wanted: Iterable[Column]) -> frozenset[tuple[str, str]]:

@@ -23,6 +23,7 @@ from spark_mv.maintenance.strategies.no_op import moved
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
+from spark_mv.spark.formats.own_tables import own_format, with_files
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run import stamps
@@ -62,6 +63,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         plan=prepared.plan,
         relations=_relations(invocation, prepared, stamp),
         held=prepared.facts.held,
+        with_files=with_files(Ask(adapter.query, adapter.mv_spark())),
         query_sql=prepared.rewritten.sql,
         app_id=f"spark_mv:{invocation.unique_id}",
         as_of=prepared.facts.as_of,
@@ -70,7 +72,10 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         invocation_id=invocation.invocation_id,
         started_at=started,
         format=target_format(prepared.config),
+        state_format=_state_format(adapter, prepared, profile),
+        state_found=prepared.situation.state.newest if prepared.situation.state is not None else None,
         providers={source.name: source.provider for source in prepared.facts.sources},
+        retains=prepared.config.retain_sources,
         amend=_amendments(prepared),
         stamp=stamp,
         leftovers=_leftovers(adapter, invocation),
@@ -148,6 +153,16 @@ def stored_columns(invocation: Invocation, config: ModelConfig, columns: Sequenc
     return tuple(table_format.stored(column) for column in columns)
 
 
+def _state_format(adapter: Any, prepared: Prepared, profile: Mapping[str, Any]) -> TableFormat:
+    """The format of the state table: its own where there is one, else that of the adapter's own tables, where this session can write it."""
+    state, own = prepared.situation.state, target_format(prepared.config)
+    if state is None or state.exists:
+        return (format_of(state.provider) if state is not None else None) or own
+    wanted = (profile.get("safety") or {}).get("file_format")
+    found = own_format(Ask(adapter.query, adapter.mv_spark()), wanted)
+    return own if found.unusable(adapter.mv_spark()) else found
+
+
 def _same_format(facts: RunFacts, config: ModelConfig) -> None:
     """The table's format is changed where the user asks for a rebuild, with all values that it keeps."""
     target = facts.target
@@ -195,7 +210,11 @@ def _situation(
     target, dropped = still_possible(query, facts.target, tables)
     there = (*target.columns, *(state.columns if remembers else ())) if target.ours else ()
     target = replace(target, uncastable=uncastable(query, there, rewritten.columns))
-    rewritten = replace(rewritten, columns=stored_columns(invocation, config, rewritten.columns))
+    rewritten = replace(
+        rewritten,
+        columns=stored_columns(invocation, config, rewritten.columns),
+        draw_columns=tuple(target_format(config).stored(column) for column in rewritten.draw_columns),
+    )
     situation = Situation(
         facts=replace(facts, target=target, pins=dict(rewritten.pins)),
         analysis=replace(model.analysis, sql=model.whole_sql),

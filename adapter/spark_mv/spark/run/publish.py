@@ -20,7 +20,8 @@ from spark_mv.spark.formats.turn import Turn
 from spark_mv.spark.run.answers import pending
 from spark_mv.spark.run.current import CurrentRun, StepView
 from spark_mv.spark.run.failures import turn_taken
-from spark_mv.spark.run.publish_state import state_version
+from spark_mv.spark.run.publish_state import state_number
+from spark_mv.spark.run.retaining import retain, retainable
 from spark_mv.spark.run.stamps import is_dead
 from spark_mv.spark.session.own_catalogue import own_catalogue
 
@@ -69,6 +70,8 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
                 publish_as(statement.replace("create table", "create or replace table", 1), number)
     except TurnTaken as taken:
         raise turn_taken(run) from taken
+    if not step.args.get("part") and (record.retained or (run.follows is not None and run.follows.retained)):
+        retain(run, record)
     # which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is not the reader's concern
     run.verb = step.of.makes or "MERGE"
 
@@ -114,18 +117,20 @@ def _completed(run: CurrentRun, record: RunRecord, step: StepView) -> RunRecord:
         record = found_wrong(record, record.strategy)
     bound, floor = run.staged.keys.after(replaced=anew)
     to_come, ask_at = pending(run, record)
+    sources = {n: SourceVersion(MOVED, "") if n in run.moved else v for n, v in record.sources.items()}
     return replace(
         record,
+        sources=sources,
+        retained=retainable(run, replace(record, sources=sources)),
         model=run.model_id,
         run_id=uuid.uuid4().hex,
-        sources={n: SourceVersion(MOVED, "") if n in run.moved else v for n, v in record.sources.items()},
         next_change_at=run.next_change_at,
         ai_pending=to_come,
         ai_retry_at=ask_at,
         target_rows=run.staged.remaining if anew else run.staged.target_rows,
         key_bound=bound,
         key_floor=floor,
-        state_version=state_version(run),
+        state_version=state_number(run),
     )
 
 

@@ -17,6 +17,8 @@ from spark_mv.maintenance.format_version import TABLE_PROPERTIES
 from spark_mv.maintenance.plan import Plan
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.formats.delta import Delta
+from spark_mv.spark.formats.table_format import TableFormat
 
 TABLE = "mv_runs"
 COLUMNS = {
@@ -104,13 +106,14 @@ class RunHistory:
         with self._lock:
             self._waiting.setdefault(schema, []).append(done)
 
-    def write(self, query: Query, warn: Callable[[str], None]) -> None:
-        """Append all that waits: one statement per schema, two the first time."""
+    def write(self, query: Query, warn: Callable[[str], None], own_format: Callable[[], TableFormat] = Delta) -> None:
+        """Append all that waits: one statement per schema, two the first time, when the table is made in the format that `own_format`
+        tells."""
         with self._lock:
             waiting, self._waiting = self._waiting, {}
         for schema, rows in waiting.items():
             try:
-                _append(query, f"{schema}.{TABLE}", rows)
+                _append(query, f"{schema}.{TABLE}", rows, own_format)
             except Exception as error:
                 warn(f"the history of {len(rows)} runs was not written to {schema}.{TABLE}: {_first_line(error)}")
 
@@ -119,7 +122,7 @@ class RunHistory:
         return bool(self._waiting)
 
 
-def _append(query: Query, table: str, rows: list[Done]) -> None:
+def _append(query: Query, table: str, rows: list[Done], own_format: Callable[[], TableFormat]) -> None:
     values = ",\n".join(
         "(" + ", ".join(_literal(row.get(name), kind) for name, kind in COLUMNS.items()) + ")"
         for row in (done.values() for done in rows)
@@ -134,10 +137,11 @@ def _append(query: Query, table: str, rows: list[Done]) -> None:
             query(insert)
             return
         columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+        made = own_format()
+        properties = ", ".join(f"'{name}' = '{value}'" for name, value in made.growing().items())
         query(
-            f"create table if not exists {table} ({columns}) using delta "
-            "comment 'What each run of a nondeterministic_mv did and why' "
-            f"tblproperties ('delta.autoOptimize.autoCompact' = 'true', {TABLE_PROPERTIES})"
+            f"create table if not exists {table} ({columns}) using {made.name} "
+            f"comment 'What each run of a nondeterministic_mv did and why' tblproperties ({properties}, {TABLE_PROPERTIES})"
         )
         query(insert)
 

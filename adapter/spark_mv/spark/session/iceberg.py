@@ -86,8 +86,11 @@ def stand_behind_delta(session: SparkSession) -> None:
 
 
 def stands_behind_delta(session: Any) -> bool:
-    """Whether this session's Iceberg tables stand beside Delta's, and have a catalogue of the name CATALOG besides."""
-    return asked_for({FORMATS: session.conf.get(FORMATS, "")}) and _delta_is_first(session)
+    """Whether this session's Iceberg tables stand beside Delta's, and have a catalogue of the name CATALOG besides. Not where names without
+    a catalogue lead to another one than Spark's own."""
+    if not asked_for({FORMATS: session.conf.get(FORMATS, "")}) or not _delta_is_first(session):
+        return False
+    return str(session.catalog.currentCatalog()) == "spark_catalog"
 
 
 def _delta_is_first(session: Any) -> bool:

@@ -1,0 +1,50 @@
+"""The tables that are the adapter's own in the catalogue of the session: the format of those that belong to no single model (`ai_results`,
+`ai_batches`, `mv_runs`, evaluations of answers), and what dropping one takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_mv.spark.formats.commits import Ask, Query
+from spark_mv.spark.formats.registry import FORMATS
+from spark_mv.spark.formats.table_format import TableFormat
+
+_CATALOG = "spark.sql.catalog."
+
+
+def own_format(query: Query, wanted: str | None) -> TableFormat:
+    """The profile's default one (`wanted`) where it can be written to row by row, else that of the catalogue in
+    which names without one are found: Iceberg where this is one of Iceberg's own, Delta everywhere else."""
+    if wanted and wanted.lower() in FORMATS:
+        return FORMATS[wanted.lower()]
+    return FORMATS["iceberg" if _icebergs(query) else "delta"]
+
+
+def own_format_of(adapter: Any) -> TableFormat:
+    """The same for dbt's adapter."""
+    wanted = getattr(adapter.config.credentials, "file_format", None)
+    return own_format(Ask(adapter.query, adapter.mv_spark()), wanted)
+
+
+def with_files(query: Query) -> str:
+    """What DROP TABLE needs to be told so that the files of a table of ours go, too: Iceberg's catalogues leave them. Not asked over Thrift, where
+    no model is made in such a catalogue."""
+    return " purge" if getattr(query, "spark", None) is not None and _icebergs(query) else ""
+
+
+def _icebergs(query: Query) -> bool:
+    """Whether the catalogue in which names without one are found is one of Iceberg's."""
+    catalogue = _setting(query, "spark.sql.defaultCatalog") or "spark_catalog"
+    return _setting(query, _CATALOG + catalogue).startswith("org.apache.iceberg.")
+
+
+def _setting(query: Query, name: str) -> str:
+    """A setting of the session, empty where it is not made. Over Thrift it takes a statement."""
+    spark = getattr(query, "spark", None)
+    if spark is not None:
+        return str(spark.conf.get(name, "") or "")
+    try:
+        value = str(query(f"set {name}")[0]["value"])
+    except Exception:  # a server that lets nobody look
+        return ""
+    return "" if "<undefined>" in value else value
