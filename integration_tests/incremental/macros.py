@@ -23,6 +23,9 @@ class _Config:
 @lru_cache(maxsize=1)
 def _module() -> Any:
     class Adapter:
+        def type(self) -> str:
+            return "spark_mv"
+
         def quote(self, name: str) -> str:
             return "`" + name.replace("`", "``") + "`"
 

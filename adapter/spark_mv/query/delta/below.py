@@ -13,19 +13,27 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_mv.query.delta.distributive import is_exact, is_ordered
+from spark_mv.query.delta.distributive import GroupPart, is_exact, is_ordered, part_of
 from spark_mv.query.delta.names import Columns, FromColumns, aliases
+from spark_mv.query.functions.catalogue import Mark, is_marked
 from spark_mv.query.syntax.aggregates import called, is_aggregate
 from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, calls, reads, selects
 
 Types = Mapping[str, Mapping[str, str]]
 """Table in lower case → column in lower case → its type."""
 
-_COUNTS = frozenset({"count", "count_if", "bool_and", "every", "bool_or", "some", "any"})
-"""Aggregates that give the same value of the same rows in whatever order they come."""
-_PICKS = frozenset({"min", "max"})
-"""So do these, where equal values are the same."""
+_ENDS = (GroupPart.MIN, GroupPart.MAX)
 _OF_TIME = frozenset({"date_trunc", "trunc", "to_date", "date"})
+
+
+def _counts(name: str) -> bool:
+    """Whether the aggregate gives the same value of the same rows in whatever order they come: a number of rows, or a boolean."""
+    return part_of(name) is GroupPart.COUNT or (part_of(name) in _ENDS and not is_marked(name, Mark.PICKS))
+
+
+def _picks(name: str) -> bool:
+    """Whether it does so where equal values are the same: the least or the greatest of them."""
+    return part_of(name) in _ENDS and is_marked(name, Mark.PICKS)
 
 
 def part_below(root: Node, changed: Collection[str], unstable: frozenset[str], exact: ExactTypes) -> SelectNode:
@@ -80,10 +88,10 @@ class ExactTypes:
             if not is_aggregate(part):
                 continue
             name, argument = called(part), part.this
-            exact = name in _COUNTS
-            if name in _PICKS and isinstance(argument, exp.Expr):
+            exact = _counts(name)
+            if _picks(name) and isinstance(argument, exp.Expr):
                 exact = self._made_of(argument, node, is_ordered)
-            elif name == "sum" and isinstance(argument, exp.Expr):
+            elif part_of(name) is GroupPart.SUM and isinstance(argument, exp.Expr):
                 exact = self._made_of(argument, node, is_exact)
             if not exact:
                 sentence = f"{name or part.key} below the groups may depend on the order of its rows"
@@ -111,9 +119,9 @@ class ExactTypes:
             return number or (node.is_string and type_fits is is_ordered)
         if isinstance(node, exp.Column):
             return self._column(node, select, type_fits)
-        if called(node) in _COUNTS:
+        if _counts(called(node)):
             return True
-        if called(node) in ("sum", *_PICKS):
+        if part_of(called(node)) is not None:
             return fits(node.this)
         if type_fits is is_ordered:
             return called(node) in _OF_TIME and all(map(fits, node.iter_expressions()))

@@ -43,6 +43,11 @@ _ORDERED = re.compile(
 )
 
 
+def part_of(name: str) -> GroupPart | None:
+    """What a distributive aggregate makes of its group's rows, by its name in lower case; None for every other function."""
+    return _PARTS.get(name)
+
+
 def parts(node: Node, types: Mapping[str, str], tables: Columns) -> dict[str, GroupPart]:
     """Output column → what it is made of. `types`: output column in lower case → its type, for those that count (kept
     ones are left out). Raises NotIncremental where the groups have to be read again."""
