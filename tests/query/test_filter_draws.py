@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.filter_draws import split_filter_draws
 
@@ -46,6 +47,36 @@ def test_draws_are_taken_out(sql: str, key: list[str], draw_sql: str, filtered_s
     assert found.filtered_sql == filtered_sql
 
 
+@pytest.mark.parametrize(
+    ("items", "seen"),
+    [
+        ("id, * except (id, `a b`)", "id, * except (id, `a b`, {kept})"),
+        ("* except (x)", "* except (x, {kept})"),
+        ("*, to_json(struct(*)) as j", "* EXCEPT ({kept}), to_json(struct(* EXCEPT ({kept}))) as j"),
+        ("id, hash(* except (x)) as h", "id, hash(* except (x, {kept})) as h"),
+        ("t.* except (x), count(*) over () as n", "t.* except (x), count(*) over () as n"),
+        ("id, (select max(a) from (select * from u)) as m", "id, (select max(a) from (select * from u)) as m"),
+    ],
+)
+def test_no_star_takes_in_the_kept_draws(items: str, seen: str) -> None:
+    found = split_filter_draws(
+        f"with t as (select * from o) select {items} from t where rand() < 1", ["id"], "s.m__state"
+    )
+    assert found is not None and found.filtered_sql is not None, found
+    kept = seen.format(kept="__mv_key_0, __mv_draw_0")
+    assert found.filtered_sql.startswith(
+        f"with t as (select * from o) select {kept} from t, (SELECT `id` AS __mv_key_0,"
+    )
+
+
+@pytest.mark.parametrize("items", ["id, * except (id, x)", "id, a.* except (id)", "id, hash(*) as h", "*, x + 1 as y"])
+def test_a_star_beside_a_filter_by_a_drawn_column_is_another_draw(items: str) -> None:
+    sql = f"with a as (select id, x, rand() as r from t) select {items} from a where r < 1"
+    reads = analyze(sql, unique_key=["id"], schemas={"t": {"id": "int", "x": "int"}}).drawn_reads
+    found = split_filter_draws(sql, ["id"], "s.m__state", reads=reads)
+    assert found is not None and "as another value; name the columns" in found.reason
+
+
 def test_draws_in_the_select_list_are_not_filters() -> None:
     assert split_filter_draws("select id, rand() as r from t where x > 1", ["id"], "s") is None
     assert split_filter_draws("values (1), (2)", ["col1"], "s") is None
@@ -83,6 +114,8 @@ def test_unknown_functions_draw_until_declared() -> None:
         ("select kll_sketch_agg_bigint(x) as id from t where rand() < 1", (1, 52), "an aggregate"),
         ("select id from t where rand() < 1 union all select id from u", (1, 24), "set operation"),
         ("select x from t where rand() < 1", (1, 23), "unique_key column id is not found"),
+        ("select * except (ID) from t where rand() < 1", (1, 35), "unique_key column id is not found"),
+        ("select id from t where hash(*) > 1 and rand() < 1", (1, 40), "beside a * in WHERE"),
         ("select a.*, b.* from a join b on a.i = b.i where rand() < 1", (1, 50), "unique_key column id is not found"),
         ("select uuid() as id from t where rand() < 1", (1, 34), "itself drawn"),
         ("select row_number() over (order by x) as id from t where rand() < 1", (1, 58), "not computed from a row"),

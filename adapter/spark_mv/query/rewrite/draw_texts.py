@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.syntax.source_blocks import Block, Item
@@ -45,6 +46,26 @@ def expression_of(sql: str, item: Item) -> tuple[str, str]:
     named = [t for t in tokens if t.word or t.kind == TokenType.IDENTIFIER]
     plain = len(tokens) == 2 * len(named) - 1 and all(t.kind == TokenType.DOT for t in tokens[1::2])
     return text, unquoted(tokens[-1].text) if plain else ""
+
+
+def stars(block: Block) -> list[exp.Star]:
+    """The stars of the SELECT itself, also those in its functions. count(*) counts rows, whatever their columns are."""
+    found = block.tree.find_all(exp.Star)
+    return [s for s in found if s.find_ancestor(exp.Query) is block.tree and not isinstance(s.parent, exp.Count)]
+
+
+def of_all_items(star: exp.Star) -> bool:
+    """Whether it stands for the columns of all FROM items, as `o.*` does not."""
+    return not isinstance(star.parent, exp.Column | exp.Dot)
+
+
+def _without(star: exp.Star, names: str) -> Edit:
+    """The star EXCEPT these columns too."""
+    if star.args.get("except_"):
+        end = star.meta["span"][1] - 1
+        return Edit(end, end, f", {names}")
+    end = star.meta["start"] + 1
+    return Edit(end, end, f" EXCEPT ({names})")
 
 
 def draw_sql_of(
@@ -117,9 +138,7 @@ def filtered_sql_of(
     ]
     edits = [*outputs, *_joined(sql, block, keys, columns, state_table), *_read_back(draws, columns)]
     hidden = ", ".join([*(f"{KEY}{i}" for i in range(len(keys))), *columns])
-    for item in block.items:
-        if item.span.of(sql).strip() == "*":
-            edits.append(Edit(item.span.end, item.span.end, f" EXCEPT ({hidden})"))
+    edits += [_without(star, hidden) for star in stars(block) if of_all_items(star)]
     return apply_edits(sql, edits)
 
 

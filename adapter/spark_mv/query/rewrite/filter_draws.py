@@ -24,6 +24,8 @@ from spark_mv.query.rewrite.draw_texts import (
     draw_sql_of,
     expression_of,
     filtered_sql_of,
+    of_all_items,
+    stars,
 )
 from spark_mv.query.syntax.aggregates import aggregates, called, groups_or_windows
 from spark_mv.query.syntax.depth import deep
@@ -148,7 +150,13 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[Draw]) -> Bl
         raise _NotKept(f"filters rows before {obstacle}, so that they have no unique_key of their own; {CURE}")
     if block.from_ is None:
         raise _NotKept("filters a SELECT without FROM")
+    if block.where is not None and any(of_all_items(s) and block.where.holds(_star_at(s)) for s in stars(block)):
+        raise _NotKept("stands beside a * in WHERE, which would take in the kept draws; name the columns there")
     return block
+
+
+def _star_at(star: exp.Star) -> Span:
+    return Span(star.meta["start"], star.meta["start"] + 1)
 
 
 def text_print(text: str) -> str:
@@ -187,10 +195,11 @@ def _check_lineage(
     reads = [draw for draw in draws if draw.fingerprint]
     if not reads:
         return
-    star = next((item for item in block.items if item.span.of(sql).rstrip().endswith("*")), None)
+    star = next((item for item in block.items if any(item.span.holds(_star_at(s)) for s in stars(block))), None)
     if star is not None:
         raise _NotKept(
-            f"is read by {star.span.of(sql)} as well, as another value; name the columns of the select list", reads[0]
+            f"is read by {star.span.of(sql).strip()} as well, as another value; name the columns of the select list",
+            reads[0],
         )
     nodes = {column.parts[0].meta.get("start"): column for column in tree.find_all(exp.Column)}
     for read in reads:
@@ -260,16 +269,23 @@ def _span(call: exp.Expr) -> Span:
 def _key(sql: str, block: Block, name: str, levels: Mapping[str, Level]) -> str:
     """SQL of a key column over the rows of FROM."""
     wanted = name.lower()
-    stars: list[str] = []
-    for item in block.items:
+    listed: list[str] = []
+    for item, entry in zip(block.items, block.tree.expressions, strict=True):
         text, output = expression_of(sql, item)
         if output.lower() == wanted:
             return _plain_key(sql, block, item, text, name, levels)
-        if text.endswith("*"):
-            stars.append(text[:-1])
-    if len(stars) == 1:
-        return f"{stars[0].strip()}{quoted(name)}"
+        star = entry.this if isinstance(entry, exp.Column) else entry
+        if isinstance(star, exp.Star) and not _excepts(star, wanted):
+            listed.append(sql[item.span.start : star.meta["start"]])
+    if len(listed) == 1:
+        return f"{listed[0].strip()}{quoted(name)}"
     raise _NotKept(f"filters rows whose unique_key column {name} is not found in the select list; name it there")
+
+
+def _excepts(star: exp.Star, name: str) -> bool:
+    """Whether EXCEPT names the column, or a field of it."""
+    given = [column for column in star.args.get("except_") or [] if isinstance(column, exp.Column)]
+    return any(part.name.lower() == name for column in given for part in column.parts)
 
 
 def _plain_key(sql: str, block: Block, item: Item, text: str, name: str, levels: Mapping[str, Level]) -> str:
