@@ -20,6 +20,7 @@ QUERIES = (
         ["key"],
     ),
     ("select o.*, l.v from labels l right join candidates o on l.i = o.x where randn() > 0", ["id"]),
+    ("select id, * except (id), struct(*) as s, struct(* except (id)) as p from candidates where rand() < 0.5", ["id"]),
     ("select o.id + 1 as id, count(*) over (partition by x) as c from candidates o where rand() < 0.5", ["id"]),
 )
 
