@@ -103,7 +103,7 @@ def main(sizes: list[int]) -> None:
             for layout in ("as runs appended it", "compacted"):
                 begun = time.perf_counter()
                 if layout == "compacted":
-                    spark.sql(f"OPTIMIZE {results}")  # as the operation `maintain` does
+                    spark.sql(f"OPTIMIZE {results}")
                 upkeep = time.perf_counter() - begun
                 found = measured(spark, f"{SCHEMA}.ai_results", settings)
                 print(

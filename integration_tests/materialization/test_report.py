@@ -43,7 +43,7 @@ sources:
       - name: mv_runs
         config: {freshness: {warn_after: {count: 1, period: day}}}
 exposures:
-  - {name: runs_of_models, type: dashboard, owner: {name: data team}, depends_on: [source('operations', 'mv_runs')]}
+  - {name: runs_of_models, type: dashboard, owner: {name: data team}, depends_on: ["source('operations', 'mv_runs')"]}
 """
 
 
