@@ -15,12 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from direct import Bag, Direct, Model, Pool
-from grammar import Drawn, draw_query
+from grammar import Drawn, all_rows, draw_query
 from histories import SCHEMAS, History, Menu, Op, draw_history, instant, literal, same_row
 from pairs import comparable
 from shapes import shapes
@@ -92,7 +91,7 @@ def watched(schema: str, numbers: Sequence[int], lives: Lives) -> list[Watched]:
     for number in numbers:
         drawn = draw_query(number)
         analysis = analyze(drawn.sql, unique_key=drawn.key, schemas=SCHEMAS, model="m")
-        why = comparable(SimpleNamespace(analysis=analysis))  # type: ignore[arg-type]
+        why = comparable(drawn.sql, drawn.key, analysis)
         if " by name " in drawn.sql:
             why = "UNION BY NAME, which DuckDB has and Spark has not"
         lives.seen[why or "compared"] += 1
@@ -113,7 +112,9 @@ def check(lives: Lives, at: str, first: bool, session: Direct, one: Watched) -> 
         lives.seen[f"Spark refuses: {str(error)[:40]}"] += 1
         one.over = True
         return
-    keys = Counter(tuple(row[names.index(name)] for name in one.drawn.key) for row in rows)
+    # of rows that share a key beyond a LIMIT, any may be the last one
+    beyond = rows if all_rows(sql) == sql else session.spark.sql(all_rows(sql)).collect()
+    keys = Counter(tuple(row[names.index(name)] for name in one.drawn.key) for row in beyond)
     broken = any(n > 1 or None in key for key, n in keys.items())
     try:
         run = model.run(session, at) if first else model.run_incrementally(session, at)

@@ -7,7 +7,6 @@ macros. Only what talks to Spark and Delta is done here: tables at versions, the
 from __future__ import annotations
 
 import importlib.util
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 
 import duckdb
 from duck_sql import MACROS, duck, spark_type
+from grammar import all_rows
 from histories import SCHEMAS, Op, Row, Tables, feed, instant
 
 from spark_mv.maintenance import decide as deciding
@@ -162,9 +162,6 @@ class Situation:
     large: bool = False
 
 
-_FIRST_ROWS = re.compile(r" order by (?:(?! order by ).)* limit \d+$")
-
-
 @dataclass
 class Model:
     """A model of a query; what is worked out of it is kept, because it serves many histories."""
@@ -187,20 +184,12 @@ class Model:
         self._types: tuple[Column, ...] | None = None
 
     @property
-    def ordered(self) -> bool:
-        """Whether the result are the first rows of an order, which names the key: grammar.py writes no others."""
-        return _FIRST_ROWS.search(self.sql) is not None
-
-    @property
-    def levels(self) -> frozenset[Level]:
-        """All levels of the query but for its first rows."""
-        if not self.ordered:
-            return self.analysis.levels
-        return analyze(_FIRST_ROWS.sub("", self.sql), unique_key=self.key, schemas=SCHEMAS, model="m").levels
+    def limited(self) -> bool:
+        return all_rows(self.sql) != self.sql
 
     def unlimited(self, hour: int) -> str:
         """The rows of which the result are the first ones, in DuckDB's words."""
-        return duck(_FIRST_ROWS.sub("", self.rewritten(hour).sql))
+        return duck(all_rows(self.rewritten(hour).sql))
 
     @property
     def clocked(self) -> bool:

@@ -5,6 +5,7 @@ The grammar knows a column or two that identify a row of what it makes, so that 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from random import Random
 
@@ -27,6 +28,14 @@ from grammar_sources import Made, Scoped, Sources
 class Drawn:
     sql: str
     key: tuple[str, ...]
+
+
+_FIRST_ROWS = re.compile(r" order by (?:(?! order by ).)* limit \d+$")
+
+
+def all_rows(sql: str) -> str:
+    """The query without the LIMIT that `_top` wrote: all rows, of which the result are the first ones. The order names the key."""
+    return _FIRST_ROWS.sub("", sql)
 
 
 class Grammar(Sources):

@@ -12,11 +12,14 @@ from typing import Any
 import duckdb
 from duck_sql import Untranslated
 from engine import LATER, Database, Model, Situation, execute
-from histories import History, Step, Tables, applied, instant
+from grammar import all_rows
+from histories import SCHEMAS, History, Step, Tables, applied, instant
 
 from spark_mv.maintenance.errors import NotFollowed, RefusedError, RunFailed
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.record import RunRecord
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.restrict import NotIncremental
 from spark_mv.query.functions.level import Level
 from spark_mv.spark.run.as_of import utc_text
@@ -91,7 +94,7 @@ def live(model: Model, history: History, tally: Tally, only: int | None = None) 
         held.before(wanted)
         wanted = database.bag(f"from {whole}")
         # of rows that share a key beyond the LIMIT, any may be the last one
-        beyond = database.bag(model.unlimited(hour)) if model.ordered else wanted
+        beyond = database.bag(model.unlimited(hour)) if model.limited else wanted
         if _keys_broken(beyond, keys):
             tally.skipped["keys that are not unique"] += 1
             record = None
@@ -242,14 +245,16 @@ def _parts(rows: Counter[Any], columns: Sequence[int]) -> Counter[Any]:
     return found
 
 
-def comparable(model: Model) -> str:
-    """Why tables of the model cannot be compared, '' where they can."""
-    if model.analysis.errors:
-        return f"refused: {model.analysis.errors[0].code}"
-    if Level.ORDER_DEPENDENT in model.levels:
+def comparable(sql: str, key: Sequence[str], analysis: Analysis) -> str:
+    """Why tables of the query cannot be compared, '' where they can."""
+    if analysis.errors:
+        return f"refused: {analysis.errors[0].code}"
+    every = all_rows(sql)
+    levels = analysis.levels if every == sql else analyze(every, unique_key=key, schemas=SCHEMAS, model="m").levels
+    if Level.ORDER_DEPENDENT in levels:
         return "order-dependent"
-    if model.analysis.rows_level is Level.NONDETERMINISTIC:
+    if analysis.rows_level is Level.NONDETERMINISTIC:
         return "drawn rows"
-    if Level.AI in model.analysis.levels:
+    if Level.AI in analysis.levels:
         return "AI calls"
     return ""

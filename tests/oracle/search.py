@@ -68,7 +68,7 @@ def model_of(database: Database, drawn: Drawn, seen: Seen) -> Model | None:
     """The model, or None where its tables cannot be compared; `seen` says why."""
     try:
         model = Model(drawn.sql, drawn.key, database)
-        why = comparable(model)
+        why = comparable(drawn.sql, drawn.key, model.analysis)
         if not why:
             model.query(0)
             database.columns(model.rewritten(0).sql)
