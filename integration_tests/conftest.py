@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,14 +18,15 @@ from spark_mv.spark.session.iceberg import FORMATS
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
 #: tiny data: one task each is quickest. Most statements run once: interpreting them takes a third less time than compiling
-#: them. Compiled, as a user has it: materialization, quickstart, jaffle_shop and servers
+#: them. Compiled, as a user has it: quickstart, jaffle_shop and servers, and all with COMPILED=1
 COMPILED = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.driver.memory": "2g",
 }
-SETTINGS = {**COMPILED, "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+SETTINGS = COMPILED if os.environ.get("COMPILED") else {**COMPILED, **INTERPRETED}
 
 _home = Path(tempfile.gettempdir()) / "dbt-spark-mv-tests"
 

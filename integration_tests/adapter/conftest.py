@@ -30,7 +30,21 @@ _VARIANTS = (
     r"::Test(Macro|Empty|Null)\w*QueryComments",
     r"::Test(Incremental|Table)Constraints(DdlEnforcement|Rollback)",
     r"::TestSeed(Config|With)",
-    r"::TestPersistDocs(ColumnMissing|AllColumns)",
+    r"::TestPersistDocs(ColumnMissing|AllColumns|CommentOn|Quoted)",
+    r"::TestCaching(Lower|Upper)",
+    r"::TestDebug(InvalidProject|ProfileVariable)",
+    r"::Test(MetadataWithEmpty|EmptySeed)Flag",
+    r"::TestEphemeral(ErrorHandling|Multi|Nested)",
+    r"::TestSimpleCopy",
+    r"::TestCloneSame",
+    r"::Test(View|Incremental)ConstraintsColumnsEqual",
+    r"::Test(Incremental|Table)ContractSqlHeader",
+    r"::Test(AfterRunHooks|HooksRefsOnSeeds|DuplicateHooks)",
+    r"::Test(SimpleSeed|SeedCustomSchema|SeedParsing|SeedSpecificFormats)",
+    r"::TestUnitTest(InvalidInput|CaseInsensitivity|QuotedReserved|ingVarchar)",
+    r"::TestPy(Spark|thonEmpty|thonMetaGet|thonSample)",
+    r"::TestCloneNotPossible",
+    r"::TestShow(DoesNot|SqlHeader)",
 )
 """Classes of the standard suite that say once more, with other settings or with SQL of dbt-spark's alone, what their kin say: before a
 release (`-m slow`)."""

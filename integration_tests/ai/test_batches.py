@@ -100,6 +100,7 @@ def test_submitted_once_collected_once_whatever_the_mode(bench: Bench) -> None:
 STEPS = ("claim", "create", "take_in")
 
 
+@pytest.mark.slow
 def test_killed_where_it_hurts(bench: Bench, monkeypatch: Any) -> None:
     """The steps after which the two sides differ most, one after the other; all of them are in tests/ai/test_batches.py."""
     reviews(bench, 4)

@@ -46,6 +46,7 @@ def ask(bench: Bench, settings: AiSettings) -> tuple[Any, Session]:
     return runner.run(calls), session
 
 
+@pytest.mark.slow
 def test_a_new_model_answers_a_sample_first(bench: Bench) -> None:
     bench.spark.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id) AS body FROM range(100)"

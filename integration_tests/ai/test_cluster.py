@@ -50,6 +50,7 @@ def test_limits_hold_over_two_executors() -> None:
         assert most_in_any_window(endpoint.seen.times, 10.0) <= 15 + 2
 
 
+@pytest.mark.slow
 def test_two_executors_keep_the_pace_and_speculation_pays_nothing_twice() -> None:
     """Speculation starts a second copy of a task that runs long beside one that is done: here one whose texts take long."""
     with Endpoint(Behaviour(seconds=0.1, slow=0.1, slow_seconds=4.0)) as endpoint:

@@ -17,6 +17,15 @@ sys.path.append(str(Path(__file__).parents[1] / "incremental"))  # direct.py: mo
 
 __all__ = ["mv", "operation", "sql"]
 
+_AGAIN = ("TestSimpleMaterializations", "TestSnapshotCheckCols", "TestSnapshotTimestamp")
+"""Classes of the standard suite that CI runs on Delta only; here before a release (`-m slow`)."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "/iceberg/" in item.nodeid and any(f"::{name}" in item.nodeid for name in _AGAIN):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(scope="class")
 def dbt_profile_target(dbt_profile_target: dict[str, Any]) -> dict[str, Any]:

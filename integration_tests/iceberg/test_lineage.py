@@ -60,7 +60,9 @@ def kept(session: Direct, model: Model) -> dict[Any, Any]:
     return {row["id"]: row["drawn"] for row in session.query(f"select id, drawn from {model.table}")}
 
 
-@pytest.mark.parametrize("mode", PROPERTIES)
+@pytest.mark.parametrize(
+    "mode", [pytest.param(mode, marks=[pytest.mark.slow] if at else []) for at, mode in enumerate(PROPERTIES)]
+)
 def test_every_change_is_seen(session: Direct, mode: str) -> None:
     source(session, mode)
     model = Model(SCHEMA, "mv", MODEL, {"unique_key": "id", "on_source_delete": "delete"})

@@ -65,6 +65,44 @@ class TestColumns:
         assert len(set(values(engine, "bucket").values())) == 40
 
 
+class TestSampleOfGroups:
+    def test_a_group_draws_once(self, engine: Any) -> None:
+        engine.query(
+            "create or replace table {schema}.src using delta as select id, id % 60 as k, 1 as x from range(300)"
+        )
+        engine.config["unique_key"] = "k"
+        engine.model(
+            "select k, sum(x) as n, uuid() as u from {schema}.src group by k having rand() < 0.5 and count(*) > 2"
+        )
+
+        def rows() -> dict[Any, tuple[Any, Any]]:
+            return {row["k"]: (row["n"], row["u"]) for row in engine.adapter.query(f"select * from {engine.table}")}
+
+        engine.run()
+        first = rows()
+        assert 10 < len(first) < 50 and {n for n, _ in first.values()} == {5}
+        # every group changes and none is drawn for again
+        engine.query("update {schema}.src set x = 2 where id < 150")
+        engine.run()
+        second = rows()
+        assert {k: u for k, (_, u) in second.items()} == {k: u for k, (_, u) in first.items()}
+        assert all(
+            n == engine.query(f"select sum(x) as n from {{schema}}.src where k = {k}")[0]["n"]
+            for k, (n, _) in list(second.items())[:3]
+        )
+        # groups that are new draw; some leave by the other condition, and come back with their draw
+        engine.query("insert into {schema}.src select id, 1000 + id % 60, 1 from range(300)")
+        engine.query("delete from {schema}.src where k < 30 and id >= 120")
+        engine.run()
+        third = rows()
+        assert {k for k in third if k < 1000} == {k for k in first if k >= 30}
+        assert 10 < len([k for k in third if k >= 1000]) < 50
+        engine.query("insert into {schema}.src select id, id % 60, 1 from range(120, 300) where id % 60 < 30")
+        engine.run(full_refresh=True)
+        assert {k for k in rows() if k < 1000} == set(first)
+        assert {k for k in rows() if k >= 1000} == {k for k in third if k >= 1000}
+
+
 class TestUniqueKey:
     """A changed unique_key can be run; kept values follow where the new or the old key finds the row."""
 

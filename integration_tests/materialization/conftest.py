@@ -9,13 +9,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
-from integration_tests.conftest import COMPILED
 from integration_tests.under_format import FORMAT, VERSION, in_format
-
-
-@pytest.fixture(scope="class")
-def dbt_profile_target(dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
-    return {**dbt_profile_target, "spark_config": dict(COMPILED)}
 
 
 @pytest.fixture(scope="class")

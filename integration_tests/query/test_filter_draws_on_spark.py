@@ -21,6 +21,11 @@ QUERIES = (
     ),
     ("select o.*, l.v from labels l right join candidates o on l.i = o.x where randn() > 0", ["id"]),
     ("select id, * except (id), struct(*) as s, struct(* except (id)) as p from candidates where rand() < 0.5", ["id"]),
+    (
+        "select id % 40 as id, count(*) as n, collect_set(y) as s from candidates lateral view explode(array(x, 1)) e as y "
+        "where x <> 3 group by 1 having n > 1 and (rand() < n / 20 or uuid() > 'c') order by n",
+        ["id"],
+    ),
     ("select o.id + 1 as id, count(*) over (partition by x) as c from candidates o where rand() < 0.5", ["id"]),
 )
 

@@ -84,6 +84,7 @@ def _project(folder: Path, kind: str, package: bool) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind,package", [("spark_mv", False), ("spark", True), ("spark_mv", True)])
 def test_fresh_environment_parses(wheel: Path, fresh: Path, tmp_path: Path, kind: str, package: bool) -> None:
     """The adapter alone, its macros as a package of `dbt deps` on plain dbt-spark, and both at once."""
@@ -95,6 +96,7 @@ def test_fresh_environment_parses(wheel: Path, fresh: Path, tmp_path: Path, kind
         assert done.returncode == 0, textwrap.shorten(done.stdout + done.stderr, 3000)
 
 
+@pytest.mark.slow
 def test_init_writes_a_profile_that_dbt_reads(fresh: Path, tmp_path: Path) -> None:
     """`dbt init` lists adapters that lie beside dbt's own, so only an installed wheel's; answers come from a pipe."""
     about = "from dbt.version import _get_adapter_plugin_names as names; print(list(names()).index('spark_mv') + 1)"

@@ -38,6 +38,15 @@ from spark_mv.query.rewrite.filter_draws import split_filter_draws
             "where (x > 2 and floor(__mv_state.__mv_draw_0 * 10) in (1, 2) and __mv_state.__mv_draw_1 > 'b') "
             "AND (o.id) <=> __mv_state.__mv_key_0 AND (b.n) <=> __mv_state.__mv_key_1 order by 1",
         ),
+        (
+            "select a as k, count(*) n from t, u group by 1 having rand() < n / 9 and sum(x) > 2 order by 2",
+            ["k"],
+            "SELECT `k`, rand() AS __mv_draw_0 FROM (select a as k, count(*) n from t, u group by 1 "
+            "having TRUE and sum(x) > 2) AS __mv_groups",
+            "select a as k, count(*) n from t, u, (SELECT `k` AS __mv_key_0, __mv_draw_0 FROM s.m__state) AS __mv_state "
+            "WHERE (a) <=> __mv_state.__mv_key_0 group by 1 having max(__mv_state.__mv_draw_0) < n / 9 and sum(x) > 2 "
+            "order by 2",
+        ),
     ],
 )
 def test_draws_are_taken_out(sql: str, key: list[str], draw_sql: str, filtered_sql: str) -> None:
@@ -106,7 +115,22 @@ def test_unknown_functions_draw_until_declared() -> None:
         ("select id from t\nwhere x in (select y from z where rand() < 1)", (2, 35), "a subquery"),
         ("with a as (select id from t where rand() < 1) select id from a", (1, 35), "the CTE a"),
         ("select id from (select id from t where rand() < 1) a", (1, 40), "a subquery"),
-        ("select id, count(*) from t group by id having rand() > 0", (1, 47), "HAVING"),
+        ("select count(*) as id from t having rand() > 0", (1, 37), "HAVING without GROUP BY"),
+        ("select id, count(*) from t group by rollup(id) having rand() > 0", (1, 55), "several grouping sets"),
+        ("select id, count(*) from t group by id with cube having rand() > 0", (1, 57), "several grouping sets"),
+        ("select id, b from t group by id, b grouping sets ((id), (b)) having rand() > 0", (1, 69), "grouping sets"),
+        ("select id, sum(x) from t group by id having sum(rand()) > 0", (1, 49), "an aggregate of HAVING"),
+        ("select id, sum(x) from t group by id having sum(x) filter (where rand() > 0) > 0", (1, 66), "an aggregate"),
+        ("select id, count(*) as n from t group by id having rand(n) > 0", (1, 52), "reads columns"),
+        ("select id, count(*) from t group by id having rand() > 0 limit 3", (1, 47), "beside LIMIT"),
+        ("select *, count(*) from t group by all having rand() > 0", (1, 47), "with a *"),
+        ("select max(x) as id from t group by y having rand() > 0", (1, 46), "not computed from a row"),
+        ("select id from t where rand() > 0 group by id having rand() > 0", (1, 54), "stands in HAVING"),
+        (
+            "select id from t group by id having id in (select y from u group by y having rand() > 0)",
+            (1, 78),
+            "subquery",
+        ),
         ("select id from a join b on rand() < 1", (1, 28), "JOIN ON"),
         ("select x as id, count(*) as c from t where rand() < 1 group by x", (1, 44), "GROUP BY"),
         ("select distinct id from t where rand() < 1", (1, 33), "DISTINCT"),

@@ -86,7 +86,7 @@ def draw_sql_of(
     entries += [f"{draw.span.of(sql)} AS {column}" for draw, column in zip(draws, columns, strict=True)]
     if members is not None:
         entries.append(f"{TRIAL}s.{TRIAL}")
-        edits += _joined(sql, block, keys, (), members.table)
+        edits += joined(sql, block, keys, (), members.table)
         edits.append(
             Edit(_end(block), _end(block), f", (SELECT id AS {TRIAL} FROM range({members.trials})) AS {TRIAL}s")
         )
@@ -117,7 +117,7 @@ def accepted_sql_of(
     """The key and the draws of those trials that pass the filter."""
     entries = [f"{STATE}.{KEY}{i} AS {quoted(name)}" for i, (name, _) in enumerate(keys)]
     entries += [f"{STATE}.{column}" for column in (*columns, TRIAL)]
-    edits = [*_joined(sql, block, keys, (*columns, TRIAL), members.tried), *_read_back(draws, columns)]
+    edits = [*joined(sql, block, keys, (*columns, TRIAL), members.tried), *_read_back(draws, columns)]
     return _selected(sql, block, entries, edits)
 
 
@@ -136,7 +136,7 @@ def filtered_sql_of(
         for item in block.items
         if not item.alias and any(draw.span == item.span for draw in draws)
     ]
-    edits = [*outputs, *_joined(sql, block, keys, columns, state_table), *_read_back(draws, columns)]
+    edits = [*outputs, *joined(sql, block, keys, columns, state_table), *_read_back(draws, columns)]
     hidden = ", ".join([*(f"{KEY}{i}" for i in range(len(keys))), *columns])
     edits += [_without(star, hidden) for star in stars(block) if of_all_items(star)]
     return apply_edits(sql, edits)
@@ -146,12 +146,15 @@ def _read_back(draws: Sequence[Draw], columns: Sequence[str]) -> list[Edit]:
     return [Edit(d.span.start, d.span.end, f"{STATE}.{column}") for d, column in zip(draws, columns, strict=True)]
 
 
-def _joined(sql: str, block: Block, keys: Sequence[tuple[str, str]], columns: Sequence[str], table: str) -> list[Edit]:
+def joined(sql: str, block: Block, keys: Sequence[tuple[str, str]], columns: Sequence[str], table: str) -> list[Edit]:
     """The rows of `table` with the block's keys, and its `columns`, beside the block's own rows."""
-    assert block.from_ is not None and block.where is not None
+    assert block.from_ is not None
     kept = [f"{quoted(name)} AS {KEY}{i}" for i, (name, _) in enumerate(keys)]
     state = f", (SELECT {', '.join([*kept, *columns])} FROM {table}) AS {STATE}"
     matches = " AND ".join(f"({text}) <=> {STATE}.{KEY}{i}" for i, (_, text) in enumerate(keys))
+    if block.where is None:
+        grouping = next(body.start for word, body in block.others if word == "GROUP BY")
+        return [Edit(block.from_.end, block.from_.end, state), Edit(grouping, grouping, f"WHERE {matches} ")]
     body = block.where.of(sql)[len("WHERE") :]
     condition = block.where.end - len(body.lstrip())
     return [

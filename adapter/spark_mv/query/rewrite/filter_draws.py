@@ -27,6 +27,7 @@ from spark_mv.query.rewrite.draw_texts import (
     of_all_items,
     stars,
 )
+from spark_mv.query.rewrite.group_draws import draw_sql_of_groups, filtered_sql_of_groups, obstacle_of_groups
 from spark_mv.query.syntax.aggregates import aggregates, called, groups_or_windows
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Parsed, parse, read_query
@@ -106,15 +107,21 @@ def split_filter_draws(
         block = _supported(sql, blocks, draws)
         _check_lineage(sql, tree, block, draws, unique_key, levels or {})
         keys = [(name, _key(sql, block, name, levels or {})) for name in map(unquoted, unique_key)]
+        of_groups = draws[0].clause == "HAVING"
     except _NotKept as refusal:
         culprit = refusal.draw or draws[0]
         line, column = line_and_column(sql, culprit.span.start)
         return FilterDraws(texts, reason=f"{culprit.span.of(sql)} {refusal}", line=line, column=column)
     columns = tuple(f"{DRAW}{i}" for i in range(len(draws)))
+    prints = tuple(draw.fingerprint or text_print(text) for draw, text in zip(draws, texts, strict=True))
+    if of_groups:
+        candidates = draw_sql_of_groups(sql, block, draws, [name for name, _ in keys], columns)
+        filtered = filtered_sql_of_groups(sql, block, draws, keys, columns, state_table)
+        return FilterDraws(texts, columns, prints, candidates, filtered)
     return FilterDraws(
         texts,
         columns,
-        tuple(draw.fingerprint or text_print(text) for draw, text in zip(draws, texts, strict=True)),
+        prints,
         draw_sql_of(sql, block, draws, keys, columns),
         filtered_sql_of(sql, block, draws, keys, columns, state_table),
         trial_sql=draw_sql_of(sql, block, draws, keys, columns, members) if members else None,
@@ -123,18 +130,25 @@ def split_filter_draws(
 
 
 def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[Draw]) -> Block:
-    """The outermost block, when every draw stands in its WHERE and its rows keep their key."""
+    """The outermost block, when every draw stands in its WHERE and its rows keep their key, or in its HAVING and its groups
+    do."""
+    having = all(draw.clause == "HAVING" for draw in draws)
     for draw in draws:
         block = blocks[draw.block]
         if block.context != Context.OUTERMOST:
             where = f"the CTE {block.name}" if block.context == Context.CTE else "a subquery"
             raise _NotKept(f"stands in {where}, where a row has no unique_key to keep the draw by; {CURE}", draw)
-        if draw.clause != "WHERE" and not (draw.fingerprint and draw.clause == "SELECT"):
+        if not having and draw.clause != "WHERE" and not (draw.fingerprint and draw.clause == "SELECT"):
             raise _NotKept(f"stands in {draw.clause}, where a row has no unique_key to keep the draw by; {CURE}", draw)
     outermost = [block for block in blocks if block.context == Context.OUTERMOST]
     if len(outermost) != 1 or outermost[0].set_operand:
         raise _NotKept(f"stands below a set operation, so that its row has no unique_key; {CURE}")
     block = outermost[0]
+    if having:
+        why = obstacle_of_groups(sql, block, draws)
+        if why is not None:
+            raise _NotKept(f"{why[0]}; {CURE}", why[1])
+        return block
     obstacle = (
         "GROUP BY"
         if "GROUP BY" in block.clauses
