@@ -18,14 +18,19 @@ from spark_mv.spark.session.iceberg import FORMATS
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
 #: tiny data: one task each is quickest. Most statements run once: interpreting them takes a third less time than compiling
-#: them. Compiled, as a user has it: quickstart, jaffle_shop and servers, and all with COMPILED=1
+#: them, and Java's optimizing compiler would take half of the rest. Compiled, as a user has it: quickstart, jaffle_shop and
+#: servers, and all with COMPILED=1
 COMPILED = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.driver.memory": "2g",
 }
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
 SETTINGS = COMPILED if os.environ.get("COMPILED") else {**COMPILED, **INTERPRETED}
 
 _home = Path(tempfile.gettempdir()) / "dbt-spark-mv-tests"
