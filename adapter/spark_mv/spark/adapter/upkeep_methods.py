@@ -1,4 +1,4 @@
-"""The adapter methods of operations on the tables that models have: forget, erase, adopt, eject."""
+"""The adapter methods of operations on the tables that models have: forget, erase, maintain, adopt, eject."""
 
 from __future__ import annotations
 
@@ -65,6 +65,15 @@ class UpkeepMixin(metaclass=AdapterMeta):
         models = Models(self, [Invocation.from_macro(values) for values in others], self._mv_profile())
         one = Invocation.from_macro(invocation)
         return self._told(lambda: erasing.erase(models, one, asked, bool(dry_run), record_statement))
+
+    @available
+    def mv_maintain(self, invocations: Sequence[Mapping[str, Any]], vacuum: Any, dry_run: Any) -> str:
+        """Upkeep of the tables of these models; returns what to tell the user."""
+        from spark_mv.spark.run.invocation import Invocation
+        from spark_mv.spark.run.maintaining import maintain
+
+        asked = [Invocation.from_macro(values) for values in invocations]
+        return self._told(lambda: maintain(self, asked, self._mv_profile()["ai"], bool(vacuum), bool(dry_run)))
 
     @available
     def mv_as_mv(self, node: Mapping[str, Any], unique_key: Any = None, freeze: Any = None) -> dict[str, Any]:
