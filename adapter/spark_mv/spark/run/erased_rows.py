@@ -43,7 +43,9 @@ def rows_to_erase(query: Query, seen: Prepared, state: StateFacts, asked: Reques
     """Raises RefusedError for what does not tell rows of the model, and for rows that the query still gives."""
     table, target = seen.invocation.target, seen.facts.target
     if bool(asked.keys) == bool(asked.where):
-        raise _refused(seen, "ERASE_WHAT", "say which rows: keys: [4711] or where: a condition, and one of the two")
+        raise RefusedError(
+            "ERASE_WHAT", _said(seen, "say which rows: keys: [4711] or where: a condition, and one of the two")
+        )
     condition = (
         _with_keys(query, seen, asked.keys)
         if asked.keys
@@ -55,8 +57,8 @@ def rows_to_erase(query: Query, seen: Prepared, state: StateFacts, asked: Reques
     return Rows(condition, _count(query, table, condition), of_state, remembered)
 
 
-def _refused(seen: Prepared, code: str, why: str) -> RefusedError:
-    return RefusedError(code, f"model {seen.invocation.name}: {why}. Nothing was changed")
+def _said(seen: Prepared, why: str) -> str:
+    return f"model {seen.invocation.name}: {why}. Nothing was changed"
 
 
 def _count(query: Query, table: str, condition: str) -> int:
@@ -82,10 +84,12 @@ def _of_state(query: Query, seen: Prepared, state: StateFacts, condition: str) -
         f"except select {keys} from (\n{_candidates(seen)}\n))"
     )[0]["n"]
     if lost:
-        raise _refused(
-            seen,
+        raise RefusedError(
             "ERASE_WHAT",
-            f"{table} remembers {int(lost):,} rows that neither the table nor the query has, and lacks a column of the condition: say the keys",
+            _said(
+                seen,
+                f"{table} remembers {int(lost):,} rows that neither the table nor the query has, and lacks a column of the condition: say the keys",
+            ),
         )
     return by_key
 
@@ -113,11 +117,13 @@ def _refuse_given(query: Query, seen: Prepared, condition: str, of_state: str, b
         given = int(query(f"select count(*) as n from {candidates} left semi join ({found}) t on {same}")[0]["n"])
     if given:
         named = ", ".join(sorted(source.name for source in seen.facts.sources)) or "the query"
-        raise _refused(
-            seen,
+        raise RefusedError(
             "ERASE_IN_SOURCE",
-            f"{given:,} of these rows are what the query still gives: the next run would bring them back. Delete them where they come from "
-            f"({named}) and run the model first",
+            _said(
+                seen,
+                f"{given:,} of these rows are what the query still gives: the next run would bring them back. Delete them where they come from "
+                f"({named}) and run the model first",
+            ),
         )
 
 
@@ -147,8 +153,8 @@ def _values(seen: Prepared, key: Any) -> list[str]:
     if named is not None:
         values = [named[name] for name in names] if set(named) == set(names) else []
     if len(values) != len(names) or any(value is None or isinstance(value, list | dict) for value in values):
-        raise _refused(
-            seen, "ERASE_KEYS", f"a key of it has {len(names)} columns, none of them NULL: {', '.join(names)}"
+        raise RefusedError(
+            "ERASE_KEYS", _said(seen, f"a key of it has {len(names)} columns, none of them NULL: {', '.join(names)}")
         )
     return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
 
@@ -165,11 +171,13 @@ def _check_exact(query: Query, seen: Prepared, name: str, kind: str, texts: Sequ
     wrong = sorted(int(row["n"]) + 1 for row in found if not _same(texts[int(row["n"])], row["back"]))
     if wrong:
         numbers = ", ".join(map(str, wrong))
-        raise _refused(
-            seen,
+        raise RefusedError(
             "ERASE_KEYS",
-            f"{name} is {kind}, and what is written for it in keys (number {numbers}) is no value of that type as Spark writes it. Write it so, "
-            "as a text, or say where",
+            _said(
+                seen,
+                f"{name} is {kind}, and what is written for it in keys (number {numbers}) is no value of that type as Spark writes it. Write it so, "
+                "as a text, or say where",
+            ),
         )
 
 
