@@ -27,6 +27,7 @@ OWN_WORDS = frozenset(
         "on_source_delete",
         "freeze",
         "freeze_where",
+        "sensitive_key",
         "refresh",
         "retain_sources",
         "as_of",
@@ -60,7 +61,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "on_schema_change": ("sync_all_columns", "append_new_columns", "ignore", "fail"),
     "on_ai_error": ("null", "keep_old", "fail"),
 }
-_SWITCHES: Mapping[str, bool] = {"second_reading": True, "retain_sources": False}
+_SWITCHES: Mapping[str, bool] = {"second_reading": True, "retain_sources": False, "sensitive_key": False}
 _ALIASES = {"incremental_strict": "incremental"}
 """Other words for a choice: Databricks' own for one that never recomputes by itself."""
 ROW_UPDATE = ("keep", "redraw")
@@ -89,6 +90,7 @@ class ModelConfig:
     choose_by: str = "seconds"
     file_format: str = "delta"
     retain_sources: bool = False
+    sensitive_key: bool = False  # no key stands in a statement, a commit, a message
 
     @property
     def keeps_rows(self) -> bool:
@@ -195,6 +197,7 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
         max_rows_changed=limit,
         audit=every,
         second_reading=on["second_reading"] == "true",
+        sensitive_key=on["sensitive_key"] == "true",
         choose_by=str(config.get("choose_by") or "seconds"),
         file_format=file_format,
         retain_sources=on["retain_sources"] == "true",

@@ -38,7 +38,8 @@ def next_record(situation: Situation, columns: ColumnPlan) -> RunRecord:
     """What the steps find out is added by the run."""
     facts, rewritten, target = situation.facts, situation.rewritten, situation.facts.target
     last = target.record
-    ranged = last if last and target.intact and not columns.identity.rekeyed else None
+    bounded = target.intact and not columns.identity.rekeyed and not situation.config.sensitive_key
+    ranged = last if last and bounded else None
     return RunRecord(
         query=situation.analysis.fingerprint,
         config=settings_print(situation),

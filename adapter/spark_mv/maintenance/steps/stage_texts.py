@@ -58,7 +58,8 @@ def staging(args: Mapping[str, Any]) -> dict[str, Any]:
 def differences(columns: Sequence[StagedColumn]) -> dict[str, Any]:
     """The texts for the statements of an audit: `named`, the columns that may differ by a fault, each with its test;
     `unordered` tells rows that differ only in what depends on an order or a rounding."""
-    plain = [c for c in columns if c.role in (Role.DATA, Role.PINNED) and c.in_query and c.in_target]
+    compared = [c for c in columns if c.role in (Role.DATA, Role.PINNED) or _key_may_differ(c)]
+    plain = [c for c in compared if c.in_query and c.in_target]
     return {
         "named": [{"name": string_literal(c.name), "differs": differs([c])} for c in plain],
         "unordered": " or ".join(_unordered(c) for c in columns if c.watched or c.approximate),
@@ -69,9 +70,17 @@ def differs(columns: Sequence[StagedColumn]) -> str:
     """Whether the query's row differs from the table's. Kept columns are read back, so they never differ, unless their own
     expression changed."""
     tests = [
-        test for c in columns if c.role is not Role.KEY for test in (*(f"t.{flag}" for flag in c.forget), _differs(c))
+        test
+        for c in columns
+        if c.role is not Role.KEY or _key_may_differ(c)
+        for test in (*(f"t.{flag}" for flag in c.forget), _differs(c))
     ]
     return f"({' or '.join(test for test in tests if test) or 'false'})"
+
+
+def _key_may_differ(column: StagedColumn) -> bool:
+    """Rows are found by their keys, which then differ only where a collation takes two texts for one."""
+    return column.role is Role.KEY and column.as_json and column.in_query and column.in_target
 
 
 def _differs(column: StagedColumn) -> str:

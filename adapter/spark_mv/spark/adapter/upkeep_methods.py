@@ -1,4 +1,4 @@
-"""The adapter methods of operations on the tables that models have: forget, adopt, eject."""
+"""The adapter methods of operations on the tables that models have: forget, erase, maintain, adopt, eject."""
 
 from __future__ import annotations
 
@@ -42,6 +42,38 @@ class UpkeepMixin(metaclass=AdapterMeta):
             return forgetting.ask_to_forget(self, relation, model, columns, where, declared)
         except (RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
+
+    @available
+    def mv_erase(
+        self,
+        invocation: Mapping[str, Any],
+        others: Sequence[Mapping[str, Any]],
+        keys: Sequence[Any],
+        where: str | None,
+        dry_run: Any,
+        record_statement: str,
+        functions: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Erase what a model's tables hold of rows that its sources have lost; returns what went, and where traces remain."""
+        from spark_mv.spark.run import erasing
+        from spark_mv.spark.run.ai_upkeep import Models
+        from spark_mv.spark.run.erased_rows import Request
+        from spark_mv.spark.run.invocation import Invocation
+
+        declared = {**self._mv_profile()["functions"], **(functions or {})}
+        asked = Request(tuple(keys or ()), where, declared)
+        models = Models(self, [Invocation.from_macro(values) for values in others], self._mv_profile())
+        one = Invocation.from_macro(invocation)
+        return self._told(lambda: erasing.erase(models, one, asked, bool(dry_run), record_statement))
+
+    @available
+    def mv_maintain(self, invocations: Sequence[Mapping[str, Any]], vacuum: Any, dry_run: Any) -> str:
+        """Upkeep of the tables of these models; returns what to tell the user."""
+        from spark_mv.spark.run.invocation import Invocation
+        from spark_mv.spark.run.maintaining import maintain
+
+        asked = [Invocation.from_macro(values) for values in invocations]
+        return self._told(lambda: maintain(self, asked, self._mv_profile()["ai"], bool(vacuum), bool(dry_run)))
 
     @available
     def mv_as_mv(self, node: Mapping[str, Any], unique_key: Any = None, freeze: Any = None) -> dict[str, Any]:

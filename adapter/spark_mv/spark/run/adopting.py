@@ -163,7 +163,8 @@ def _check_keys(query: Query, seen: Prepared, table: TargetFacts) -> int:
     )[0]
     problems = []
     if row["repeated"]:
-        problems.append(f"{row['repeated']:,} keys stand in several rows, for instance {row['examples']}")
+        shown = "" if seen.config.sensitive_key else f", for instance {row['examples']}"
+        problems.append(f"{row['repeated']:,} keys stand in several rows{shown}")
     if row["empty"]:
         problems.append(f"{row['empty']:,} rows have NULL in the key")
     if problems:

@@ -20,6 +20,9 @@ from spark_mv.spark.run.look_up import OUR_CHECKS
 MAPPING = "delta.columnMapping.mode"
 VECTORS = "delta.enableDeletionVectors"
 CHECK = "delta.constraints."
+STATISTICS = "delta.dataSkippingNumIndexedCols"
+METRICS = "write.metadata.metrics.default"
+"""Of how many columns Delta writes least and greatest values into its log; what Iceberg writes of each column."""
 _OUR_NAMES = re.compile(r"mv_(not_null|check)_[0-9a-f]{8}")
 
 
@@ -29,7 +32,8 @@ class Amendments:
     its columns'. `checks` are the contract's conditions by name, `described` the columns' descriptions in the model, `feed`
     whether the user wants a feed of changes. `wanted` are the user's table properties, `layout` is
     the clause by which files are clustered or partitioned, `model` dbt's unique id. `of_format`: the properties of a table whose
-    format has neither checks nor a feed of its own (the contract is then kept by what a run looks at before it writes)."""
+    format has neither checks nor a feed of its own (the contract is then kept by what a run looks at before it writes). `bounds`: whether
+    the table's log may hold least and greatest values of its columns."""
 
     table: str
     written: str = ""
@@ -44,6 +48,7 @@ class Amendments:
     layout: str = ""
     model: str = ""
     of_format: Mapping[str, str] | None = None
+    bounds: bool = True
 
     def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str]) -> None:
         """Take in what the model says."""
@@ -61,8 +66,11 @@ class Amendments:
         fill a table and give it both: the feed follows. Checks that are made with the table are there from its first row on.
         """
         if of_format is not None:
-            return {**of_format, **(self.wanted if of_model else {}), OWNER_PROPERTY: self.model}
+            metrics = {} if self.bounds else {METRICS: "none"}
+            return {**of_format, **metrics, **(self.wanted if of_model else {}), OWNER_PROPERTY: self.model}
         found = {VECTORS: "true", FEED_PROPERTY: default_feed(columns)}
+        if not self.bounds:
+            found[STATISTICS] = "0"
         if has_unusual(columns):
             found[MAPPING] = "name"
         if of_model:
@@ -101,6 +109,8 @@ class Amendments:
         if statements:
             value = "|".join(self.checks).replace("'", "\\'")
             statements.append(f"alter table {self.table} set tblproperties ('{OUR_CHECKS}' = '{value}')")
+        if not self.bounds and STATISTICS not in self.written:
+            statements.append(f"alter table {self.table} set tblproperties ('{STATISTICS}' = '0')")
         mapped = re.search(rf"{re.escape(MAPPING)}=(name|id)\b", self.written, re.IGNORECASE)
         if mapped and self.feed and f"{FEED_PROPERTY}=true" not in self.written:
             statements.append(self._feed())

@@ -12,14 +12,18 @@ def audit_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
     repeated = int(row["repeated"])
     run.found["repeated"] = repeated
     if repeated:
-        run.found["examples"] = [{"key": row["example"], "what": "repeated, or no key"}]
+        run.found["examples"] = [{"key": _shown(run, row["example"]), "what": "repeated, or no key"}]
         raise NotFollowed("TABLE_REPEATS", f"{repeated:,} rows of the table repeat a key, or have none")
 
 
 def audit_examples(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """Rows in which the table and its recompute differ."""
-    found = [{"key": row["key"], "what": row["what"]} for row in run.statement(sql or "")]
+    found = [{"key": _shown(run, row["key"]), "what": row["what"]} for row in run.statement(sql or "")]
     run.found["examples"] = [*run.found.get("examples", ()), *found]
+
+
+def _shown(run: CurrentRun, key: str) -> str:
+    return key if run.shows_keys else "a key that is not shown"
 
 
 def audit_watched(run: CurrentRun, step: StepView, sql: str | None) -> None:

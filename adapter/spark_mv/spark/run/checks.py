@@ -72,9 +72,10 @@ def _refuse_rows(run: CurrentRun, step: StepView, row: Mapping[str, Any]) -> Non
     if row["duplicate_keys"] or row["null_keys"]:
         found = []
         if row["duplicate_keys"]:
-            found.append(f"{row['duplicate_keys']:,} rows share a key with another, e.g. {row['duplicate_example']}")
+            example = run.example(row["duplicate_example"])
+            found.append(f"{row['duplicate_keys']:,} rows share a key with another, {example}")
         if row["null_keys"]:
-            found.append(f"{row['null_keys']:,} rows have a NULL in it, e.g. {row['null_example']}")
+            found.append(f"{row['null_keys']:,} rows have a NULL in it, {run.example(row['null_example'])}")
         raise _wrong_keys(run, step, "; ".join(found))
     violated = {name[9:]: n for name, n in row.items() if name.startswith("violates ") and n}
     if violated:
@@ -129,6 +130,8 @@ def check_limit(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 def affected_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """Between which values the affected rows lie: the table's rows outside need not be read."""
+    if not run.shows_keys:
+        return
     row = run.statement(sql or "")[0]
     names = [anchor["column"] for anchor in step.args["anchors"] if not row[f"nulls {anchor['column']}"]]
     keys = [column.name for column in run.plan.columns if column.role is Role.KEY]
@@ -160,6 +163,9 @@ def _choose_rewrite(run: CurrentRun, gone: int, names: Sequence[str]) -> None:
 
 def gone_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """The keys of rows that go, as a list, where they are few enough to be written down."""
+    if not run.shows_keys:
+        run.staged = replace(run.staged, rewrite=Rewrite.LIST)
+        return
     found = run.statement(sql or "")
     name = step.args["keys"][0]
     listed = in_list(name, [row["key"] for row in found if row["gone"]])
@@ -175,7 +181,9 @@ def check_new(run: CurrentRun, step: StepView, sql: str | None) -> None:
     row = run.statement(sql or "")[0]
     if row["duplicate_keys"]:
         raise _wrong_keys(
-            run, step, f"{row['duplicate_keys']:,} rows share a key with another, e.g. {row['duplicate_example']}"
+            run,
+            step,
+            f"{row['duplicate_keys']:,} rows share a key with another, {run.example(row['duplicate_example'])}",
         )
     if row["returned_keys"]:
         raise NotFollowed(
@@ -188,7 +196,7 @@ def check_new(run: CurrentRun, step: StepView, sql: str | None) -> None:
 def staged_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """The keys of the staged rows, as a list, where they are few."""
     listed, keys = None, step.args["keys"]
-    if listable(tuple(keys), run.staged.rows):
+    if run.shows_keys and listable(tuple(keys), run.staged.rows):
         listed = in_list(keys[0], [row[keys[0]] for row in run.statement(sql or "")])
     run.key_texts = replace(run.key_texts, listed=listed or "")
     run.staged = replace(run.staged, rewrite=Rewrite.LISTED if listed else Rewrite.MERGE)

@@ -90,6 +90,7 @@ class CurrentRun:
     stamp: str = ""
     held: bool = False  # staged rows stay in memory
     with_files: str = ""  # what DROP TABLE is told besides, of staged rows in the schema
+    shows_keys: bool = True  # whether keys may stand in statements, commits and messages
     leftovers: tuple[str, ...] = ()
     follows: RunRecord | None = None  # of the last run that published
     in_the_way: str | None = None  # `view` or `table`: what the new table takes the place of
@@ -117,6 +118,10 @@ class CurrentRun:
     def ask(self) -> Ask:
         """For a look at tables beside the steps."""
         return Ask(self.statement, self.session.mv_spark())
+
+    def example(self, key: Any) -> str:
+        """A key, for a message."""
+        return f"e.g. {key}" if self.shows_keys else "which are not shown (sensitive_key)"
 
     def statement(self, sql: str, send: Send | None = None) -> list[dict[str, Any]]:
         """Send a statement, and count it. Its rows, by column name."""

@@ -225,6 +225,8 @@ class MvRun(CurrentRun):
             args["relation"] = written.made_as(self.session.mv_spark(), args["relation"])
         elif (of_model and kind.publishes) or of_state:
             args["relation"] = written.written_as(args["relation"], self.stamp)
+        if not self.shows_keys:
+            args.pop("bound", None)
         if step.kind == "check_stage":
             args["checks"] = [] if step.args.get("into") else list(self.amend.checks.values())
         if step.kind == "replace_where":

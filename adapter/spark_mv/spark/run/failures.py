@@ -8,6 +8,8 @@ from spark_mv.maintenance.errors import RunFailed, TurnTaken, first_line
 from spark_mv.spark.run.current import CurrentRun, StepView
 
 _FILES_GONE = re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_CHANGE_DATA_FILE_NOT_FOUND|FileNotFoundException")
+_NO_DATE = re.compile(r"year -?\d+ is out of range|ordinal must be >= 1|(date value|timestamp) out of range")
+"""What Python says of a date or timestamp that Spark has and it has not."""
 _TABLE_GONE = re.compile(
     r"\[(?:TABLE_OR_VIEW_NOT_FOUND|DELTA_TABLE_NOT_FOUND)\].*?((?:`[^`]+`|[\w.])+) cannot be found"
 )
@@ -26,6 +28,12 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
             f"compares with are gone (VACUUM?): {first}. Nothing was changed. refresh: "
             "incremental does not recompute by itself: run once with --full-refresh",
         )
+    if not step.of.publishes and _not_for_python(error):
+        return RunFailed(
+            "DATE_OUT_OF_RANGE",
+            f"model {run.plan.model}: a key or group of the query is a date or timestamp before year 1 or after year 9999, which Python cannot "
+            f"hold ({first}). The table was not touched. Leave such rows out, or make the key a text: cast(day as string)",
+        )
     if step.of.publishes and "DELTA_CANNOT_MODIFY_APPEND_ONLY" in str(error):
         return RunFailed(
             "APPEND_ONLY_TABLE",
@@ -41,6 +49,15 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
             "Nothing was published. Bring it back (its kept values are in it), or run again: it is then made anew",
         )
     return error
+
+
+def _not_for_python(error: BaseException | None) -> bool:
+    """Whether a value of a row could not be made Python's. An error of Spark's that says the same is of a function of the user's."""
+    while error is not None:
+        if isinstance(error, ValueError | OverflowError) and _NO_DATE.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def turn_taken(run: CurrentRun) -> RunFailed:

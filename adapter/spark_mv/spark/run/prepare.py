@@ -64,6 +64,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         relations=_relations(invocation, prepared, stamp),
         held=prepared.facts.held,
         with_files=with_files(Ask(adapter.query, adapter.mv_spark())),
+        shows_keys=not prepared.config.sensitive_key,
         query_sql=prepared.rewritten.sql,
         app_id=f"spark_mv:{invocation.unique_id}",
         as_of=prepared.facts.as_of,
@@ -272,6 +273,7 @@ def _amendments(prepared: Prepared) -> Amendments:
         layout=layout_clause(prepared.config),
         model=prepared.invocation.unique_id,
         of_format=target_format(prepared.config).properties(),
+        bounds=not prepared.config.sensitive_key,
     )
 
 
