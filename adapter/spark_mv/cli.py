@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -39,16 +40,31 @@ def main() -> None:
 
 
 def _asked(what: str, dbt: list[str]) -> Question:
-    """A file if it is one or looks like one, else a model of the project. What cannot be read is exit status 2."""
+    """A file if it is one or looks like one, else a model of the project; a file with Jinja in it is the model that dbt compiled from it,
+    where there is one. What cannot be read is exit status 2."""
     path = Path(what)
     if what == "-" or path.is_file() or path.suffix.lower() == ".sql" or len(path.parts) > 1:
-        return Question(read_text(what), path.stem if what != "-" else "model")
+        written = Question(read_text(what), path.stem if what != "-" else "model")
+        return _compiled(written, path, dbt) if path.suffix.lower() == ".sql" else written
     from spark_mv.spark.adapter.ask_model import ask_model
 
     try:
         return ask_model(what, dbt)
     except ModelError as error:
         raise click.UsageError(str(error)) from error
+
+
+def _compiled(written: Question, path: Path, dbt: list[str]) -> Question:
+    """The question about the model that a file is, instead of its text with Jinja."""
+    if "{{" not in written.sql and "{%" not in written.sql:
+        return written
+    from spark_mv.spark.adapter.ask_model import ask_model
+
+    try:
+        model = ask_model(path.stem, dbt)
+    except ModelError as error:
+        return replace(written, notes=(f"{path.name} is not read as a model: {error}",))
+    return replace(model, notes=(f"{path.name} has Jinja in it: read as the model {model.name}", *model.notes))
 
 
 @main.command()
@@ -77,7 +93,7 @@ def explain(
 ) -> None:
     """Say what each column and predicate of a SELECT is, why, and which strategies apply. Never starts Spark.
 
-    A file (or `-`) needs no dbt. A model's name is looked up in target/manifest.json: the SELECT as dbt compiled it, unique_key, freeze, the
+    A file (or `-`) needs no dbt; a model's own file, with Jinja in it, is the model. A model's name is looked up in target/manifest.json: the SELECT as dbt compiled it, unique_key, freeze, the
     project's views underneath, its functions; the options above win, and dbt's own (from --project-dir on) say which project.
 
     Exit status: 0 also when there are errors in the SQL, which are part of the answer; 2 when the input cannot be read.
