@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import click
 
 from spark_mv.cli_arguments import (
+    asked_of,
     complete,
     complete_with_files,
     dbt_arguments,
@@ -24,8 +24,6 @@ from spark_mv.cli_arguments import (
 )
 from spark_mv.explain.analysis import explain_data, explain_text
 from spark_mv.explain.plain_text import plain
-from spark_mv.explain.project_model import ModelError
-from spark_mv.explain.question import Question
 from spark_mv.explain.terminal import print_explained, terminal_width
 from spark_mv.report.facts import FactsError, ProjectFacts, from_json, to_json
 
@@ -37,34 +35,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):  # a pipe that takes no arrow or no Japanese name gets its code instead
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _asked(what: str, dbt: list[str]) -> Question:
-    """A file if it is one or looks like one, else a model of the project; a file with Jinja in it is the model that dbt compiled from it,
-    where there is one. What cannot be read is exit status 2."""
-    path = Path(what)
-    if what == "-" or path.is_file() or path.suffix.lower() == ".sql" or len(path.parts) > 1:
-        written = Question(read_text(what), path.stem if what != "-" else "model")
-        return _compiled(written, path, dbt) if path.suffix.lower() == ".sql" else written
-    from spark_mv.spark.adapter.ask_model import ask_model
-
-    try:
-        return ask_model(what, dbt)
-    except ModelError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def _compiled(written: Question, path: Path, dbt: list[str]) -> Question:
-    """The question about the model that a file is, instead of its text with Jinja."""
-    if "{{" not in written.sql and "{%" not in written.sql:
-        return written
-    from spark_mv.spark.adapter.ask_model import ask_model
-
-    try:
-        model = ask_model(path.stem, dbt)
-    except ModelError as error:
-        return replace(written, notes=(f"{path.name} is not read as a model: {error}",))
-    return replace(model, notes=(f"{path.name} has Jinja in it: read as the model {model.name}", *model.notes))
 
 
 @main.command()
@@ -98,7 +68,7 @@ def explain(
 
     Exit status: 0 also when there are errors in the SQL, which are part of the answer; 2 when the input cannot be read.
     """
-    asked = _asked(what, dbt_arguments(vars=variables, **dbt)).with_options(
+    asked = asked_of(what, dbt_arguments(vars=variables, **dbt)).with_options(
         name=model,
         unique_key=listed(unique_key),
         schemas=read_tables(schema),
