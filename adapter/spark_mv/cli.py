@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from spark_mv.cli_arguments import (
+    asked_of,
     complete,
     complete_with_files,
     dbt_arguments,
@@ -23,8 +24,6 @@ from spark_mv.cli_arguments import (
 )
 from spark_mv.explain.analysis import explain_data, explain_text
 from spark_mv.explain.plain_text import plain
-from spark_mv.explain.project_model import ModelError
-from spark_mv.explain.question import Question
 from spark_mv.explain.terminal import print_explained, terminal_width
 from spark_mv.report.facts import FactsError, ProjectFacts, from_json, to_json
 
@@ -36,19 +35,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):  # a pipe that takes no arrow or no Japanese name gets its code instead
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _asked(what: str, dbt: list[str]) -> Question:
-    """A file if it is one or looks like one, else a model of the project. What cannot be read is exit status 2."""
-    path = Path(what)
-    if what == "-" or path.is_file() or path.suffix.lower() == ".sql" or len(path.parts) > 1:
-        return Question(read_text(what), path.stem if what != "-" else "model")
-    from spark_mv.spark.adapter.ask_model import ask_model
-
-    try:
-        return ask_model(what, dbt)
-    except ModelError as error:
-        raise click.UsageError(str(error)) from error
 
 
 @main.command()
@@ -77,12 +63,12 @@ def explain(
 ) -> None:
     """Say what each column and predicate of a SELECT is, why, and which strategies apply. Never starts Spark.
 
-    A file (or `-`) needs no dbt. A model's name is looked up in target/manifest.json: the SELECT as dbt compiled it, unique_key, freeze, the
+    A file (or `-`) needs no dbt; a model's own file, with Jinja in it, is the model. A model's name is looked up in target/manifest.json: the SELECT as dbt compiled it, unique_key, freeze, the
     project's views underneath, its functions; the options above win, and dbt's own (from --project-dir on) say which project.
 
     Exit status: 0 also when there are errors in the SQL, which are part of the answer; 2 when the input cannot be read.
     """
-    asked = _asked(what, dbt_arguments(vars=variables, **dbt)).with_options(
+    asked = asked_of(what, dbt_arguments(vars=variables, **dbt)).with_options(
         name=model,
         unique_key=listed(unique_key),
         schemas=read_tables(schema),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from spark_mv.explain.project_model import model_names
+from spark_mv.explain.project_model import ModelError, model_names
+from spark_mv.explain.question import Question
 
 
 def read_text(path: str) -> str:
@@ -85,3 +88,31 @@ def complete(context: click.Context, parameter: click.Parameter, incomplete: str
 def complete_with_files(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The same, and files. These come first: click's function for bash forgets what stands before them."""
     return [CompletionItem(incomplete, type="file"), *complete(context, parameter, incomplete)]
+
+
+def asked_of(what: str, dbt: list[str]) -> Question:
+    """A file if it is one or looks like one, else a model of the project; a file with Jinja in it is the model that dbt compiled from it,
+    where there is one. What cannot be read is exit status 2."""
+    path = Path(what)
+    if what == "-" or path.is_file() or path.suffix.lower() == ".sql" or len(path.parts) > 1:
+        written = Question(read_text(what), path.stem if what != "-" else "model")
+        return _compiled(written, path, dbt) if path.suffix.lower() == ".sql" else written
+    from spark_mv.spark.adapter.ask_model import ask_model
+
+    try:
+        return ask_model(what, dbt)
+    except ModelError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _compiled(written: Question, path: Path, dbt: list[str]) -> Question:
+    """The question about the model that a file is, instead of its text with Jinja."""
+    if "{{" not in written.sql and "{%" not in written.sql:
+        return written
+    from spark_mv.spark.adapter.ask_model import ask_model
+
+    try:
+        model = ask_model(path.stem, dbt)
+    except ModelError as error:
+        return replace(written, notes=(f"{path.name} is not read as a model: {error}",))
+    return replace(model, notes=(f"{path.name} has Jinja in it: read as the model {model.name}", *model.notes))

@@ -46,6 +46,7 @@ MODELS = {
     for block in blocks("sql")
     if not block.check.startswith(("refused", "plain dbt")) and not block.title
 }
+PYTHON = {name_of(block): block for block in blocks("python")}
 CLAIMED = {name: block.check.split()[1] for name, block in MODELS.items() if block.check.startswith("strategy ")}
 
 
@@ -60,6 +61,7 @@ def folder(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Itera
         "models/sources.yml": yaml.safe_dump({"sources": sources}),
         **{f"seeds/{name}.csv": text for name, text in SEEDS.items()},
         **{f"models/{name}.sql": block.text for name, block in MODELS.items()},
+        **{f"models/{name}.py": block.text for name, block in PYTHON.items()},
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +94,11 @@ def dbt(folder: Path, *words: str, as_of: str = "") -> dict[str, dict[str, Any]]
 def test_every_model_of_the_documentation_runs(folder: Path, spark: Any) -> None:
     dbt(folder, "seed")
     first = dbt(folder, "run", as_of="2026-03-01 06:00:00")
-    assert first.keys() == MODELS.keys()
+    assert first.keys() == MODELS.keys() | PYTHON.keys() and len(PYTHON) == 1
+    (scored,) = PYTHON
+    draws = f"select ticket_id, score, split from {SCHEMA}.{scored} where ticket_id <> 3 order by ticket_id"
+    drawn = spark.sql(draws).collect()
+    assert len(drawn) == 3
 
     spark.sql(f"insert into {SCHEMA}.events values (100, timestamp'2026-02-25 09:00:00', 'late')")
     spark.sql(f"insert into {SCHEMA}.order_versions values (3, 'paid', 7, date'2026-02-27', 100)")
@@ -101,6 +107,7 @@ def test_every_model_of_the_documentation_runs(folder: Path, spark: Any) -> None
     spark.sql(f"delete from {SCHEMA}.tickets where ticket_id = 3")
     second = dbt(folder, "run", as_of="2026-03-02 06:00:00")
     assert {name: second[name]["strategy"] for name in CLAIMED} == CLAIMED
+    assert spark.sql(draws).collect() == drawn and spark.table(f"{SCHEMA}.{scored}").count() == 3
 
     late = next(name for name, block in MODELS.items() if "late-rows" in block.page)
     assert spark.table(f"{SCHEMA}.{late}").where("event_id = 100").count() == 1

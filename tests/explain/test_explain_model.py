@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,57 +17,6 @@ from spark_mv.cli import main
 from spark_mv.explain.project_model import ModelError, model_names, project_model
 
 pytestmark = pytest.mark.unit
-PROFILE = {
-    "type": "spark_mv",
-    "method": "session",
-    "schema": "desk",
-    "functions": {"score": {"determinism": "deterministic"}},
-    "spark_config": {"spark.sql.session.timeZone": "Europe/Berlin"},
-}
-FILES = {
-    "dbt_project.yml": "name: desk\nversion: '1.0'\nprofile: desk\nvars: {functions: {dice: {determinism: nondeterministic}}}\n",
-    "profiles.yml": json.dumps({"desk": {"target": "dev", "outputs": {"dev": PROFILE}}}),
-    "models/recent.sql": "{{ config(materialized='view') }}\nselect id, body, ts, current_date() as today from desk.tickets",
-    "models/between.sql": "{{ config(materialized='ephemeral') }}\nselect * from {{ ref('recent') }}",
-    "models/triage.sql": """{{ config(materialized='nondeterministic_mv', unique_key=['id'], freeze='seen_at',
-    ai={'functions': {'my_ai': {'prompt': 'x'}}}) }}
-select id, score(body) as score, dice() as dice, my_ai(body) as answer, today,
-       current_timestamp() as seen_at
-from {{ ref('between') }}""",
-    "models/plain.sql": "{{ config(materialized='table') }}\nselect id, rand() as draw from {{ ref('typed') }}",
-    "models/typed.sql": "{{ config(materialized='table') }}\nselect 1 as id",
-    "models/switched_off.sql": "{{ config(enabled=false) }}\nselect 1 as id",
-    "models/schema.yml": "models: [{name: typed, config: {contract: {enforced: true}}, columns: [{name: id, data_type: int}]}]",
-}
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project as `dbt compile` leaves it. No Java is in reach, so that none can be started."""
-    from dbt.cli.main import dbtRunner
-
-    root = tmp_path_factory.mktemp("desk")
-    for name, text in FILES.items():
-        (root / name).parent.mkdir(exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAVA_HOME", str(root / "no-java"))
-        where = ["--project-dir", str(root), "--profiles-dir", str(root)]
-        quietly = ["--quiet", "--no-send-anonymous-usage-stats", "compile", "--no-populate-cache", "--no-introspect"]
-        done = dbtRunner().invoke([*quietly, *where])
-    assert done.success, done.exception
-    return root
-
-
-@pytest.fixture
-def project(compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of it, in which the test stands."""
-    root = tmp_path / "desk"
-    shutil.copytree(compiled, root)
-    monkeypatch.chdir(root)
-    for name in [name for name in os.environ if name.startswith("DBT_")]:
-        monkeypatch.delenv(name)
-    yield root
 
 
 def explain(*arguments: str) -> Result:
@@ -132,6 +80,15 @@ def test_columns_of_the_catalog_are_known(project: Path) -> None:
 @pytest.mark.parametrize("name", ["triage", "desk.triage", "model.desk.triage"])
 def test_names_of_a_model(project: Path, name: str) -> None:
     assert explain(name).output.startswith("triage: nondeterministic, keyed by id")
+
+
+def test_the_file_of_a_model_is_the_model(project: Path, tmp_path: Path) -> None:
+    """As somebody names it who completes a path; without its project, its Jinja is an error and the note tells the cure."""
+    named = explain("models/triage.sql")
+    assert named.output.startswith("triage: nondeterministic, keyed by id") and "has Jinja in it" in named.output
+    (tmp_path / "alone.sql").write_text("select id from {{ ref('recent') }}", encoding="utf-8")
+    alone = " ".join(explain(str(tmp_path / "alone.sql"), "-k", "id").output.split())
+    assert "PARSE_ERROR" in alone and "alone.sql is not read as a model" in alone and "no model 'alone'" in alone
 
 
 def test_options_win(project: Path, tmp_path: Path) -> None:
@@ -247,42 +204,6 @@ def test_a_manifest_that_is_none(project: Path, text: str) -> None:
     (project / "target" / "manifest.json").write_text(text, encoding="utf-8")
     assert explain("triage").exit_code == 2
     assert model_names(project / "target") == []
-
-
-BASH = """
-eval "$(_SPARK_MV_COMPLETE=bash_source spark-mv)"
-compopt() { :; }
-COMP_WORDS=(spark-mv "$@"); COMP_CWORD=$#; COMPREPLY=()
-_spark_mv_completion spark-mv
-printf '%s\n' "${COMPREPLY[@]}"
-"""
-
-
-@pytest.mark.parametrize(
-    ("words", "wanted"),
-    [
-        (["explain", "tri"], "triage"),
-        (["adopt", "tri"], "triage"),
-        (["explain", "--project-dir", "..", "tri"], "triage"),
-        (["report", "--ser"], "--serve"),
-        (["status", "--format", "j"], "json"),
-        (["explain", "nothing"], ""),
-    ],
-)
-def test_the_shell_completes(project: Path, words: list[str], wanted: str) -> None:
-    """In bash itself, with the function that it loads, from a folder below the project's."""
-    if not (bash := shutil.which("bash")):
-        pytest.skip("no bash is installed")
-    (project / "models").mkdir(exist_ok=True)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        [bash, "-c", BASH, "bash", *words],
-        cwd=project / "models",
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout.split() == wanted.split(), done.stderr
 
 
 @pytest.mark.parametrize("format_", ["text", "json"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,13 @@ def test_workflows_call_targets_of_the_makefile() -> None:
 
 def test_citation_is_of_this_version() -> None:
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == __version__
+
+
+def test_the_package_hub_can_take_the_dbt_package() -> None:
+    """What its script asks of a repository: a name, a range of dbt, a licence, dependencies in the root if any; tags are of the wheel's version."""
+    project = yaml.safe_load((ROOT / "dbt_project.yml").read_text(encoding="utf-8"))
+    assert project["name"] == "dbt_spark_mv" and project["version"] == __version__
+    assert re.fullmatch(r"\d+\.\d+\.\d+", __version__)
+    assert [one[:2] for one in project["require-dbt-version"]] == [">=", "<3"]
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert not [file for file in ROOT.rglob("packages.yml") if not {".venv", "build"} & set(file.parts)]

@@ -88,6 +88,33 @@ def test_by_keyboard_and_on_paper(browser: Browser, page: str) -> None:
     assert len(browser.ask("Page.printToPDF")["data"]) > 10_000
 
 
+def test_a_year_of_fifty_models(browser: Browser, tmp_path: Path) -> None:
+    """It opens, leads by the keyboard to the last model, whose charts are drawn then, and is printed without a year of runs."""
+    year = tuple(run(NOW - 86400 * day, invocation_id=f"i{day}", seconds=1.0) for day in range(365))
+    html = report_html(project(*(model(f"m{n:02d}", runs=year) for n in range(50))))
+    assert len(html) < 12_000_000
+    assert "AI calls by week" in html and "53 weeks, from 2025-02-03 to 2026-02-02; in all 292,000 calls." in html
+    file = tmp_path / "report.html"
+    file.write_text(html, encoding="utf-8")
+    browser.open(file.as_uri(), 390, 900, dark=True)
+    assert browser.requests() == [file.as_uri()] and browser.complaints() == []
+    assert browser.script("document.documentElement.scrollWidth") <= 390
+    assert (
+        browser.script("document.querySelectorAll('.plot').length")
+        > 200
+        > 20
+        > browser.script("document.querySelectorAll('.plot svg').length")
+    )
+    browser.script("document.querySelector('nav li:last-child a').focus()")
+    key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13}
+    browser.ask("Input.dispatchKeyEvent", type="keyDown", text="\r", **key)
+    browser.wait("location.hash && !!document.querySelector('section.model:last-of-type .plot svg')")
+    browser.wait("Math.abs(document.querySelector('section.model:last-of-type h2').getBoundingClientRect().top) < 600")
+    browser.ask("Emulation.setEmulatedMedia", media="print")
+    shown = "[...document.querySelectorAll('section.model:last-of-type .runs tbody tr')].filter(r => r.getClientRects().length).length"
+    assert browser.script(shown) == 30
+
+
 def test_the_served_page_reloads_itself(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "r.html"
     file.write_text(report_html(project(model("before")), refresh=True, charts=False), encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
 from spark_mv.report.facts import AiUse, ModelFacts, RunRow
@@ -46,7 +47,7 @@ def model_charts(model: ModelFacts, paid: Mapping[str, float], zone: str) -> tup
 
 
 def project_charts(models: Sequence[ModelFacts], ai: Sequence[AiUse], zone: str) -> tuple[Chart, ...]:
-    """Of all models, by day: time that runs took, AI calls, cost."""
+    """Of all models, by day, or by week where there are many days: time that runs took, AI calls, cost."""
     seconds: dict[tuple[str, str], float] = defaultdict(float)
     calls: dict[tuple[str, str], float] = defaultdict(float)
     for model in models:
@@ -59,30 +60,40 @@ def project_charts(models: Sequence[ModelFacts], ai: Sequence[AiUse], zone: str)
         if use.called_at is not None:
             cost[moment(use.called_at, zone)[:10], use.model or "unnamed"] += use.cost
     found = [
-        _by_day("Seconds that runs took, by day", "seconds", seconds, "model"),
-        _by_day("AI calls by day", "calls", calls, "model"),
-        _by_day("AI cost by day", "cost", cost, "AI model"),
+        _over_time("Seconds that runs took, by", "seconds", seconds, "model"),
+        _over_time("AI calls by", "calls", calls, "model"),
+        _over_time("AI cost by", "cost", cost, "AI model"),
     ]
     return tuple(chart for chart in found if chart is not None)
 
 
-def _by_day(title: str, unit: str, sums: Mapping[tuple[str, str], float], by: str) -> Chart | None:
-    if not any(sums.values()):
+def _over_time(title: str, unit: str, by_day: Mapping[tuple[str, str], float], by: str) -> Chart | None:
+    """`by_day`: (day, kind) → value. What the chart leaves out for its age is not in its sum either."""
+    period, sums = "day", by_day
+    if len({day for day, _ in by_day}) > MOST_BARS:
+        period, sums = "week", defaultdict(float)
+        for (day, name), value in by_day.items():
+            monday = date.fromisoformat(day) - timedelta(days=date.fromisoformat(day).weekday())
+            sums[monday.isoformat(), name] += value
+    starts = sorted({start for start, _ in sums})[-MOST_BARS:]
+    shown = {(start, name): value for (start, name), value in sums.items() if start in starts}
+    if not any(shown.values()):
         return None
     totals: dict[str, float] = defaultdict(float)
-    for (_, name), value in sums.items():
+    for (_, name), value in shown.items():
         totals[name] += value
     first = sorted(totals, key=lambda name: (-totals[name], name))[:5]
-    days = sorted({day for day, _ in sums})[-MOST_BARS:]
     merged: dict[tuple[str, str], float] = defaultdict(float)
-    for (day, name), value in sums.items():
-        if day in days and value:
-            merged[day, name if name in first else "all others"] += value
-    values = [{"x": day, "kind": name, "y": value} for (day, name), value in sorted(merged.items())]
+    for (start, name), value in shown.items():
+        if value:
+            merged[start, name if name in first else "all others"] += value
+    values = [{"x": start, "kind": name, "y": value} for (start, name), value in sorted(merged.items())]
     kinds = [name for name in (*first, "all others") if any(v["kind"] == name for v in values)]
     said = money if unit == "cost" else count
-    summary = f"{_many(len(days), 'day')}, from {days[0]} to {days[-1]}; in all {said(sum(totals.values()))} {unit}."
-    return Chart(title, summary, _bars(values, unit, kinds, by, "datum.value"))
+    summary = (
+        f"{_many(len(starts), period)}, from {starts[0]} to {starts[-1]}; in all {said(sum(totals.values()))} {unit}."
+    )
+    return Chart(f"{title} {period}", summary, _bars(values, unit, kinds, by, "datum.value"))
 
 
 def _stacked(title: str, unit: str, runs: Sequence[tuple[str, RunRow]], kinds: Mapping[str, Read]) -> Chart | None:
