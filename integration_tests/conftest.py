@@ -29,7 +29,8 @@ COMPILED = {
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    # without that compiler Java would keep 48 MB of code only, and compile it again and again
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
 }
 SETTINGS = COMPILED if os.environ.get("COMPILED") else {**COMPILED, **INTERPRETED}
 
