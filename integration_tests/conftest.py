@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from integration_tests.quick_java import QUICK_JAVA
 from integration_tests.under_format import FORMAT
 
 from spark_mv.spark.session.iceberg import FORMATS
@@ -18,8 +19,7 @@ from spark_mv.spark.session.iceberg import FORMATS
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
 #: tiny data: one task each is quickest. Most statements run once: interpreting them takes a third less time than compiling
-#: them, and Java's optimizing compiler would take half of the rest. Compiled, as a user has it: quickstart, jaffle_shop and
-#: servers, and all with COMPILED=1
+#: them. Compiled, as a user has it: quickstart, jaffle_shop and servers, and all with COMPILED=1
 COMPILED = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "1",
@@ -29,8 +29,7 @@ COMPILED = {
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # without that compiler Java would keep 48 MB of code only, and compile it again and again
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+    "spark.driver.extraJavaOptions": QUICK_JAVA,
 }
 SETTINGS = COMPILED if os.environ.get("COMPILED") else {**COMPILED, **INTERPRETED}
 

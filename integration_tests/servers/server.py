@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from integration_tests.quick_java import QUICK_JAVA
+
 from spark_mv.spark.session.jars import delta_coordinates, local_jars
 from spark_mv.spark.session.java import find_java
 
@@ -83,7 +85,7 @@ class Server:
         settings = {
             "spark.master": "local[2]",
             "spark.driver.memory": "1g",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.driver.extraJavaOptions": QUICK_JAVA,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from integration_tests.conftest import SETTINGS
+from integration_tests.quick_java import QUICK_JAVA
 from integration_tests.servers.conftest import Project
 from integration_tests.servers.core_suite import SCHEMA, Outcome, files, live, set_up, target
 from integration_tests.servers.server import CONNECT, THRIFT, Server
 from integration_tests.servers.standalone import Cluster
 
 ROOT = Path(__file__).parents[2]
-QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+QUICK = {"spark.driver.extraJavaOptions": QUICK_JAVA}
 OWN = {**SETTINGS, **QUICK}
 """Of a Spark that dbt, or a server for it, starts: statements are interpreted, as in the other suites of small ones."""
 
