@@ -14,6 +14,7 @@ select id, status, ai_classify(body, array('billing', 'other')) as topic from {{
 """
 
 
+@pytest.mark.slow
 class TestBatches:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ MODEL = (
 )
 
 
+@pytest.mark.slow
 class TestCalibration:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

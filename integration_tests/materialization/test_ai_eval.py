@@ -22,6 +22,7 @@ MODEL = (
 )
 
 
+@pytest.mark.slow
 class TestEvaluation:
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:

@@ -149,6 +149,7 @@ class TestOnWrongTables:
         found = run(engine, audit=True)
         assert (found.strategy, found.rows, found.repaired, engine.version()) == ("NO_OP", 1, True, before + 1)
 
+    @pytest.mark.slow
     def test_every_so_many_runs(self, engine: Engine) -> None:
         self.build(engine)
         engine.config["audit"] = {"every": 3}
@@ -181,6 +182,7 @@ class TestOnWrongTables:
         assert (found.rows, found.unordered) == (0, 2)
         assert engine.version() == before + 2
 
+    @pytest.mark.slow
     def test_the_limit_holds_for_the_repair(self, engine: Engine) -> None:
         # a run that writes the whole table would lose the rows that the fault hides: then the repair only adds rows
         self.build(engine, audit=True, max_rows_changed=3, refresh="incremental")

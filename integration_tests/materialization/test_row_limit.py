@@ -46,6 +46,7 @@ class TestRowLimit:
         assert (mv.version(), mv.rows()) == (version, rows)
         return said
 
+    @pytest.mark.slow
     def test_every_way_to_publish(self, project: Any, mv: Any, sql: Any, src: None) -> None:
         now = "2026-02-01 06:00:00"
         assert mv.run()["rows_inserted"] == 10  # a first run changes nothing
