@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from direct import Direct, Model, Pool
 
@@ -109,6 +110,7 @@ class Found:
     taken: dict[str, list[str]] = field(default_factory=dict)
 
 
+@pytest.mark.slow
 def test_every_mart_is_what_its_query_gives(spark: Any) -> None:
     pool, found = Pool(spark), Found()
     session = pool.first

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 BIN = Path(sys.executable).parent
 
 
@@ -33,6 +35,7 @@ def results(folder: Path) -> dict[str, Any]:
     return {one["unique_id"].split(".", 2)[2]: one for one in found}
 
 
+@pytest.mark.slow
 def test_spark_mv_init_and_dbt_build(tmp_path: Path) -> None:
     run(tmp_path, "spark-mv", "init", "desk")
     project = tmp_path / "desk"
