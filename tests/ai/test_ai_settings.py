@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from spark_mv.ai.secret import Secret
-from spark_mv.ai.settings import AiConfigError, AiSettings
+from spark_mv.ai.settings import AiConfigError, AiSettings, check_ai_words
 
 
 def test_every_error_is_in_one_list() -> None:
@@ -27,6 +27,16 @@ def test_every_error_is_in_one_list() -> None:
     ):
         assert part in text
     assert text.count("\n  - ") == 6
+
+
+def test_words_are_checked_where_nothing_is_asked() -> None:
+    """What is missing is missed by a model that asks."""
+    check_ai_words({"provider": "openai"}, {"max_ai_calls": 3})
+    check_ai_words(None, None)
+    with pytest.raises(
+        AiConfigError, match=r"(?s)'concurency' \(did you mean 'concurrency'.*'max_ai_cals' \(did you mean"
+    ):
+        check_ai_words({"concurency": 3}, {"max_ai_cals": 3})
 
 
 def test_openai_needs_key_and_model() -> None:

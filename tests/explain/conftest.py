@@ -15,6 +15,7 @@ PROFILE = {
     "method": "session",
     "schema": "desk",
     "functions": {"score": {"determinism": "deterministic"}},
+    "ai": {"functions": {"my_ai": {"prompt": "x"}}},
     "spark_config": {"spark.sql.session.timeZone": "Europe/Berlin"},
 }
 FILES = {
@@ -22,8 +23,7 @@ FILES = {
     "profiles.yml": json.dumps({"desk": {"target": "dev", "outputs": {"dev": PROFILE}}}),
     "models/recent.sql": "{{ config(materialized='view') }}\nselect id, body, ts, current_date() as today from desk.tickets",
     "models/between.sql": "{{ config(materialized='ephemeral') }}\nselect * from {{ ref('recent') }}",
-    "models/triage.sql": """{{ config(materialized='nondeterministic_mv', unique_key=['id'], freeze='seen_at',
-    ai={'functions': {'my_ai': {'prompt': 'x'}}}) }}
+    "models/triage.sql": """{{ config(materialized='nondeterministic_mv', unique_key=['id'], freeze='seen_at', ai={'max_ai_calls': 9}) }}
 select id, score(body) as score, dice() as dice, my_ai(body) as answer, today,
        current_timestamp() as seen_at
 from {{ ref('between') }}""",

@@ -39,7 +39,7 @@ def test_all_is_taken_from_the_project(project: Path) -> None:
         "id": "deterministic",
         "score": "deterministic",  # declared in the profile
         "dice": "nondeterministic",  # declared as a variable
-        "answer": "ai",  # declared by the model itself
+        "answer": "ai",  # declared in the profile, too
         "today": "command",  # the clock of the view, below an ephemeral model
         "seen_at": "command",
     }
@@ -160,6 +160,11 @@ def test_a_config_that_a_run_refuses_is_a_note(project: Path) -> None:
     assert "note: a run refuses its config: unique_keys: there is no such setting; did you mean 'unique_key'?" in output
     assert "note: a run refuses its config: refresh: 'sometimes' is not one of" in output
     assert "error MISSING_UNIQUE_KEY" in output and "config: unique_key is missing" not in output
+
+
+def test_a_word_of_the_ai_block_that_is_unknown_is_a_note(project: Path) -> None:
+    edit(project, lambda nodes: nodes["model.desk.triage"]["config"].update(ai={"max_ai_cals": 3}))
+    assert "(did you mean 'max_ai_calls'?)" in explain("triage").output
 
 
 @pytest.mark.parametrize(

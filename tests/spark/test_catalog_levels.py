@@ -40,7 +40,7 @@ def compiled(manifest: Any) -> Any:
 def test_each_column_has_its_level(manifest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from spark_mv.spark.adapter import catalog_levels
 
-    monkeypatch.setattr(catalog_levels, "declared_functions", lambda config, ai=None: {})
+    monkeypatch.setattr(catalog_levels, "declared_functions", lambda config: {})
     node = compiled(manifest)
     levels = column_levels(node, CONFIG)
     assert {name: one.level for name, one in levels.items()} == {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -99,15 +99,7 @@ class AiSettings:
 
         Raises AiConfigError listing unknown words (with the nearest right one), wrong types and missing values.
         """
-        errors: list[str] = []
-        values: dict[str, Any] = {}
-        for source, block in (("the profile's ai block", profile_ai), ("config(ai=…)", model_ai)):
-            for key, value in (block or {}).items():
-                problem = _problem(source, key, value)
-                if problem:
-                    errors.append(problem)
-                elif value is not None:
-                    values[key] = _converted(key, value)
+        values, errors = _read(profile_ai, model_ai)
         provider = values.get("provider", "")
         if provider and provider not in PROVIDERS and "." not in provider:
             near = _nearest(provider, PROVIDERS)
@@ -133,9 +125,7 @@ class AiSettings:
                 "price_per_1k_output_tokens in the profile's ai block, or use max_ai_tokens"
             )
         if errors:
-            raise AiConfigError(
-                "AI_CONFIG", "The AI configuration is not usable:\n" + "\n".join(f"  - {e}" for e in errors)
-            )
+            raise _not_usable(errors)
         return cls(**values)
 
     @property
@@ -234,6 +224,33 @@ _ZERO_ALLOWED = {
 }  # fmt: skip
 _FUNCTION_NAME = re.compile(r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+)){0,2}")
 _MAPPINGS = {"parameters", "versions", "options"}
+
+
+def check_ai_words(profile_ai: Mapping[str, Any] | None, model_ai: Mapping[str, Any] | None) -> None:
+    """What holds of the blocks of a model that may ask no AI: every word is known and of the right type; nothing is missing yet.
+
+    Raises AiConfigError with every problem found."""
+    _, errors = _read(profile_ai, model_ai)
+    if errors:
+        raise _not_usable(errors)
+
+
+def _not_usable(errors: Sequence[str]) -> AiConfigError:
+    return AiConfigError("AI_CONFIG", "The AI configuration is not usable:\n" + "\n".join(f"  - {e}" for e in errors))
+
+
+def _read(profile_ai: Mapping[str, Any] | None, model_ai: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
+    """The values of the two blocks, the model's over the profile's, and what is wrong with single words."""
+    errors: list[str] = []
+    values: dict[str, Any] = {}
+    for source, block in (("the profile's ai block", profile_ai), ("config(ai=…)", model_ai)):
+        for key, value in (block or {}).items():
+            problem = _problem(source, key, value)
+            if problem:
+                errors.append(problem)
+            elif value is not None:
+                values[key] = _converted(key, value)
+    return values, errors
 
 
 def _nearest(word: str, words: Any) -> str:

@@ -23,7 +23,7 @@ class ModelError(Exception):
 
 @dataclass(frozen=True)
 class ProjectModel:
-    """What `judge` wants to know of a model. `config` is all of its config, `ai` the block of that name in it. `notes`: what is not
+    """What `judge` wants to know of a model. `config` is all of its config. `notes`: what is not
     known, or may be out of date."""
 
     name: str
@@ -31,7 +31,6 @@ class ProjectModel:
     unique_key: tuple[str, ...] = ()
     freeze: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
-    ai: Mapping[str, Any] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -62,14 +61,12 @@ def project_model(root: Path, target: Path, name: str) -> ProjectModel:
         notes.append(
             f"not looked through, since not compiled: {', '.join(missing)}; `dbt compile -s +{name}` does that"
         )
-    ai = config.get("ai")
     return ProjectModel(
         name=str(node["name"]),
         sql=sql,
         unique_key=column_names(config.get("unique_key")),
         freeze=column_names(config.get("freeze")),
         config=config,
-        ai=ai if isinstance(ai, Mapping) else {},
         views=views,
         schemas=project.columns(below),
         notes=tuple(notes),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from spark_mv.ai.settings import AiConfigError, check_ai_words
 from spark_mv.explain.project_model import MATERIALIZATION, ModelError, ProjectModel, project_model
 from spark_mv.explain.question import Question
 from spark_mv.maintenance.config import read_config
 from spark_mv.maintenance.errors import ConfigError
 from spark_mv.spark.adapter.open_project import declared_functions, open_project, time_zone
 from spark_mv.spark.run.config_words import declared_words
-from spark_mv.spark.run.read_model import declared_ai_functions
 
 
 def ask_model(name: str, arguments: Sequence[str] = ()) -> Question:
@@ -33,9 +33,8 @@ def ask_model(name: str, arguments: Sequence[str] = ()) -> Question:
     )
     if project.config is None:
         note = f"functions and time zone of the profile are not known: {project.problem}"
-        return replace(question, functions=declared_ai_functions(model.ai), notes=(*question.notes, note))
-    functions = declared_functions(project.config, model.ai)
-    return question.with_options(functions=functions, time_zone=time_zone(project.config))
+        return replace(question, notes=(*question.notes, note))
+    return question.with_options(functions=declared_functions(project.config), time_zone=time_zone(project.config))
 
 
 def _refused(model: ProjectModel) -> tuple[str, ...]:
@@ -43,9 +42,12 @@ def _refused(model: ProjectModel) -> tuple[str, ...]:
     if model.config.get("materialized") != MATERIALIZATION:
         return ()
     try:
-        read_config(model.name, model.config, declared_words())
+        config = read_config(model.name, model.config, declared_words())
+        check_ai_words(None, config.ai)
     except ConfigError as error:
         return tuple(
             f"a run refuses its config: {one}" for one in error.problems if not one.startswith("unique_key is missing")
         )
+    except AiConfigError as error:
+        return (f"a run refuses its config: {error}",)
     return ()

@@ -46,7 +46,7 @@ def column_levels(node: Any, config: Any) -> dict[str, ColumnLevel]:
         own = read_config(node.name, words, declared_words())
     except ConfigError:
         return {}  # a run says what is wrong with it
-    functions = declared_functions(config, own.ai)
+    functions = declared_functions(config)
     judged = judge(sql, unique_key=own.unique_key, freeze=own.freeze, functions=functions, model=node.name)
     return {column.name: _level(column, own) for column in judged.analysis.columns}
 

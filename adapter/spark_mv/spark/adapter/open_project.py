@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -96,9 +96,9 @@ def _said(error: Exception) -> str:
     return " ".join(text.split())
 
 
-def declared_functions(config: Any, ai: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def declared_functions(config: Any) -> dict[str, Any]:
     """The project's own functions as a run knows them: of the profile, of the variable `functions`, and AI functions. `config` is
-    dbt's RuntimeConfig, `ai` the ai block of a model."""
+    dbt's RuntimeConfig."""
     variables = getattr(config, "vars", None)
     flat = variables.to_dict() if variables is not None else {}
     own = {**flat, **(flat.get(config.project_name) or {}), **(getattr(config, "cli_vars", None) or {})}
@@ -106,7 +106,7 @@ def declared_functions(config: Any, ai: Mapping[str, Any] | None = None) -> dict
     return {
         **(getattr(credentials, "functions", None) or {}),
         **(own.get("functions") or {}),
-        **declared_ai_functions(getattr(credentials, "ai", None) or {}, ai or {}),
+        **declared_ai_functions(getattr(credentials, "ai", None) or {}),
     }
 
 

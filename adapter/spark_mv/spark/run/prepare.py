@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
+from spark_mv.ai.settings import check_ai_words
 from spark_mv.maintenance.audit import audit_due
 from spark_mv.maintenance.config import ModelConfig, layered, read_config
 from spark_mv.maintenance.decide import begin, decide
@@ -138,6 +139,7 @@ def config_of(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) 
     """The model's settings, of a table that this session can write."""
     said = layered(profile.get("safety", {}), invocation.config, invocation.variables)
     config = read_config(invocation.name, said, declared_words())
+    check_ai_words(profile.get("ai"), config.ai)
     table_format = target_format(config)
     if problem := table_format.unusable(adapter.mv_spark()):
         raise RefusedError("FORMAT_UNUSABLE", f"model {invocation.name}: file_format: {config.file_format}: {problem}")

@@ -79,7 +79,7 @@ def read_model(query: Query, invocation: Invocation, config: ModelConfig, profil
     functions: Functions = {
         **profile.get("functions", {}),
         **invocation.functions,
-        **declared_ai_functions(profile.get("ai") or {}, config.ai),
+        **declared_ai_functions(profile.get("ai") or {}),
     }
     sources: dict[str, SourceFacts] = {}
     while True:
@@ -100,6 +100,6 @@ def read_model(query: Query, invocation: Invocation, config: ModelConfig, profil
     return ReadModel(invocation.name, invocation.sql, analysis, {**sources, **reading}, functions, own)
 
 
-def declared_ai_functions(*blocks: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """The project's own AI functions (profile and model), as the analysis wants them declared."""
-    return {name: {"determinism": "ai"} for block in blocks for name in (block.get("functions") or {})}
+def declared_ai_functions(profile_ai: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The project's own AI functions, of the profile's ai block, as the analysis wants them declared."""
+    return {name: {"determinism": "ai"} for name in (profile_ai.get("functions") or {})}
