@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 
+from spark_mv.spark.adapter import connections
 from spark_mv.spark.session.progress import Watch, note
 
 pytestmark = pytest.mark.unit
@@ -48,3 +50,19 @@ def test_on_a_terminal_there_is_a_bar_and_no_line(capfd: pytest.CaptureFixture[s
         time.sleep(1.3)
     assert said == []
     assert "a step" in capfd.readouterr().err
+
+
+def test_a_start_of_spark_is_shown_by_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    quick = partial(Watch, patience=0.01, every=0.01, terminal=False)
+    monkeypatch.setattr(connections, "Watch", quick)
+    monkeypatch.setattr(connections.logger, "info", said.append)
+    with connections._start_shown({"spark.remote": "sc://localhost"}):
+        time.sleep(0.1)
+    assert said == []
+    with connections._start_shown({}):
+        with connections._start_shown({}):  # of another thread, which waits for the same start
+            pass
+        while not said:
+            time.sleep(0.01)
+    assert said[0].startswith("starting Spark: at work (")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import threading
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,26 @@ from spark_mv.spark.adapter.error_texts import readable
 from spark_mv.spark.adapter.handle import SessionHandle
 from spark_mv.spark.adapter.thrift_handle import ThriftHandle
 from spark_mv.spark.session.job_names import label
+from spark_mv.spark.session.progress import Watch
 
 logger = AdapterLogger("Spark")
+_shown = threading.Lock()
+"""Held by the thread that shows that Spark starts; others wait for the same start."""
+
+
+@contextmanager
+def _start_shown(user: Mapping[str, str]) -> Generator[None, None, None]:
+    """Signs of life while this process's Spark starts, which took a minute on a busy machine."""
+    from spark_mv.spark.session.session import has_own_spark, is_remote
+
+    if is_remote(user) or has_own_spark() or not _shown.acquire(blocking=False):
+        yield
+        return
+    try:
+        with Watch("starting Spark", logger.info, lambda: (0, 0)):
+            yield
+    finally:
+        _shown.release()
 
 
 class SparkMvConnectionManager(SparkConnectionManager):
@@ -68,7 +87,8 @@ class SparkMvConnectionManager(SparkConnectionManager):
         server = server_to_use(user, warehouse) if creds.serve == "auto" else None
         if server is None:
             try:
-                return open_session(user, warehouse, log, creds.connect_timeout)
+                with _start_shown(user):
+                    return open_session(user, warehouse, log, creds.connect_timeout)
             except CatalogueInUse as error:
                 raise SessionError(f"{error} {holds_the_catalogue(warehouse) or ''}".rstrip()) from error
         session = open_session({**user, "spark.remote": server.url}, warehouse, log, creds.connect_timeout)
