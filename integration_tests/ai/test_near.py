@@ -12,6 +12,10 @@ from integration_tests.ai.endpoint import Behaviour, Endpoint
 from integration_tests.ai.test_batches import Run
 
 from spark_mv.ai.driver_job import count_ai_round_on_driver, run_ai_round_on_driver
+from spark_mv.ai.providers.local import LocalProvider
+from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.similar import find_similar
+from spark_mv.ai.similar_table import create_similar_sql, forget_sql, similar_table
 from spark_mv.ai.upkeep import provenance_sql, recompute_sql
 
 FOLD = {"normalize": ["case", "whitespace"]}
@@ -123,6 +127,58 @@ def test_a_failing_question_is_not_asked_again_in_other_letters(bench: Bench) ->
         bench.spark.sql(recompute_sql(bench.results, "run-2", errors_only=True))
         healed, rows = bench.run(SQL, settings)
         assert (healed.calls, healed.near, len({label for _, label in rows}), asked(endpoint)) == (1, 2, 1, 2)
+
+
+MEANT = {"normalize": ["case"], "semantic": 0.9}
+SENTENCES = [
+    "The delivery was late and nobody answered", "THE DELIVERY WAS LATE AND NOBODY ANSWERED",
+    "The delivery was late, and nobody answered.", "My package 7 arrived broken", "My package 8 arrived broken", "I love it",
+]  # fmt: skip
+"""Of these three are one question in two ways, two differ in a number."""
+
+
+def placed(bench: Bench, settings: AiSettings, sql: str = SQL) -> int:
+    (calls,) = bench.plan(sql, settings).rounds
+    return find_similar(bench.rows, calls, settings, bench.results, "shop", LocalProvider(None).vectors)
+
+
+def test_what_means_the_same_is_asked_once(bench: Bench) -> None:
+    bench.spark.sql(create_similar_sql(bench.results))
+    notes(bench, *SENTENCES)
+    with Endpoint(Behaviour()) as endpoint:
+        meaning, folding = bench.openai(endpoint.url, dedupe=MEANT), bench.openai(endpoint.url, dedupe=FOLD)
+        assert placed(bench, meaning) == 1
+        (calls,) = bench.plan(SQL, meaning).rounds
+        outcome, rows = bench.run(SQL, meaning)
+        assert (outcome.requested, outcome.calls, outcome.near, outcome.pending, asked(endpoint)) == (6, 4, 2, 0, 4)
+        labels = dict(rows)
+        assert None not in labels.values() and len({labels[n] for n in (0, 1, 2)}) == 1
+        assert statuses(bench) == {"ok": 4, "near": 1, "similar": 1}
+        assert placed(bench, meaning) == 0  # all of them are known
+
+        # a later run sees a new row alone: it joins the one that leads, whoever of the others was asked
+        notes(bench, "The delivery was late and no one answered", name="new")
+        more = SQL.replace("notes", "new")
+        assert placed(bench, meaning, more) == 1
+        later, added = bench.run(more, meaning)
+        assert (later.calls, later.near, added[0][1], asked(endpoint)) == (0, 1, labels[0], 4)
+        (by,) = bench.rows(
+            f"SELECT count(*) FROM {{results}} n JOIN {{results}} o ON o.result_key = n.answered_by AND o.status = 'ok' "
+            f"JOIN {similar_table(bench.results)} s ON s.near_key = n.near_key AND s.leader = o.near_key AND s.similarity >= 0.9 "
+            "WHERE n.status = 'similar' AND n.value = o.value"
+        )
+        assert by == (2,)
+        states = bench.rows(
+            f"SELECT state, count(answered_by) FROM ({provenance_sql(calls, bench.results)}) GROUP BY 1"
+        )
+        assert states == [("current", 2)]
+
+        # who folds alone does not take what only means the same
+        exact, _ = bench.run(SQL, folding)
+        assert (exact.calls, exact.reused, asked(endpoint)) == (1, 5, 5)
+        bench.spark.sql(f"DELETE FROM {bench.results} WHERE value IS NOT NULL")
+        bench.spark.sql(forget_sql(bench.results))
+        assert bench.rows(f"SELECT count(*) FROM {similar_table(bench.results)}") == [(0,)]
 
 
 def test_answers_that_repeat_the_text_are_not_shared(bench: Bench) -> None:

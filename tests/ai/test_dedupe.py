@@ -19,7 +19,10 @@ SQL = "SELECT ai_classify(t, array('a', 'b')) AS k, ai_mask(t, array('name')) AS
         ({"normalize": "case"}, "must be a list of case and whitespace"),
         ({"normalize": []}, "must be a list"),
         ({"normalize": ["white space"]}, "did you mean 'whitespace'?"),
-        ({"semantic": 0.98}, "unknown word 'semantic'"),
+        ({"semantik": 0.98}, "unknown word 'semantik'"),
+        ({"semantic": 0.5}, "must be a cosine from 0.8 to below 1"),
+        ({"semantic": True}, "must be a cosine"),
+        ({"semantic": 0.98, "normalize": []}, "must be a list"),
     ],
 )
 def test_what_the_config_may_not_say(value: object, why: str) -> None:
@@ -32,8 +35,14 @@ def test_what_it_says() -> None:
     assert dedupe_of({}) is None
     assert dedupe_of({"normalize": ["whitespace", "case"]}) == Dedupe(("case", "whitespace"))
     profile = {"provider": "scripted", "dedupe": {"normalize": ["case"]}}
-    assert AiSettings.from_config(profile).identity().near
-    assert not AiSettings.from_config(profile, {"dedupe": {}}).identity().near
+    assert AiSettings.from_config(profile).identity().answered == ("ok", "near")
+    assert AiSettings.from_config(profile, {"dedupe": {}}).identity().answered == ("ok",)
+    assert dedupe_of({"semantic": 0.98}) == Dedupe((), 0.98)
+    assert AiSettings.from_config(profile, {"dedupe": {"semantic": 0.98}}).identity().answered == (
+        "ok",
+        "near",
+        "similar",
+    )
 
 
 def test_keys_and_statements_without_it_are_those_that_they_were() -> None:

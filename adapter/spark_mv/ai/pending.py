@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from spark_mv.ai.dedupe import near_parts
 from spark_mv.ai.retry import COUNTED_CLASSES, ERROR, FAILED, FINAL_CLASSES, REFUSED
 from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.similar_table import classes_sql
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import SUBMITTED, answered_sql
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -89,7 +90,9 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
     )
     if settings.dedupe is None:
         return f"WITH {', '.join(parts)} {columns}"
-    parts += near_parts(calls, results_table, settings.dedupe, columns)
+    least = settings.dedupe.semantic
+    classes = None if least is None else classes_sql(results_table, least)
+    parts += near_parts(calls, results_table, settings.dedupe, columns, classes)
     return f"WITH {', '.join(parts)} SELECT * FROM __mv_near"
 
 

@@ -23,7 +23,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     (
         "status",
         "STRING",
-        "ok, near (under dedupe), error (asked again), refused or given_up (only by recompute_ai); stale, used, submitted, released (no answer)",
+        "ok, near and similar (under dedupe), error (asked again), refused or given_up (only by recompute_ai); stale, used, submitted, released (no answer)",
     ),
     (
         "value",
@@ -62,7 +62,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     (
         "answered_by",
         "STRING",
-        "where status is near: the result_key of the question that is asked in its place",
+        "where status is near or similar: the result_key of the question that is asked in its place",
     ),
 )
 COLUMN_NAMES = tuple(name for name, _, _ in COLUMNS)
@@ -93,11 +93,11 @@ def create_sql(results_table: str, file_format: str = "delta", location: str | N
     )
 
 
-def add_columns_sql(results_table: str, there: Iterable[str]) -> str | None:
+def add_columns_sql(table: str, there: Iterable[str], columns: Sequence[tuple[str, str, str]] = COLUMNS) -> str | None:
     """The ALTER that a table with these columns needs, None where it has all."""
     found = {name.lower() for name in there}
-    missing = [f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in COLUMNS if name not in found]
-    return f"ALTER TABLE {results_table} ADD COLUMNS ({', '.join(missing)})" if missing else None
+    missing = [f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in columns if name not in found]
+    return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(missing)})" if missing else None
 
 
 def insert_rows(table: str, columns: Sequence[tuple[str, str, str]], rows: Sequence[Sequence[Any]]) -> str:
@@ -117,6 +117,8 @@ def timestamp(seconds: float) -> str:
 def _literal(value: Any, kind: str) -> str:
     if value is None:
         return f"cast(NULL AS {kind})"
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
     if isinstance(value, datetime):
         return f"timestamp '{timestamp(value.timestamp())}'"
     if kind == "TIMESTAMP":

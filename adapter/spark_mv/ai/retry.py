@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_mv.query.ai_calls.keys import NEAR, RELEASED, SUBMITTED
+from spark_mv.query.ai_calls.keys import NEAR, RELEASED, SIMILAR, SUBMITTED
 
 OK, ERROR, REFUSED, GIVEN_UP, STALE, USED = "ok", "error", "refused", "given_up", "stale", "used"
 """Status of a row of the result table. `refused` and `given_up` are final: only recompute_ai asks again. `stale` asks for
@@ -13,7 +13,7 @@ input, `released` that it does no more (spark_mv.ai.batches)."""
 FAILED = (ERROR, REFUSED, GIVEN_UP)
 UNDER_WAY = (SUBMITTED, RELEASED)
 """Rows about batches, which say nothing of an answer."""
-MARKS = (STALE, USED, NEAR, *UNDER_WAY)
+MARKS = (STALE, USED, NEAR, SIMILAR, *UNDER_WAY)
 """Rows of which nobody was asked: neither an answer that was given nor an error."""
 
 FINAL_CLASSES = frozenset({"refused"})

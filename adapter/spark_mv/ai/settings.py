@@ -159,7 +159,7 @@ class AiSettings:
             versions=dict(self.versions),
             embedding_models=self.embedding_models + ((self.embedding_model,) if self.embedding_model else ()),
             keep_old=self.keep_old,
-            near=self.dedupe is not None,
+            shared=() if self.dedupe is None else self.dedupe.statuses,
             cascade=tuple(Step.of(model, self._version_of(model), condition) for model, condition in self.cascade),
         )
 

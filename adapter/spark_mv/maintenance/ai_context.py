@@ -25,9 +25,9 @@ class AiContext:
     def identity_text(self) -> str:
         """What of the settings decides which answers are shown; part of the configuration's fingerprint."""
         steps = getattr(self.identity, "cascade", ())
-        near = " near" if getattr(self.identity, "near", False) else ""
+        shared = "".join(f" {status}" for status in getattr(self.identity, "shared", ()))
         return (
-            repr(self.identity) + (f" {steps!r}" if steps else "") + near + (" keep_old" if self.failing_keys else "")
+            repr(self.identity) + (f" {steps!r}" if steps else "") + shared + (" keep_old" if self.failing_keys else "")
         )
 
 

@@ -103,6 +103,15 @@ class LocalProvider:
             hidden = (hidden * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
         return hidden / np.maximum(np.linalg.norm(hidden, axis=1, keepdims=True), 1e-12)
 
+    def vectors(self, texts: Sequence[str]) -> list[Any]:
+        """The vectors of texts, of length one; None for a text that is longer than what the model reads of it (256 tokens), or has no letter."""
+        with self._lock:
+            self._load()
+            return [self._one_by_one([text])[0] if self._whole(text) else None for text in texts]
+
+    def _whole(self, text: str) -> bool:
+        return any(c.isalpha() for c in text) and not self._tokenizer.encode(text).overflowing
+
     def _one_by_one(self, texts: Sequence[str]) -> Any:
         # int8 activations are scaled over the whole batch: alone, a text has one vector whatever its neighbours are
         import numpy as np

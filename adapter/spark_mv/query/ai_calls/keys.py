@@ -22,8 +22,9 @@ _EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECA
 
 SUBMITTED, RELEASED = "submitted", "released"
 """Status of rows of the result table that say that a batch holds an input, or does no more: no answer, and no error."""
-NEAR = "near"
-"""Status of rows with the answer to a near duplicate of their input: an answer for models with `dedupe`, nothing for others."""
+NEAR, SIMILAR = "near", "similar"
+"""Status of rows with the answer to a near duplicate of their input, one that differs in case or white space and one that means the same: an
+answer for models whose `dedupe` finds these, nothing for others."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +46,18 @@ class AiIdentity:
     keep_old: bool = False
     # not in its text, by which tables know their configuration: AiContext says it
     cascade: Steps = field(default=(), repr=False)
-    near: bool = field(default=False, repr=False)  # answers to near duplicates count
+    shared: tuple[str, ...] = field(default=(), repr=False)  # the statuses of answers to near duplicates that count
 
     @property
     def answered(self) -> tuple[str, ...]:
         """The statuses of rows that are answers."""
-        return ("ok", NEAR) if self.near else ("ok",)
+        return ("ok", *self.shared)
 
     @property
     def heard(self) -> str:
         """SQL over the result table: the row says something of an answer."""
-        return f"status NOT IN ({_listed((SUBMITTED, RELEASED, *(() if self.near else (NEAR,))))})"
+        strange = (status for status in (NEAR, SIMILAR) if status not in self.shared)
+        return f"status NOT IN ({_listed((SUBMITTED, RELEASED, *strange))})"
 
     @classmethod
     def of(cls, value: Mapping[str, Any] | AiIdentity) -> AiIdentity:
@@ -180,7 +182,7 @@ def failing_sql(parsed: ParsedCall, key: str, request: str, results_table: str, 
 
 def answered_sql(column: str, identity: AiIdentity) -> str:
     """SQL: whether the status is that of an answer."""
-    return f"{column} IN ({_listed(identity.answered)})" if identity.near else f"{column} = 'ok'"
+    return f"{column} IN ({_listed(identity.answered)})" if identity.shared else f"{column} = 'ok'"
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -17,8 +17,11 @@ from spark_mv.ai.forecast import CallForecast, forecast
 from spark_mv.ai.job import count_ai_round, run_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.project_budget import Spent, spent_so_far, within_periods
-from spark_mv.ai.results import COLUMN_NAMES, add_columns_sql, create_sql, table_name
+from spark_mv.ai.protocol import ProviderError
+from spark_mv.ai.results import COLUMNS, add_columns_sql, create_sql, table_name
 from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.similar_table import SIMILAR_COLUMNS, create_similar_sql, similar_table
+from spark_mv.ai.work import endpoint_lock
 from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.format_version import check_table
@@ -60,10 +63,30 @@ class AiRunner:
     def run(self, calls: Sequence[AiCall]) -> AiOutcome:
         """Execute the calls of one round: in batches where the settings say so, else directly."""
         self._keep_to_the_periods()
+        self._find_similar(calls)
         if self.settings.canary is None or self.settings.on_model_change == "keep":
             return self._run(calls)
         first = self._canaries(calls, self.settings.canary)
         return first.and_then(self._run(first.go_on))
+
+    def _find_similar(self, calls: Sequence[AiCall]) -> None:
+        """Before anything is asked: which inputs mean the same, where the settings want that."""
+        if self.settings.dedupe is None or self.settings.dedupe.semantic is None:
+            return
+        from spark_mv.ai.providers.local import LocalProvider
+        from spark_mv.ai.similar import find_similar
+
+        embed = LocalProvider(None).vectors
+        say = lambda line: self.adapter.note(self.model, line)  # noqa: E731
+        try:
+            with endpoint_lock(self.settings):
+                find_similar(self._rows, calls, self.settings, self.context.results_table, self.project, embed, say)
+        except ProviderError as error:
+            raise RefusedError(
+                "AI_SIMILAR",
+                f"model {self.model}: dedupe.semantic compares texts by a model on the machine that runs dbt: {error}. Nothing was asked. "
+                "Install it there, or take `semantic` away",
+            ) from error
 
     def _run(self, calls: Sequence[AiCall]) -> AiOutcome:
         outcome, left = AiOutcome(), list(calls)
@@ -249,7 +272,10 @@ def ai_runner(
 def result_table(adapter: Any, schema: str, settings: AiSettings, file_format: str | None) -> str:
     """The result table of models in a schema, which is there from now on. `file_format`: the profile's default one."""
     table = table_name(schema, settings.result_schema)
-    _create(adapter, table, file_format)
+    kind = _format(adapter, file_format)
+    _create(adapter, table, create_sql(table, kind), COLUMNS)
+    if settings.dedupe is not None and settings.dedupe.semantic is not None:
+        _create(adapter, similar_table(table), create_similar_sql(table, kind), SIMILAR_COLUMNS)
     return table
 
 
@@ -257,11 +283,10 @@ def _format(adapter: Any, file_format: str | None) -> str:
     return own_format(Ask(adapter.query, adapter.mv_spark()), file_format).name
 
 
-def _create(adapter: Any, table: str, file_format: str | None) -> None:
+def _create(adapter: Any, table: str, statement: str, columns: Sequence[tuple[str, str, str]]) -> None:
     """The first run of several models, or of several dbt processes, creates the table more than once at a time: Spark
     lets one of them win, and the others find the table at their second try. A table of an earlier release gets the columns
     that it lacks; that of a later one is refused before anything is asked: what is paid could not be kept in it."""
-    statement = create_sql(table, _format(adapter, file_format))
     with _CREATING:
         for last in (False, True):
             try:
@@ -269,8 +294,8 @@ def _create(adapter: Any, table: str, file_format: str | None) -> None:
                 if table not in _COMPLETE:
                     found = read_description(adapter.query(f"DESCRIBE TABLE EXTENDED {table}"))
                     there = [column.name for column in found.columns]
-                    check_table(table, found.properties, there, COLUMN_NAMES)
-                    alter = add_columns_sql(table, there)
+                    check_table(table, found.properties, there, [name for name, _, _ in columns])
+                    alter = add_columns_sql(table, there, columns)
                     if alter is not None:
                         adapter.query(alter)
                     _COMPLETE.add(table)

@@ -11,6 +11,7 @@ from typing import Any
 from spark_mv.ai.batches.round import collect_batches
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import quoted
+from spark_mv.ai.similar_table import forget_sql, similar_table
 from spark_mv.ai.upkeep import (
     costs_view_sql,
     errors_view_sql,
@@ -27,7 +28,7 @@ from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.header import header_of, session_of
 from spark_mv.spark.run.invocation import Invocation
-from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY
+from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY, describe
 from spark_mv.spark.run.prepare import look
 from spark_mv.spark.run.prepared import Prepared
 
@@ -120,6 +121,8 @@ def _prune(query: Query, results: str, used: _Used, until: str, dry_run: bool, i
     asked = (used.calls, until, used.project, include_unowned, used.elsewhere)
     if not dry_run:
         rows = query(prune_sql(results, *asked))
+        if describe(query, similar_table(results)) is not None:
+            query(forget_sql(results))
         return f"{results}: {int(rows[0]['num_deleted_rows']):,} rows removed"
     project = quote(used.project)
     owner = f"coalesce(t.project, {project})" if include_unowned else "t.project"

@@ -10,6 +10,7 @@ from spark_mv.ai.batches.store import TABLE_NAME as BATCHES
 from spark_mv.ai.results import TABLE_NAME as ANSWERS
 from spark_mv.ai.results import table_name
 from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.similar_table import similar_table
 from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Query
@@ -68,6 +69,7 @@ def _tables(invocations: Sequence[Invocation], ai: Mapping[str, Any]) -> list[st
         answers = table_name(one.schema.strip("`"), settings.result_schema)
         found[answers] = None
         found[answers.replace(ANSWERS, BATCHES)] = None
+        found[similar_table(answers)] = None
         found[f"{one.schema}.{quoted(RUNS)}"] = None
     return list(found)
 
