@@ -26,10 +26,17 @@ group by ai_classify(body, array('billing', 'shipping', 'other'))
 """
 
 
+MEANT = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', ai={'dedupe': {'semantic': 0.9}}) }}
+select id, ai_classify(body, array('billing', 'shipping', 'other')) as topic
+from values (1, 'The delivery was late and nobody answered'), (2, 'The delivery was late, and nobody answered.'), (3, 'I love it') as t(id, body)
+"""
+
+
 class TestAiColumns:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"mv.sql": TICKETS, "topics.sql": OTHER}
+        return {"mv.sql": TICKETS, "topics.sql": OTHER, "meant.sql": MEANT}
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
@@ -83,11 +90,30 @@ class TestAiColumns:
         assert grouped["ai_calls"] == 0
         assert sum(n for _, n in topics.rows()) == 100
 
+    def test_what_means_the_same_is_asked_once(self, project: Any, sql: Any) -> None:
+        from conftest import Mv
+
+        meant = Mv(sql, "meant")
+        first = meant.run()
+        assert (first["ai_calls"], first["ai_reused"]) == (2, 1)
+        found = meant.by_id("topic")
+        assert (None,) not in found.values() and found[1] == found[2]
+        assert sql("select count(*), count(similarity) from {schema}.ai_similar") == [(3, 1)]
+        assert meant.run("2026-02-02 06:00:00", "--full-refresh")["ai_calls"] == 0
+
+
+MISSPELT = "{{ config(materialized='nondeterministic_mv', unique_key='id', ai={'max_ai_cals': 3}) }} select 1 as id"
+
 
 class TestNoProvider:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"mv.sql": TICKETS}
+        return {"mv.sql": TICKETS, "plain.sql": MISSPELT}
+
+    def test_a_misspelt_word_of_a_model_that_asks_nothing(self, project: Any, sql: Any) -> None:
+        from conftest import Mv
+
+        assert "did you mean 'max_ai_calls'?" in Mv(sql, "plain").run(expect_pass=False)
 
     def test_says_what_to_configure(self, project: Any, mv: Any, sql: Any) -> None:
         sql(

@@ -1,4 +1,4 @@
-{#- Upkeep of the tables of a model (of all models without one) and of those that models share: ai_results, ai_batches, mv_runs. OPTIMIZE
+{#- Upkeep of the tables of a model (of all models without one) and of those that models share: ai_results, ai_similar, ai_batches, mv_runs. OPTIMIZE
     puts small files together; `vacuum` removes files that are older than the table's retention; staging tables of dead runs are dropped.
 
     dbt run-operation maintain --args '{dry_run: true}'        how many files there are

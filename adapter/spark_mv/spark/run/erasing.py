@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from spark_mv.ai.similar_table import similar_table
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.state import StateFacts
@@ -83,7 +84,7 @@ def _examine(query: Query, seen: Prepared, asked: Request) -> _Found:
     names = [
         table,
         *([seen.invocation.state_table] if state.exists else []),
-        *([_results(seen)] if seen.ai is not None and seen.ai.calls else []),
+        *([_results(seen), similar_table(_results(seen))] if seen.ai is not None and seen.ai.calls else []),
         *([_runs(seen)] if RUNS in {name.lower() for name in seen.invocation.relation_names} else []),
     ]
     described = {name: describe(query, name) for name in names}
