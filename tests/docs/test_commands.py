@@ -62,7 +62,9 @@ def of_pip(words: list[str]) -> None:
 
 @pytest.mark.parametrize(("page", "words"), SHOWN, ids=[f"{page}: {' '.join(words)[:60]}" for page, words in SHOWN])
 def test_it_is_a_command(page: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DBT_PROFILES_DIR", str(tmp_path))  # dbt wants its folder to be there, and a new machine has none
+    monkeypatch.setenv(
+        "DBT_PROFILES_DIR", str(tmp_path)
+    )  # dbt wants its folder to be there, and a new machine has none
     {"dbt": of_dbt, "spark-mv": of_spark_mv, "make": of_make, "pip": of_pip}[words[0]](words[1:])
 
 
