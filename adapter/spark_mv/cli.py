@@ -166,7 +166,14 @@ def report(
 
         extra = ["--runs", str(runs), *(["--from", from_] if from_ else [])]
         watched = Path(from_) if from_ else folder / "target" / "run_results.json"
-        serve_report(Rebuilt(file, [*arguments, *extra], watched, every), port, click.echo)
+        if from_ and not watched.is_file():
+            raise click.UsageError(f"there is no file {from_}")
+        try:
+            serve_report(Rebuilt(file, [*arguments, *extra], watched, every), port, click.echo)
+        except OSError as error:
+            raise click.UsageError(
+                f"it cannot be served on port {port}: {error}. --port names another, 0 any"
+            ) from error
         return
     project = _project(from_, arguments, runs=runs)
     try:

@@ -32,6 +32,11 @@ def test_an_unresolved_column_names_what_there_is() -> None:
     assert (error.line, error.column) == (1, 8)
 
 
+def test_a_second_statement_has_a_place() -> None:
+    (error,) = analyze(";select id from t;\n\n  select 1", unique_key="id", model="m").errors
+    assert (error.code, error.line, error.column) == ("NOT_ONE_STATEMENT", 3, 3)
+
+
 def test_a_parse_error_has_a_place() -> None:
     (error,) = analyze("select id\n  from t where", unique_key="id", model="m").errors
     assert error.code == "PARSE_ERROR" and error.message.startswith("model m: the SQL cannot be read (line ")

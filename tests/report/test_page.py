@@ -171,6 +171,11 @@ def test_the_server_answers_on_loopback_only_by_its_name(tmp_path: Path) -> None
         ):
             with pytest.raises(urllib.error.HTTPError):
                 urllib.request.urlopen(wrong)
+        taken = ["report", "--serve", "--port", str(server.server_address[1])]
+        answer = CliRunner().invoke(main, taken)
+        assert answer.exit_code == 2 and "--port names another" in answer.output
+        answer = CliRunner().invoke(main, [*taken, "--from", str(tmp_path / "none.json")])
+        assert answer.exit_code == 2 and "there is no file" in answer.output
         facts.write_text("{}")
         assert rebuilt.due(2) and not rebuilt.make() and "FACTS" in rebuilt.problem.upper()
         assert page.read_bytes()  # the last one stays

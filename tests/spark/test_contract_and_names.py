@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import pytest
+from sqlglot.dialects.spark import Spark
 
+from spark_mv.query.analysis.analyze import analyze
 from spark_mv.spark.adapter.catalog import catalog_rows, parse_describe
 from spark_mv.spark.adapter.column import SparkMvColumn
 from spark_mv.spark.adapter.contract import Check, read_contract
@@ -34,6 +37,7 @@ def test_contract() -> None:
 
 def test_relations_are_quoted_where_they_must() -> None:
     assert SparkMvRelation.create(schema="s", identifier="orders").render() == "s.orders"
+    assert SparkMvRelation.create(schema="select", identifier="order").render() == "`select`.order"
     assert SparkMvRelation.create(schema="2024", identifier="my-model").render() == "`2024`.`my-model`"
 
 
@@ -146,3 +150,18 @@ def test_a_function_that_the_parser_of_iceberg_does_not_read() -> None:
     error = RuntimeError(None)
     error._origin = Throwable(None, method="parseRoutineParam")  # type: ignore[attr-defined]
     assert "cannot read a function that is written in SQL" in readable(error)
+
+
+def test_every_keyword_is_a_name_that_a_model_can_read() -> None:
+    """Bare where the analysis reads it as a name, quoted else: of schemas and of tables."""
+    words = sorted(word.lower() for word in Spark.Tokenizer.KEYWORDS if re.fullmatch(r"[A-Za-z_]\w*", word))
+    assert len(words) > 200
+    for word in words:
+        for relation in (
+            SparkMvRelation.create(schema=word, identifier="t"),
+            SparkMvRelation.create(schema="s", identifier=word),
+        ):
+            found = analyze(f"select id from {relation.render()}", unique_key=("id",))
+            assert [table.name.replace("`", "") for table in found.tables] == [
+                f"{relation.schema}.{relation.identifier}"
+            ], word

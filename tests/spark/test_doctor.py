@@ -324,6 +324,17 @@ def test_arguments_are_dbts_own(project: Path, tmp_path: Path, monkeypatch: pyte
     assert done.exit_code == 1 and "not valid YAML" in done.stdout and json.loads(done.stdout)
 
 
+@pytest.mark.parametrize(
+    "words", [["doctor", "--vars", "{a:"], ["status", "-t", "nosuch"], ["status", "--vars", "{a:"]]
+)
+def test_what_dbt_says_of_an_error_is_not_printed_beside_ours(project: Path, words: list[str]) -> None:
+    """In a process of its own: dbt makes its first logger when it is imported."""
+    command = [sys.executable, "-m", "spark_mv.cli", words[0], "--format", "json", *words[1:]]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2) and "\x1b" not in done.stdout + done.stderr
+    assert json.loads(done.stdout) if words[0] == "doctor" else done.stdout == ""
+
+
 def test_texts_of_others_cannot_talk_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     print_findings([problem("profile", "a\x1b[31mb\nc", "d\x07"), warning("x", "y", "z")])
     printed = capsys.readouterr().out

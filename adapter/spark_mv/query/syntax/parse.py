@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -125,11 +125,19 @@ def _trees(parser: Any, tokens: list[Token], sql: str, starts: tuple[int, ...]) 
     if not trees:
         return QueryError("EMPTY_QUERY", "there is no SELECT", 1, 1)
     if len(trees) > 1:
-        return QueryError("NOT_ONE_STATEMENT", f"there are {len(trees)} statements; a model is one SELECT", 1, 1)
+        place = position(starts, _second_statement(tokens))
+        return QueryError("NOT_ONE_STATEMENT", f"there are {len(trees)} statements; a model is one SELECT", *place)
     tree = trees[0]
     if isinstance(tree, exp.Query | exp.Values):
-        return _dangling_dot(tokens, starts) or _without_lost_calls(tree, tokens, starts) or tree
+        return _dangling_dot(tree, tokens, starts) or _without_lost_calls(tree, tokens, starts) or tree
     return QueryError("NOT_A_SELECT", f"this is {_kind(tree)}; a model is one SELECT", 1, 1)
+
+
+def _second_statement(tokens: Sequence[Token]) -> int:
+    """The offset of what stands behind the first semicolon that something stands behind."""
+    after = dropwhile(lambda token: token.token_type == TokenType.SEMICOLON, tokens)
+    rest = dropwhile(lambda token: token.token_type != TokenType.SEMICOLON, after)
+    return next((token.start for token in rest if token.token_type != TokenType.SEMICOLON), 0)
 
 
 def _kind(tree: exp.Expr) -> str:
@@ -166,8 +174,15 @@ def written_places(tree: exp.Expr) -> frozenset[int]:
     return tree.meta["places"]  # type: ignore[no-any-return]
 
 
-def _dangling_dot(tokens: Sequence[Token], starts: tuple[int, ...]) -> QueryError | None:
-    """An error for a dot that no name follows: the parser makes a name without letters of it."""
+def _dangling_dot(tree: exp.Expr, tokens: Sequence[Token], starts: tuple[int, ...]) -> QueryError | None:
+    """An error for a dot that no name follows (the parser makes a name without letters of it), and for one that follows a word which the parser
+    has not taken for a name: `FROM lateral.t`."""
+    if any(dot.args.get("this") is None for dot in tree.find_all(exp.Dot)):
+        word = next(
+            (a for a, b in pairwise(tokens) if b.token_type == TokenType.DOT and a.token_type in _NO_NAME), tokens[0]
+        )
+        what = f"{word.text} is read as a keyword here; write the name in backquotes"
+        return QueryError("PARSE_ERROR", what, *position(starts, word.start))
     for token, after in zip(tokens, [*tokens[1:], None], strict=False):
         named = after is not None and (
             after.text[:1].isalnum() or after.text[:1] in set("_*$") or after.token_type in _QUOTED
@@ -177,6 +192,7 @@ def _dangling_dot(tokens: Sequence[Token], starts: tuple[int, ...]) -> QueryErro
     return None
 
 
+_NO_NAME = (TokenType.LATERAL,)
 _QUOTED = (TokenType.IDENTIFIER, TokenType.STRING)
 
 

@@ -52,14 +52,24 @@ def open_project(arguments: Sequence[str] = ()) -> OpenProject:
     if missing := no_project(arguments):
         return OpenProject(root, target_folder(root), None, missing)
     target = target_folder(root)
+    silence_dbt()
     try:
-        with redirect_stdout(StringIO()):  # dbt says some errors twice, and what is printed here may be JSON
+        with redirect_stdout(StringIO()):
             flags = Flags(args_to_context(["--no-send-anonymous-usage-stats", "parse", *arguments]))
             set_flags(flags)
             config = _config(flags)
     except Exception as error:  # arguments, YAML, Jinja and dbt's own: each says what is wrong
         return OpenProject(root, target, None, Hidden().scrub(_said(error)))
     return OpenProject(root, root / str(config.target_path), config)
+
+
+def silence_dbt() -> None:
+    """dbt prints errors that it also raises, the first of them by a logger that it makes when it is imported. What is printed here may be JSON, and
+    goes into pipes."""
+    import dbt.cli.main  # noqa: F401
+    from dbt_common.events.event_manager_client import cleanup_event_logger
+
+    cleanup_event_logger()
 
 
 def no_project(arguments: Sequence[str] = ()) -> str:

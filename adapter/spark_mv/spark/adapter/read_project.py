@@ -18,7 +18,7 @@ from spark_mv.report.condition import instant
 from spark_mv.report.dbt_results import Failure, failures, with_failure
 from spark_mv.report.facts import AiUse, Evaluation, ModelFacts, ProjectFacts, RunRow
 from spark_mv.spark.adapter.hidden import Hidden
-from spark_mv.spark.adapter.open_project import ProjectError, declared_functions, no_project
+from spark_mv.spark.adapter.open_project import ProjectError, declared_functions, no_project, silence_dbt
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.project_tables import (
     EVALUATED,
@@ -81,7 +81,9 @@ def _parsed(arguments: Sequence[str]) -> Any:
 
     if missing := no_project(arguments):
         raise ProjectError(missing)
-    done = dbtRunner().invoke(["--quiet", "--no-write-json", "--no-send-anonymous-usage-stats", "parse", *arguments])
+    silence_dbt()
+    quiet = ["--quiet", "--log-level", "none", "--no-write-json", "--no-send-anonymous-usage-stats"]
+    done = dbtRunner().invoke([*quiet, "parse", *arguments])
     if not done.success or done.result is None:
         raise ProjectError(str(done.exception or "dbt could not read the project; `dbt parse` says why"))
     return done.result

@@ -13,9 +13,16 @@ from spark_mv.spark.adapter.column import quote
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 
-#: words that Spark's parser refuses as a bare table or schema name
-_RESERVED = frozenset({"anti", "cross", "except", "full", "inner", "intersect", "join", "lateral", "left", "minus"})
-_RESERVED_MORE = frozenset({"natural", "on", "right", "semi", "union", "using"})
+#: words that Spark's parser refuses as a bare table or schema name, and those that the analysis of a model's SQL would read as something else
+_RESERVED = frozenset(
+    [
+        "anti", "cross", "except", "full", "inner", "intersect", "join", "lateral", "left", "minus", "natural", "on", "right", "semi", "union",
+        "using",
+        "alter", "and", "any", "as", "between", "create", "describe", "distinct", "drop", "else", "fetch", "for", "from", "glob", "grant", "having",
+        "ilike", "insert", "into", "like", "not", "notnull", "or", "outer", "partitioned_by", "qualify", "regexp", "returning", "revoke", "rlike",
+        "rollback", "select", "serdeproperties", "tablesample", "then", "uncache", "values", "when", "where", "with", "xor",
+    ]
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,4 +50,4 @@ def needs_quotes(name: str) -> bool:
     >>> [name for name in ("orders", "my-model", "2024", "a.b", "left") if needs_quotes(name)]
     ['my-model', '2024', 'a.b', 'left']
     """
-    return not _PLAIN.match(name) or name.lower() in _RESERVED | _RESERVED_MORE
+    return not _PLAIN.match(name) or name.lower() in _RESERVED
