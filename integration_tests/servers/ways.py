@@ -70,7 +70,7 @@ def thrift(folder: Path, table_format: str) -> Outcome:
 
 
 def macro_only(folder: Path, table_format: str) -> Outcome:
-    """Plain dbt-spark with the package; plans and tables beside the models are made with the adapter, in processes before."""
+    """Plain dbt-spark with the package on a Spark of its own; plans and tables beside the models are made with the adapter, in processes before."""
     import pyspark
 
     from spark_mv.spark.session.jars import delta_coordinates, local_jars
@@ -90,7 +90,19 @@ def macro_only(folder: Path, table_format: str) -> Outcome:
         "server_side_parameters": embedded_settings(OWN, warehouse, jars),
     }
     dev = target(method="session", warehouse=str(warehouse), spark_config=OWN, **formats(table_format))
-    work = project(folder, table_format, dev=dev, plain=plain)
+    return _planned(project(folder, table_format, dev=dev, plain=plain), table_format)
+
+
+def macro_only_thrift(folder: Path, table_format: str) -> Outcome:
+    """The same over a Thrift server."""
+    with Server(THRIFT, folder / "server", settings={"spark.driver.memory": "2g"}) as server:
+        where = {"method": "thrift", "host": "127.0.0.1", "port": server.port, "user": "dbt"}
+        plain = {"type": "spark", "schema": SCHEMA, "threads": 1, **where}
+        dev = target(**where, **formats(table_format))
+        return _planned(project(folder, table_format, dev=dev, plain=plain), table_format)
+
+
+def _planned(work: Project, table_format: str) -> Outcome:
     (work.folder / "packages.yml").write_text(f"packages: [{{local: '{ROOT}'}}]\n", encoding="utf-8")
     work.run({"dbt": ["deps"]}, *set_up(table_format))
     program = Path(sys.executable).with_name("spark-mv")
@@ -105,4 +117,5 @@ WAYS: dict[str, Callable[[Path, str], Outcome]] = {
     "connect": connect,
     "thrift": thrift,
     "macro-only": macro_only,
+    "macro-only-thrift": macro_only_thrift,
 }
