@@ -151,3 +151,8 @@ class TestMacroOnly:
             "mv.sql",
         )
         assert "unique_key" in run("plain", 5, ok=False)
+        write_file(_MV, project.project_root, "models", "mv.sql")
+        write_file(_MV.replace(".events", ".nowhere"), project.project_root, "models", "later.sql")
+        planned = plan()
+        assert planned.exit_code == 1 and "mv: planned (changed)" in planned.output
+        assert "later: it cannot be planned: " in planned.output and "nowhere" in planned.output

@@ -137,10 +137,9 @@ class _Project:
             text, changed = file.read_text(encoding="utf-8"), file.stat().st_mtime
         except (OSError, UnicodeDecodeError):
             return
-        other = (
-            checksum.get("name") == "sha256"
-            and hashlib.sha256(text.strip().encode()).hexdigest() != checksum["checksum"]
-        )
+        read = (text.strip(), " ".join(text.split()))  # before dbt-core 1.12, and since
+        hashes = [hashlib.sha256(one.encode()).hexdigest() for one in read]
+        other = checksum.get("name") == "sha256" and checksum["checksum"] not in hashes
         compiled = self._compiled_file(node)
         older = not node.get("compiled_code") and compiled.is_file() and compiled.stat().st_mtime < changed
         if other or older:

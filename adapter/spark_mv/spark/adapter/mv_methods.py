@@ -16,7 +16,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 from spark_mv.maintenance.config import SAFETY
-from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError, RunFailed
+from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError, RunFailed, first_line
 
 if TYPE_CHECKING:
     from spark_mv.spark.run.execute import MvRun
@@ -232,6 +232,8 @@ class MvMixin(metaclass=AdapterMeta):
             return {**about, "plan": macro_plan(self, asked, self._mv_profile(), language)}
         except (ConfigError, RefusedError, ValueError) as error:
             return {**about, "error": str(error)}
+        except DbtRuntimeError as error:  # the other models are planned all the same
+            return {**about, "error": f"it cannot be planned: {first_line(error)}"}
 
     @available
     def mv_ai_eval(self, asked: Mapping[str, Any], schema: str, invocation_id: str, project: str) -> str:
