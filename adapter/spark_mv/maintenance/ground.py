@@ -67,11 +67,11 @@ def refuse_foreign(model: str, target: TargetFacts, full_refresh: bool) -> None:
     """Raises NotOurs where something of the model's name is in the way."""
     if target.exists and not target.ours and not full_refresh:
         kind = "table" if target.is_table else "view"
-        adopt = f"`spark-mv adopt {model}` takes it over with the values that it has; " if target.is_table else ""
+        adopt = f"`spark-mv adopt {model}` takes it over with the values that it has; a" if target.is_table else "A"
         raise NotOurs(
             "NOT_OURS",
             f"model {model}: a {kind} of this name exists that nondeterministic_mv did not make, and it is never "
-            f"overwritten by accident. {adopt}a run with --full-refresh replaces it; or give the model another alias",
+            f"overwritten by accident. {adopt} run with --full-refresh replaces it; or give the model another alias",
         )
 
 
