@@ -77,6 +77,25 @@ def test_colours_only_on_a_terminal_and_no_control_characters() -> None:
     assert "\x1b[31m\u202e" not in coloured.getvalue() and "\u202e" not in plain.getvalue()
 
 
+def test_what_a_terminal_has_no_room_for_is_left_out_or_folded() -> None:
+    long = model("a_model_whose_name_is_long_enough_to_be_in_the_way_of_others")
+    pages = {}
+    for width in (60, 80, 400):
+        out = io.StringIO()
+        print_status(project(long), NOW, Console(file=out, width=width))
+        pages[width] = out.getvalue()
+    assert "…" not in "".join(pages.values())
+    assert "strategy" in pages[400] and "strategy" not in pages[80]
+    assert all("next change" in page and "up to date" in page for page in pages.values())
+
+
+def test_an_error_is_told_with_what_it_announces() -> None:
+    out = io.StringIO()
+    said = "Compilation Error in model m (models/m.sql)\n  [CONFIG] model m needs a change:\n  - freeze_wher: there is no such setting"
+    print_status(project(model(runs=(run(status="error", message=said),))), NOW, Console(file=out, width=200))
+    assert "[CONFIG] model m needs a change: freeze_wher: there is no such setting" in out.getvalue()
+
+
 def test_nothing_to_show() -> None:
     out = io.StringIO()
     print_status(project(), NOW, Console(file=out, width=200))

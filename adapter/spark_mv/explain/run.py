@@ -11,6 +11,7 @@ from spark_mv.ai.outcome import AiOutcome
 from spark_mv.explain.ai_cost import cost_data, cost_lines
 from spark_mv.explain.parts import because, bounded, column_data, predicate_data, predicate_lines, reasons_data, table
 from spark_mv.maintenance.columns import Role
+from spark_mv.maintenance.errors import telling_line
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.notes import order_notes, shared_notes
 from spark_mv.maintenance.plan import Plan
@@ -123,7 +124,7 @@ def explain_json(
 
 def _run(run: Mapping[str, Any]) -> tuple[str, ...]:
     cost = run["estimated_cost"]
-    what = run["message"] if run["status"] == "success" else f"error: {str(run['message']).splitlines()[0]}"
+    what = run["message"] if run["status"] == "success" else f"error: {telling_line(str(run['message']))}"
     estimated = "-" if cost is None else f"{cost:,.0f}"
     return (
         str(run["started_at"]),

@@ -66,12 +66,20 @@ def refused(errors: Sequence[QueryError], about: str = "") -> RefusedError:
 
 
 def first_line(error: BaseException) -> str:
-    """The line that says what is wrong, of any error: above it, dbt writes only of which kind it is.
+    """The line that says what is wrong, of any error."""
+    return telling_line(str(error)) or type(error).__name__
 
-    >>> first_line(RuntimeError("Database Error\\n  [DIVIDE_BY_ZERO] Division by zero.\\n  line 1"))
+
+def telling_line(message: str) -> str:
+    """The line of an error's text that says what is wrong: above it, dbt writes only of which kind it is. A list goes with the line that announces it.
+
+    >>> telling_line("Database Error\\n  [DIVIDE_BY_ZERO] Division by zero.\\n  line 1")
     '[DIVIDE_BY_ZERO] Division by zero.'
+    >>> telling_line("[CONFIG] model m needs a change:\\n  - freeze: …\\n  - refresh: …")
+    '[CONFIG] model m needs a change: freeze: …; refresh: …'
     """
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     if len(lines) > 1 and _PREFACE.fullmatch(lines[0]):
         del lines[0]
-    return lines[0] if lines else type(error).__name__
+    listed = [line.removeprefix("- ") for line in lines[1:]] if lines and lines[0].endswith(":") else []
+    return " ".join([*lines[:1], *(["; ".join(listed)] if listed else [])])

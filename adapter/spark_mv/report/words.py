@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from zoneinfo import ZoneInfo
 
 from spark_mv.explain.plain_text import plain as plain
+from spark_mv.maintenance.errors import telling_line
 
 NOTHING = "–"
 _STEPS = ((86400 * 2, 86400, "d"), (3600 * 2, 3600, "h"), (120, 60, "min"), (0, 1, "s"))
@@ -76,8 +77,8 @@ def money(cost: float | None) -> str:
 
 
 def first_line(text: str, limit: int = 300) -> str:
-    """The first line that is not empty, cut at `limit` characters."""
-    line = next((found for found in map(str.strip, plain(text).splitlines()) if found), "")
+    """The line that says what is wrong, see telling_line, cut at `limit` characters."""
+    line = telling_line(plain(text))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from spark_mv.maintenance.errors import TurnTaken
+from spark_mv.maintenance.errors import TurnTaken, first_line
 from spark_mv.maintenance.forget import waiting
 from spark_mv.maintenance.record import RunRecord, read_record
 from spark_mv.spark.formats.commits import Query
@@ -102,7 +102,7 @@ def publish(asked: Publishing, session: TurnSession, query: Query, write: Callab
             _through_branch(asked, session, query, write, settings)
     except Exception as error:
         if not isinstance(error, TurnTaken) and not asked.part and _is_published(asked, query):
-            session.warn(f"{asked.turn.table}: published, though Spark reported: {_first_line(error)}")
+            session.warn(f"{asked.turn.table}: published, though Spark reported: {first_line(error)}")
             return
         _drop_branches(asked.turn.table, session, [BRANCH + asked.branch])
         if _LOST.search(str(error)) and not isinstance(error, TurnTaken):
@@ -215,7 +215,7 @@ def _overwritten(operations: Any, replaced: Any, session: TurnSession) -> Any:
         return max(overwritten, key=lambda metadata: int(metadata.lastUpdatedMillis()))
     except Exception as error:
         session.warn(
-            f"{folder}: the table's metadata number {number - 1} could not be read ({_first_line(error)}), so that it is not known whether "
+            f"{folder}: the table's metadata number {number - 1} could not be read ({first_line(error)}), so that it is not known whether "
             "somebody else published while this run made the table anew. See the table's history, and let one run at a time rebuild it"
         )
         return parser.read(io, known)
@@ -253,7 +253,7 @@ def _drop_branches(table: str, session: TurnSession, names: Iterable[str]) -> No
             if loaded.snapshot(name) is not None:
                 loaded.manageSnapshots().removeBranch(name).commit()
         except Exception as error:
-            session.warn(f"{table}: the branch {name} could not be dropped: {_first_line(error)}")
+            session.warn(f"{table}: the branch {name} could not be dropped: {first_line(error)}")
 
 
 def _drop_dead(loaded: Any, asked: Publishing) -> None:
@@ -267,7 +267,3 @@ def say_with_a_commit(session: TurnSession, query: Query, table: str, text: str)
     """A commit that writes nothing and carries `text`."""
     with tagged(session, {SETTING: text}):
         query(f"insert into {table} select * from {table} where false")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -30,7 +30,7 @@ def ai_round(run: CurrentRun, step: StepView, sql: str | None) -> None:
             f"cause is gone; inputs that were refused ({final:,}) or have to wait are asked again at once after `{again}`",
         )
     later = failed - final
-    said = f"{later:,} failed and are asked again by later runs" if later else ""
+    said = f"{later:,} have failed, now or earlier, and are asked again by later runs" if later else ""
     ended = (
         f"{final:,} are refused, or failed too often, and are not asked again by themselves (`{again}`)"
         if final

@@ -73,9 +73,12 @@ def _refuse_rows(run: CurrentRun, step: StepView, row: Mapping[str, Any]) -> Non
         found = []
         if row["duplicate_keys"]:
             example = run.example(row["duplicate_example"])
-            found.append(f"{row['duplicate_keys']:,} rows share a key with another, {example}")
+            found.append(f"{_sharing(row['duplicate_keys'])}, {example}")
         if row["null_keys"]:
-            found.append(f"{row['null_keys']:,} rows have a NULL in it, {run.example(row['null_example'])}")
+            number = row["null_keys"]
+            found.append(
+                f"{number:,} {'row has' if number == 1 else 'rows have'} a NULL in it, {run.example(row['null_example'])}"
+            )
         raise _wrong_keys(run, step, "; ".join(found))
     violated = {name[9:]: n for name, n in row.items() if name.startswith("violates ") and n}
     if violated:
@@ -176,6 +179,11 @@ def gone_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
         run.key_texts = replace(run.key_texts, gone=Gone(listed, written))
 
 
+def _sharing(rows: int) -> str:
+    """Of rows of the query, or of new rows whose key the table has."""
+    return "1 row shares a key with another" if rows == 1 else f"{rows:,} rows share a key with another"
+
+
 def check_new(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """That no appended row has a key of the table, nor of another. Raises RunFailed or NotFollowed."""
     row = run.statement(sql or "")[0]
@@ -183,7 +191,7 @@ def check_new(run: CurrentRun, step: StepView, sql: str | None) -> None:
         raise _wrong_keys(
             run,
             step,
-            f"{row['duplicate_keys']:,} rows share a key with another, {run.example(row['duplicate_example'])}",
+            f"{_sharing(row['duplicate_keys'])}, {run.example(row['duplicate_example'])}",
         )
     if row["returned_keys"]:
         raise NotFollowed(

@@ -13,6 +13,7 @@ from datetime import datetime
 from threading import Lock
 from typing import Any
 
+from spark_mv.maintenance.errors import first_line
 from spark_mv.maintenance.format_version import TABLE_PROPERTIES
 from spark_mv.maintenance.plan import Plan
 from spark_mv.query.syntax.source_text import string_literal
@@ -115,7 +116,7 @@ class RunHistory:
             try:
                 _append(query, f"{schema}.{TABLE}", rows, own_format)
             except Exception as error:
-                warn(f"the history of {len(rows)} runs was not written to {schema}.{TABLE}: {_first_line(error)}")
+                warn(f"the history of {len(rows)} runs was not written to {schema}.{TABLE}: {first_line(error)}")
 
     @property
     def waits(self) -> bool:
@@ -179,7 +180,3 @@ def _literal(value: Any, kind: str) -> str:
     if kind == "string":
         return string_literal(str(value))
     return f"cast({value} as {kind})"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
