@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,9 @@ def _project(from_: str | None, dbt: list[str], **wanted: Any) -> ProjectFacts:
     """The facts of a file that was kept, or of the project. What cannot be read is exit status 2."""
     if from_:
         try:
-            return from_json(read_text(from_))
+            kept = from_json(read_text(from_))
+            newest = [replace(model, runs=model.runs[: wanted["runs"]]) for model in kept.models]
+            return replace(kept, models=tuple(newest))
         except FactsError as error:
             raise click.UsageError(f"{from_}: {error}") from error
     from spark_mv.spark.adapter.open_project import ProjectError

@@ -18,6 +18,14 @@ def test_draws_of_all_kinds() -> None:
     )
 
 
+def test_a_name_that_nobody_calls_is_misspelt() -> None:
+    with pytest.raises(ValueError, match=r"rnad, .*did you mean 'rand'"):
+        with_given("select rand() as r from s", {}, {"rnad": 0.25})
+    with pytest.raises(ValueError, match="ai_clasify"):
+        with_given("select id from s", {"ai_clasify": "a"}, {})
+    assert with_given("select dice() as r from s", {"ai_gen": "a"}, {"dice": 3, "uuid": "x"}) == "select 3 as r from s"
+
+
 def test_answers_by_their_first_argument() -> None:
     found = with_given(
         "select ai_similarity(a, 'x') as s, ai_gen(b) as g from t", {"ai_similarity": {"up": 0.5}, "AI_GEN": "z"}, {}

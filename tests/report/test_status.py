@@ -62,6 +62,8 @@ def test_what_needs_somebody_comes_first_and_decides_the_exit_status(tmp_path: P
     assert [(m["model"], m["condition"]) for m in data["models"]] == [("z", "failed"), ("a", "up to date")]
     text = CliRunner().invoke(main, ["status", "--from", str(file)])
     assert text.exit_code == 1 and "z: no table" in text.output and "\x1b" not in text.output
+    short = tmp_path / "short.html"
+    assert CliRunner().invoke(main, ["report", "--from", str(file), "--runs", "1", "-o", str(short)]).exit_code == 0
     file.write_text(to_json(project(model("a"))))
     assert CliRunner().invoke(main, ["status", "--from", str(file)]).exit_code == 0
     file.write_text("{}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from spark_mv.query.ai_calls.blocks import Edit, TokenCall, edited, outermost
@@ -11,6 +12,7 @@ from spark_mv.query.ai_calls.groups import with_lists
 from spark_mv.query.ai_calls.keys import convert_sql
 from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, parse_call
 from spark_mv.query.ai_calls.text import TokenText
+from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -32,6 +34,7 @@ def with_given(
     answers = {name.lower(): given for name, given in answers.items()}
     values = {name.lower(): value for name, value in draws.items()}
     names = {*BUILT_IN, *declared}
+    _refuse_strange(sql, {*answers, *values}, names)
     if not any(name in sql.lower() for name in {*names, *values}):
         return sql
     text, _ = with_lists(TokenText(sql))
@@ -49,6 +52,19 @@ def with_given(
         edits.append((call.span, _answer(text, call, answers[call.name], edits, declared)))
     whole = Span(0, len(sql))
     return edited(sql, whole, outermost(edits, whole))
+
+
+def _refuse_strange(sql: str, given: Collection[str], declared: Collection[str]) -> None:
+    """Raises ValueError for a name that is no function's and is not called: misspelt, it would let the model draw."""
+    unknown = [name for name in given if name not in declared and level_of(name) is None]
+    strange = [name for name in unknown if not TokenText(sql).calls({name})]
+    if strange:
+        near = difflib.get_close_matches(strange[0], [*declared, "rand", "randn", "uuid"], n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(
+            f"this unit test gives values of {', '.join(strange)}, which the model does not call, and which is no function that is known{hint}. "
+            "Correct the name under `draws` or `ai_answers`"
+        )
 
 
 def _answer(

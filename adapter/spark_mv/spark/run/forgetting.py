@@ -35,6 +35,12 @@ def ask_to_forget(
     kept = target.record.kept if target.record else {}
     names = list(dict.fromkeys(columns))
     strange = [column for column in names if column.lower() not in kept]
+    if kept and not names:
+        raise RefusedError(
+            "NOT_KEPT_HERE",
+            f"model {model}: say which columns are to be drawn anew: `columns: [{', '.join(sorted(kept))}]`, or some of these. A `where` "
+            "alone says only of which rows",
+        )
     if not target.ours or strange or not names:
         raise RefusedError(
             "NOT_KEPT_HERE",
