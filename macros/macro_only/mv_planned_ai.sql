@@ -5,6 +5,9 @@
 {% macro mv_planned_answers(answers) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- do run_query(answers['create']) -%}
+  {%- for row in run_query('show tblproperties ' ~ answers['table']).rows if row[0] == 'spark_mv.format' and row[1] | string != '1' -%}
+    {%- do mv.mv_newer('the table of AI answers (' ~ answers['table'] ~ ') is one that') -%}
+  {%- endfor -%}
   {%- set there = [] -%}
   {%- for column in mv.mv_columns_of('describe table ' ~ answers['table']) -%}{%- do there.append(column.split(' ')[0]) -%}{%- endfor -%}
   {%- for name in answers['columns'] if name not in there -%}

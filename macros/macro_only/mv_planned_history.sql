@@ -45,14 +45,15 @@
 
 {#- The record in a commit of this model's runs, or none: what is copied from another commit is none. -#}
 {% macro mv_record_in(rules, rows, position, unique_id) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set row = rows[position] -%}
   {%- set text = row['userMetadata'] or '' -%}
   {%- if '"spark_mv":' not in text | replace(' ', '') or row['operation'] not in rules['ours'] -%}{{ return(none) }}{%- endif -%}
   {%- set record = fromjson(text, none) -%}
   {%- if record is not mapping or record.get('spark_mv') is not number -%}{{ return(none) }}{%- endif -%}
-  {%- if record['spark_mv'] > 1 -%}
-    {%- do exceptions.raise_compiler_error("[NEWER_FORMAT] model " ~ unique_id ~ ": its table holds a record that a later release of dbt-spark-mv wrote. Nothing was changed. Install the release that wrote it, or a later one") -%}
-  {%- endif -%}
+  {%- for name in record if record['spark_mv'] > 1 or name not in rules.get('fields', record) -%}
+    {%- do mv.mv_newer('its table holds a record that') -%}
+  {%- endfor -%}
   {%- if record.get('base_version') is none and row['operation'] not in rules['makes_all_rows'] -%}{{ return(none) }}{%- endif -%}
   {%- if record.get('model') and record['model'] != unique_id -%}{{ return(none) }}{%- endif -%}
   {%- for older in rows[position + 1:] if record.get('run_id') and record['run_id'] in (older['userMetadata'] or '') -%}

@@ -42,6 +42,8 @@ CREATE TABLE IF NOT EXISTS `mart`.`ai_results` (
 ) USING delta
 COMMENT 'Answers of AI functions, shared by all models of this schema. Kept by dbt-spark-mv.' TBLPROPERTIES ('spark_mv.format' = '1');
 
+show tblproperties `mart`.`ai_results`;
+
 describe table `mart`.`ai_results`;
 
 describe query select
@@ -227,6 +229,8 @@ CREATE TABLE IF NOT EXISTS `mart`.`ai_results` (
   answered_by STRING COMMENT 'where status is near: the result_key of the question that is asked in its place'
 ) USING delta
 COMMENT 'Answers of AI functions, shared by all models of this schema. Kept by dbt-spark-mv.' TBLPROPERTIES ('spark_mv.format' = '1');
+
+show tblproperties `mart`.`ai_results`;
 
 describe table `mart`.`ai_results`;
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, replace
 from datetime import timezone
 from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,13 +19,13 @@ from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import Column, RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.forget import ForgetRequest, request_text
 from spark_mv.maintenance.macro_only import INSTANTS, PLACES, with_places
-from spark_mv.maintenance.record import RunRecord, SourceVersion
+from spark_mv.maintenance.record import RunRecord, SourceVersion, known_fields
 from spark_mv.maintenance.staged import Staged, When
 from spark_mv.maintenance.steps.rewrite_rows import Rewrite
 from spark_mv.maintenance.strategies.no_op import no_op
 from spark_mv.query.rewrite.pin import Pins, pin
 from spark_mv.query.solver.zone import zone_of
-from spark_mv.spark.adapter.plan_files import plan_in, plan_text
+from spark_mv.spark.adapter.plan_files import _file, plan_in, plan_text
 from spark_mv.spark.formats.delta_source import since
 from spark_mv.spark.formats.history import KEEPS_ROWS, MAKES_ALL_ROWS, OURS, _history
 from spark_mv.spark.formats.table_format import Since
@@ -60,7 +63,12 @@ def test_a_plan_file_is_no_jinja_but_for_its_frame() -> None:
     assert plan_in("{% macro other() %}{% endmacro %}") == {}
 
 
-RULES = {"keeps_rows": sorted(KEEPS_ROWS), "makes_all_rows": sorted(MAKES_ALL_ROWS), "ours": sorted(OURS)}
+RULES = {
+    "keeps_rows": sorted(KEEPS_ROWS),
+    "makes_all_rows": sorted(MAKES_ALL_ROWS),
+    "ours": sorted(OURS),
+    "fields": known_fields(),
+}
 RECORD = RunRecord(
     query="q",
     config="c",
@@ -117,12 +125,30 @@ def test_history_is_read_as_the_engine_reads_it(name: str) -> None:
     assert found["forget"] == bool(engine.forget)
 
 
-def test_a_later_format_is_refused_as_the_engine_refuses_it() -> None:
-    rows = [_row(1, "WRITE", None, '{"spark_mv": 2}'), _row(0, "CREATE TABLE AS SELECT")]
-    with pytest.raises(Stopped, match=r"\[NEWER_FORMAT\] model m"):
+@pytest.mark.parametrize("record", ['{"spark_mv": 2}', '{"spark_mv": 1, "to_come": 1}'])
+def test_a_later_format_is_refused_as_the_engine_refuses_it(record: str) -> None:
+    rows = [_row(1, "WRITE", None, record), _row(0, "CREATE TABLE AS SELECT")]
+    with pytest.raises(Stopped, match=r"\[NEWER_FORMAT\] model m: .*Install the release"):
         load().mv_history_of(RULES, rows, "m")
     with pytest.raises(RefusedError, match="NEWER_FORMAT"):
         _history(rows, "m")
+
+
+def test_a_plan_of_a_later_release() -> None:
+    written = {"spark_mv_plan__m": lambda: {"format": 2}}
+    macros = load(context=written, modules=SimpleNamespace(re=re), adapter=SimpleNamespace(type=lambda: "spark"))
+    with pytest.raises(Stopped, match=r"\[NEWER_FORMAT\] model m: its plan is in format 2.*Install the release"):
+        macros.mv_planned(SimpleNamespace(database=None), "select 1")
+
+
+def test_a_plan_file_of_a_later_release_is_left_as_it_is(tmp_path: Path) -> None:
+    found = {"name": "m", "table": "t", "plan": {"steps": []}}
+    file = tmp_path / "m.sql"
+    file.write_text(plan_text("m", {"format": 2, "model": "model.p.m", "tables": {"other": {}}}))
+    made = _file(tmp_path, "model.p.m", found)
+    assert made.failed and made.text is None and "[NEWER_FORMAT]" in made.says and "Install the release" in made.says
+    file.write_text(plan_text("m", {"format": 1, "model": "model.p.m", "tables": {"other": {}}}))
+    assert plan_in(_file(tmp_path, "model.p.m", found).text or "")["tables"] == {"other": {}, "t": {"steps": []}}
 
 
 def _change(**of_record: Any) -> RunRecord:

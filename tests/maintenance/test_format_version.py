@@ -8,7 +8,7 @@ import pytest
 
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.forget import ForgetRequest, request_text, waiting, withdrawal_text
-from spark_mv.maintenance.format_version import FORMAT, FORMAT_PROPERTY, check_table
+from spark_mv.maintenance.format_version import FORMAT, FORMAT_PROPERTY, check_rows, check_table
 from spark_mv.maintenance.record import RunRecord, SourceVersion, read_record
 from spark_mv.maintenance.state import StateRecord, read_state_record
 
@@ -68,3 +68,11 @@ def test_tables_beside_the_models() -> None:
     ):
         with pytest.raises(RefusedError, match=r"NEWER_FORMAT.*t "):
             check_table("t", properties, columns, ["a"])
+
+
+def test_tables_for_reading() -> None:
+    for rows in ([], [("a", "9")], [(FORMAT_PROPERTY, str(FORMAT))]):
+        check_rows("t", rows)
+    for value in (str(FORMAT + 1), "x"):
+        with pytest.raises(RefusedError, match=r"NEWER_FORMAT.*t is in format"):
+            check_rows("t", [("a", "1"), (FORMAT_PROPERTY, value)])

@@ -28,8 +28,13 @@ def test_the_command_is_one_that_can_be_run_and_is_kept(cache: Path, monkeypatch
     assert command[-1] == "pyspark-shell"
     assert "spark.master=local[1]" in command
     assert len(list(cache.glob("*.json"))) == 1
-    monkeypatch.setattr(launch, "_ask_launcher", lambda *_: pytest.fail("asked again"))
-    assert launch.java_command(java, home, settings) == command
+    asked: list[str] = []
+    monkeypatch.setattr(launch, "_ask_launcher", lambda *_: asked.append("again") or command)
+    assert launch.java_command(java, home, settings) == command and not asked
+    (kept,) = cache.glob("*.json")
+    for other in ('{"format": 2, "command": ["rm"]}', '["rm", 1]', '["rm"]', "[", "\0"):
+        kept.write_text(other, encoding="utf-8")
+        assert launch.java_command(java, home, settings) == command and asked.pop() == "again"
 
 
 def test_other_settings_are_another_command(cache: Path) -> None:

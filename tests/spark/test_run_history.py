@@ -43,9 +43,13 @@ def test_a_run_that_was_stopped_before_it_had_a_plan_is_a_row_too() -> None:
 
 class Engine:
     def __init__(self, *errors: str) -> None:
-        self.errors, self.sent = list(errors), list[str]()
+        self.errors, self.sent, self.looked = list(errors), list[str](), list[str]()
+        self.format = "1"
 
     def __call__(self, sql: str) -> list[dict[str, Any]]:
+        if sql.startswith("SHOW TBLPROPERTIES"):
+            self.looked.append(sql)
+            return [{"key": "spark_mv.format", "value": self.format}]
         self.sent.append(sql)
         if self.errors and (error := self.errors.pop(0)):
             raise RuntimeError(error)
@@ -65,6 +69,17 @@ def test_all_runs_of_a_schema_in_one_statement() -> None:
     assert not history.waits
     history.write(engine, pytest.fail)
     assert len(engine.sent) == 1
+    history.add("`a`", done())
+    history.write(engine, pytest.fail)
+    assert len(engine.sent) == 2 and engine.looked == ["SHOW TBLPROPERTIES `a`.mv_runs"]
+
+
+def test_the_table_of_a_later_release_is_left_as_it_is() -> None:
+    history, engine, warnings = RunHistory(), Engine(), list[str]()
+    engine.format = "2"
+    history.add("`a`", done())
+    history.write(engine, warnings.append)
+    assert engine.sent == [] and "[NEWER_FORMAT]" in warnings[0] and "Install the release" in warnings[0]
 
 
 def test_the_table_is_made_when_it_is_missing() -> None:

@@ -8,7 +8,7 @@ reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -38,12 +38,29 @@ def of_this_format(data: Any, key: str, what: str, shape: type, earlier: Iterabl
 
 def check_table(table: str, properties: Mapping[str, str], columns: Iterable[str], known: Iterable[str]) -> None:
     """Raises RefusedError for a table beside the models that a later release made or brought up to date."""
-    text = str(properties.get(FORMAT_PROPERTY, FORMAT))
-    found = int(text) if text.isdigit() else FORMAT + 1
+    found = _of_property(properties.get(FORMAT_PROPERTY))
     mine = {name.lower() for name in known}
     strange = sorted(name for name in columns if name.lower() not in mine)
     if found > FORMAT or strange:
         raise newer(table, found, strange)
+
+
+def check_rows(table: str, properties: Iterable[Sequence[Any]]) -> None:
+    """Raises RefusedError for a table whose format is a later one, by what `ask_format` gave. Columns that came may stay: they are NULL
+    in rows that name the others."""
+    found = _of_property(next((str(row[1]) for row in properties if row[0] == FORMAT_PROPERTY), None))
+    if found > FORMAT:
+        raise newer(table, found)
+
+
+def ask_format(table: str) -> str:
+    """The statement whose rows are names and values of the table's properties."""
+    return f"SHOW TBLPROPERTIES {table}"
+
+
+def _of_property(value: str | None) -> int:
+    """A format that is no number is one to come."""
+    return FORMAT if value is None else int(value) if value.isdigit() else FORMAT + 1
 
 
 def newer(what: str, found: int, strange: Iterable[str] = ()) -> RefusedError:

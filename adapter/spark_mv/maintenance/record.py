@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 
 from spark_mv.maintenance.format_version import FORMAT, of_this_format
 
 _KEY = "spark_mv"
+_EARLIER = ("forgotten",)
+"""Fields that earlier releases wrote."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,11 @@ class RunRecord:
         return json.dumps({_KEY: FORMAT, **asdict(self)}, sort_keys=True, separators=(",", ":"))
 
 
+def known_fields() -> list[str]:
+    """The fields that a record may have, in order; one with others is of a later release."""
+    return sorted({_KEY, *_EARLIER, *(field.name for field in fields(RunRecord))})
+
+
 def differing(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
     """The names, in order, that one of the two lacks or says otherwise.
 
@@ -126,7 +133,7 @@ def read_record(text: str | None) -> RunRecord | None:
         written = json.loads(text)
     except ValueError:
         return None
-    data = of_this_format(written, _KEY, "the record in a commit of the model's table", RunRecord, ["forgotten"])
+    data = of_this_format(written, _KEY, "the record in a commit of the model's table", RunRecord, _EARLIER)
     if data is None:
         return None
     try:

@@ -147,8 +147,11 @@ def from_json(text: str) -> ProjectFacts:
     """The facts of `to_json`. Raises FactsError for anything else."""
     try:
         data = json.loads(text)
-        if data.pop("format_version") != FORMAT_VERSION:
-            raise FactsError("these facts are of another version of dbt-spark-mv")
+        if (found := data.pop("format_version")) != FORMAT_VERSION:
+            raise FactsError(
+                f"these facts are in format {found}, and this release of dbt-spark-mv reads format {FORMAT_VERSION}: make them anew with "
+                "`spark-mv report --facts`, or read them with the release that wrote them"
+            )
         data["models"] = tuple(_model(model) for model in data["models"])
         data["ai"] = tuple(AiUse(**use) for use in data["ai"])
         data["notes"] = tuple(data["notes"])

@@ -11,7 +11,7 @@ from spark_mv.ai.batches.collect import Collected, Terms, collect
 from spark_mv.ai.batches.lines import path_of
 from spark_mv.ai.batches.remote import BatchEndpoint
 from spark_mv.ai.batches.state import Room, Wanted
-from spark_mv.ai.batches.store import Execute, SqlStore, create_batches_sql
+from spark_mv.ai.batches.store import Execute, SqlStore, batches_table, create_batches_sql
 from spark_mv.ai.batches.submit import Group, Submitted, submit
 from spark_mv.ai.expected import expected_output
 from spark_mv.ai.job import call_limit, failed_before
@@ -23,6 +23,7 @@ from spark_mv.ai.retry import Retries
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import endpoint_lock, site_of
+from spark_mv.maintenance.format_version import ask_format, check_rows
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import SUBMITTED
 
@@ -52,12 +53,15 @@ class Place:
         return f"{parts.scheme}://{host}{parts.path.rstrip('/')}" if host else _DEFAULT_ADDRESS
 
     def make_table(self) -> None:
-        """The table of batches is there from now on. Of two processes that make it at a time one may fail, and finds it at its second try."""
+        """The table of batches is there from now on. Of two processes that make it at a time one may fail, and finds it at its second try.
+        Raises RefusedError for that of a later release."""
         statement = create_batches_sql(self.results_table, self.file_format)
         try:
             self.execute(statement)
         except Exception:
             self.execute(statement)
+        table = batches_table(self.results_table)
+        check_rows(table, self.execute(ask_format(table)))
 
     def endpoint(self) -> BatchEndpoint:
         """The endpoint's files and batches."""

@@ -58,6 +58,14 @@ def _file(folder: Path, unique_id: str, found: Mapping[str, Any]) -> PlanFile:
         return PlanFile(name, path, found["error"], failed=True)
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     old = plan_in(before)
+    if isinstance(old.get("format"), int) and old["format"] > FORMAT:
+        return PlanFile(
+            name,
+            path,
+            f"[NEWER_FORMAT] {path} is in format {old['format']}: a later release of dbt-spark-mv wrote it. This one writes format {FORMAT}. "
+            "It is left as it is. Install the release that wrote it, or a later one",
+            failed=True,
+        )
     tables = old.get("tables", {}) if (old.get("format"), old.get("model")) == (FORMAT, unique_id) else {}
     plans = {"format": FORMAT, "model": unique_id, "tables": {**tables, found["table"]: found["plan"]}}
     text, why = plan_text(name, plans), found["plan"].get("needs_adapter")

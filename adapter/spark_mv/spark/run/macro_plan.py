@@ -15,7 +15,7 @@ from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.format_version import FORMAT as RECORD_FORMAT
 from spark_mv.maintenance.macro_only import MARK, NeedsAdapter
 from spark_mv.maintenance.plan import Plan, Step
-from spark_mv.maintenance.record import SourceVersion
+from spark_mv.maintenance.record import SourceVersion, known_fields
 from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.steps.kinds import KINDS
 from spark_mv.query.functions.level import Level
@@ -98,7 +98,12 @@ def _planned(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], l
         "refresh": config.refresh,
         "places": macro_only.places_in(first),
         "settings": {"names": sorted(RESULT_SETTINGS), "prefixes": list(RESULT_PREFIXES)},
-        "history": {"keeps_rows": sorted(KEEPS_ROWS), "makes_all_rows": sorted(MAKES_ALL_ROWS), "ours": sorted(OURS)},
+        "history": {
+            "keeps_rows": sorted(KEEPS_ROWS),
+            "makes_all_rows": sorted(MAKES_ALL_ROWS),
+            "ours": sorted(OURS),
+            "fields": known_fields(),
+        },
         "partition_by": [name.strip("`").lower() for name in config.partition_by],
         "cluster_by": [name.strip("`").lower() for name in config.cluster_by],
         **first,

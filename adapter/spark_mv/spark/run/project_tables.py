@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from spark_mv.ai.results import TABLE_NAME as AI_RESULTS
+from spark_mv.maintenance.format_version import ask_format, check_rows
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.report.facts import AiUse, Evaluation, RunRow, run_row
@@ -32,7 +33,9 @@ def tables_of(query: Query, schema: str) -> frozenset[str]:
 
 
 def runs_of(query: Query, schema: str, models: Sequence[str], limit: int) -> dict[str, tuple[RunRow, ...]]:
-    """The newest runs of each of these models (dbt's unique ids), newest first, up to `limit` each."""
+    """The newest runs of each of these models (dbt's unique ids), newest first, up to `limit` each. Raises RefusedError for the table of
+    a later release."""
+    check_rows(f"{schema}.{RUNS}", [tuple(row.values()) for row in query(ask_format(f"{schema}.{RUNS}"))])
     wanted = ", ".join(string_literal(model) for model in models)
     rows = query(
         "select unix_micros(started_at) as started_micros, unix_micros(as_of) as as_of_micros, * from (select *, row_number() "

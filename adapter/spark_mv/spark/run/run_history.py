@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from spark_mv.maintenance.errors import first_line
-from spark_mv.maintenance.format_version import TABLE_PROPERTIES
+from spark_mv.maintenance.format_version import TABLE_PROPERTIES, ask_format, check_rows
 from spark_mv.maintenance.plan import Plan
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.spark.formats.commits import Query
@@ -100,6 +100,7 @@ class RunHistory:
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[Done]] = {}
+        self._checked: set[str] = set()
         self._lock = Lock()
 
     def add(self, schema: str, done: Done) -> None:
@@ -108,19 +109,32 @@ class RunHistory:
             self._waiting.setdefault(schema, []).append(done)
 
     def write(self, query: Query, warn: Callable[[str], None], own_format: Callable[[], TableFormat] = Delta) -> None:
-        """Append all that waits: one statement per schema, two the first time, when the table is made in the format that `own_format`
-        tells."""
+        """Append all that waits: one statement per schema, and the first time one that looks at the table, which is made in the format that
+        `own_format` tells. That of a later release is left as it is."""
         with self._lock:
             waiting, self._waiting = self._waiting, {}
         for schema, rows in waiting.items():
+            table = f"{schema}.{TABLE}"
             try:
-                _append(query, f"{schema}.{TABLE}", rows, own_format)
+                if table not in self._checked:
+                    _check(query, table)
+                _append(query, table, rows, own_format)
+                self._checked.add(table)
             except Exception as error:
                 warn(f"the history of {len(rows)} runs was not written to {schema}.{TABLE}: {first_line(error)}")
 
     @property
     def waits(self) -> bool:
         return bool(self._waiting)
+
+
+def _check(query: Query, table: str) -> None:
+    """Raises RefusedError for the table of a later release."""
+    try:
+        check_rows(table, [tuple(row.values()) for row in query(ask_format(table))])
+    except Exception as error:
+        if "TABLE_OR_VIEW_NOT_FOUND" not in str(error):
+            raise
 
 
 def _append(query: Query, table: str, rows: list[Done], own_format: Callable[[], TableFormat]) -> None:

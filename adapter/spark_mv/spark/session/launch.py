@@ -33,6 +33,8 @@ _VARIABLES = (
     "HADOOP_CONF_DIR",
 )
 
+_SUBMIT = "org.apache.spark.deploy.SparkSubmit"
+
 #: the running JVM's process: it ends when its standard input does, so that is kept open for as long as Python runs
 _processes: list[subprocess.Popen[bytes]] = []
 
@@ -49,10 +51,8 @@ def java_command(java: str, spark_home: Path, settings: Mapping[str, str]) -> li
     jars = sorted(file.name for file in (spark_home / "jars").glob("spark-launcher*.jar"))
     about = [java, str(spark_home), jars, arguments, stamps, {name: os.environ.get(name) for name in _VARIABLES}]
     kept = cache_folder() / "launch" / (hashlib.sha256(json.dumps(about).encode()).hexdigest()[:32] + ".json")
-    try:
-        return [str(part) for part in json.loads(kept.read_text(encoding="utf-8"))]
-    except (OSError, ValueError):
-        pass
+    if (found := _kept(kept)) is not None:
+        return found
     command = _ask_launcher(java, spark_home, arguments)
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -64,16 +64,26 @@ def java_command(java: str, spark_home: Path, settings: Mapping[str, str]) -> li
     return command
 
 
+def _kept(file: Path) -> list[str] | None:
+    """The command in the file. What another release or program has put there in another form is asked for anew."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    ours = isinstance(found, list) and all(isinstance(part, str) for part in found) and _SUBMIT in found
+    return found if ours else None
+
+
 def _ask_launcher(java: str, spark_home: Path, arguments: list[str]) -> list[str]:
     command = [java, "-Xmx128m", "-cp", str(spark_home / "jars" / "*"), "org.apache.spark.launcher.Main"]
-    command += ["org.apache.spark.deploy.SparkSubmit", *arguments, "pyspark-shell"]
+    command += [_SUBMIT, *arguments, "pyspark-shell"]
     (scala,) = (spark_home / "jars").glob("scala-library-*.jar")
     binary = ".".join(scala.stem.removeprefix("scala-library-").split(".")[:2])
     environment = {**os.environ, "SPARK_HOME": str(spark_home), "SPARK_SCALA_VERSION": binary}
     answer = subprocess.run(command, capture_output=True, env=environment, check=False, timeout=120)
     # a NUL and a line end come first, then the command's parts, each with a NUL behind it
     found = [part.decode() for part in answer.stdout.partition(b"\0\n")[2].split(b"\0") if part]
-    if answer.returncode != 0 or not found or "org.apache.spark.deploy.SparkSubmit" not in found:
+    if answer.returncode != 0 or not found or _SUBMIT not in found:
         raise LaunchError(answer.stderr.decode(errors="replace").strip() or "Spark's launcher gave no command")
     return found
 
