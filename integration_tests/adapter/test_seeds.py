@@ -188,7 +188,9 @@ class TestExactValues:
         found = {result.node.name: result for result in results}
         assert found["dots.to.underscores"].status == "success"
         message = found["with.dots"].message
-        assert "with.dots" in message and "INVALID_SCHEMA_OR_RELATION_NAME" in message, message
+        assert "with.dots" in message and "INVALID_SCHEMA_OR_RELATION_NAME" in message and "an `alias`" in message, (
+            message
+        )
 
 
 class TestManyRows:

@@ -18,7 +18,10 @@ def test_the_tree_and_the_places_of_its_words() -> None:
     assert text[start:end] == "t.ts"
 
 
-@pytest.mark.parametrize("text", ["", "ts >=", "ts >= )", "ts >= 'open"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "ts >=", "ts >= )", "ts >= 'open", "(a) group by (b)", "(a) limit 1", "(a) union select 1", "a; drop table t"],
+)
 def test_what_is_not_understood(text: str) -> None:
     assert read_condition(text) is None
     assert compared_with(text) is None

@@ -243,7 +243,12 @@ def test_a_catalogue_of_the_users_own(project: Path, tmp_path: Path) -> None:
 def test_staging_tables_of_ended_runs(project: Path) -> None:
     tables = project / "spark-warehouse" / "tables" / "desk.db"
     now, old = f"{int(time.time()):x}", f"{int(time.time()) - 90_000:x}"
-    for name in (f"triage__mv_stage_{now}_abc", f"triage__mv_stage_{old}_abc", "triage", f"x__mv_stage_s_{old}_d"):
+    for name in (
+        f"triage__mv_stage_{now}_0123456789ab",
+        f"triage__mv_stage_{old}_0123456789ab",
+        "triage",
+        f"x__mv_stage_s_{old}_0123456789ab_d",
+    ):
         (tables / name).mkdir(parents=True)
         (tables / name / "part.parquet").write_bytes(b"x" * 2**20)
     found = folders.staging(patient(), alone=False)

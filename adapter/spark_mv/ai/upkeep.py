@@ -35,7 +35,8 @@ def recompute_sql(
     columns = ", ".join(f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS)
     newest_status = "max_by(status, called_at)"
     wanted = f"{newest_status} IN ({_FAILED})" if errors_only else f"{newest_status} <> 'stale'"
-    condition = f"\n  WHERE status NOT IN ({_NO_FATE}){f' AND ({where})' if where else ''}"
+    asked = f" AND (\n{where}\n)" if where else ""  # a comment in it ends with its line
+    condition = f"\n  WHERE status NOT IN ({_NO_FATE}){asked}"
     return (
         f"INSERT INTO {results_table}\nSELECT {columns}\nFROM (\n"
         f"  SELECT {newest}, max_by(project, called_at) AS project\n  FROM {results_table}{condition}\n"

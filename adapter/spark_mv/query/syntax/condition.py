@@ -12,10 +12,21 @@ HEAD = "SELECT 1 WHERE "
 
 
 def read_condition(text: str) -> exp.Expr | None:
-    """The tree of a condition, or None where it is not understood."""
+    """The tree of a condition, or None where it is not understood, or is more than one: another clause behind it, for instance."""
     found = parse(HEAD + text)
-    where = None if isinstance(found, QueryError) else found.tree.args.get("where")
-    return None if where is None else where.this
+    if isinstance(found, QueryError) or not isinstance(found.tree, exp.Select):
+        return None
+    parts = {key for key, value in found.tree.args.items() if value}
+    return found.tree.args["where"].this if parts == {"expressions", "where"} else None
+
+
+def is_one_condition(text: str) -> bool:
+    """Whether the text is one condition, however it is put into brackets with line ends around it.
+
+    >>> is_one_condition("a = 1 -- why"), is_one_condition("true) or (true"), is_one_condition("true) group by (a")
+    (True, False, False)
+    """
+    return isinstance(read_condition(f"(\n{text}\n)"), exp.Paren)
 
 
 def read_expression(text: str) -> exp.Expr | None:

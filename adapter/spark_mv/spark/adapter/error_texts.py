@@ -10,6 +10,10 @@ _SILENT = ("", "None")
 #: PySpark asks Spark's own table of error classes and knows none of Delta's
 _UNKNOWN_CLASS = "Cannot find main error class"
 
+_CURES = {
+    "INVALID_SCHEMA_OR_RELATION_NAME": "The name is that of a model's or a seed's file, if it has no other: give it an `alias` of these characters.",
+}
+
 
 def readable(error: BaseException) -> str:
     """One message for dbt's console: Spark's own words, without Java's stack trace or py4j's preface.
@@ -18,10 +22,15 @@ def readable(error: BaseException) -> str:
     """
     thrift = getattr(error.args[0], "status", None) if error.args else None
     if thrift is not None and getattr(thrift, "errorMessage", None):
-        return _trim(str(thrift.errorMessage))
-    message = _trim(_message(error))
+        return _with_cure(_trim(str(thrift.errorMessage)))
+    message = _with_cure(_trim(_message(error)))
     cause = _trim(_deepest_cause(error))
     return message if not cause or cause in message else f"{message}\nCaused by: {cause}"
+
+
+def _with_cure(message: str) -> str:
+    """What Spark says is wrong, and what to do about it in a project of dbt, where Spark does not know."""
+    return next((f"{message}\n{cure}" for code, cure in _CURES.items() if code in message), message)
 
 
 def _deepest_cause(error: BaseException) -> str:

@@ -9,6 +9,12 @@ from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import FORMATS
 from spark_mv.spark.formats.table_format import TableFormat
 
+OWN_TABLES = {
+    "ai_results": "the table of AI answers",
+    "ai_batches": "the table of AI batches",
+    "mv_runs": "the table of runs",
+}
+"""Names, in lower case, that no model's table may have."""
 _CATALOG = "spark.sql.catalog."
 
 

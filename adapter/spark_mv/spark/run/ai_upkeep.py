@@ -24,6 +24,7 @@ from spark_mv.ai.upkeep import (
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.strategies.no_op import setting_changes
 from spark_mv.query.ai_calls.ai_plan import AiCall
+from spark_mv.query.syntax.condition import is_one_condition
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.header import header_of, session_of
@@ -34,12 +35,19 @@ from spark_mv.spark.run.prepared import Prepared
 
 
 def recompute(models: Models, errors_only: bool = False, where: str | None = None) -> str:
-    """Ask the next runs of these models again for their answers. `where` is a condition over the result table."""
+    """Ask the next runs of these models again for their answers. `where` is a condition over the result table. Raises RefusedError for what
+    is none."""
+    if where and not is_one_condition(where):
+        raise RefusedError(
+            "RECOMPUTE_WHERE",
+            f"where: {where!r} is not one condition on the columns of ai_results. Nothing was changed. Write what stands behind WHERE, such as "
+            "\"model = 'old'\"",
+        )
     lines, query = [], models.query
     for model in models.asking():
         calls, results = _calls(model), _results(model)
         mine = f"arguments_hash IN (SELECT sha2(request, 256) FROM ({requests_sql(calls)}) AS __mv_q)"
-        condition = f"({where}) AND {mine}" if where else mine
+        condition = f"(\n{where}\n) AND {mine}" if where else mine
         rows = query(recompute_sql(results, model.invocation.invocation_id, errors_only=errors_only, where=condition))
         marked = int(rows[0]["num_inserted_rows"]) if rows and "num_inserted_rows" in rows[0] else None
         if model.facts.target.exists:

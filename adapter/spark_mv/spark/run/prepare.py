@@ -24,7 +24,7 @@ from spark_mv.maintenance.strategies.no_op import moved
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
-from spark_mv.spark.formats.own_tables import own_format, with_files
+from spark_mv.spark.formats.own_tables import OWN_TABLES, own_format, with_files
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run import stamps
@@ -137,6 +137,12 @@ def target_format(config: ModelConfig) -> TableFormat:
 
 def config_of(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> ModelConfig:
     """The model's settings, of a table that this session can write."""
+    if (shared := OWN_TABLES.get(invocation.identifier.lower())) is not None:
+        raise RefusedError(
+            "OWN_NAME",
+            f"model {invocation.name}: its table would be called {invocation.identifier}, and that is {shared} of all models of a schema. "
+            "Give it another alias. Nothing was changed",
+        )
     said = layered(profile.get("safety", {}), invocation.config, invocation.variables)
     config = read_config(invocation.name, said, declared_words())
     check_ai_words(profile.get("ai"), config.ai)

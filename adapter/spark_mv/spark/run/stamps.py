@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections.abc import Iterable
@@ -12,6 +13,8 @@ ASIDE = "aside"
 """The end of the name under which a relation waits that the first run takes the place of."""
 STAGE = "__mv_stage_"
 """What stands between the name of a model's table and a stamp."""
+_STAMP = re.compile(r"([0-9a-f]{8})_[0-9a-f]{12}(?=_|$)")
+"""What `new_stamp` makes, and `mv_planned_run` without the adapter."""
 _live: set[str] = set()
 """Stamps of the runs of this process that have not ended."""
 
@@ -32,10 +35,11 @@ def leftovers(names: Iterable[str], identifier: str, alone: bool) -> tuple[str, 
     """The staging tables that dead runs of a model left. `alone`: no other process can use the catalogue, so that what does not
     belong to a live run of this one is dead at once.
 
-    >>> leftovers(["m__mv_stage_1_a", "M__mv_stage_s_ffffffffff_b", "m__mv_stage_x", "other__mv_stage_1_a"], "m", False)
-    ('m__mv_stage_1_a',)
-    >>> leftovers(["M__mv_stage_s_ffffffffff_b"], "m", True)
-    ('M__mv_stage_s_ffffffffff_b',)
+    >>> dead, young = "10000000_0123456789ab", "ffffffff_0123456789ab"
+    >>> leftovers([f"m__mv_stage_{dead}", f"M__mv_stage_s_{young}_b", "m__mv_stage_feed", f"n__mv_stage_{dead}"], "m", False)
+    ('m__mv_stage_10000000_0123456789ab',)
+    >>> leftovers([f"M__mv_stage_s_{young}_b"], "m", True)
+    ('M__mv_stage_s_ffffffff_0123456789ab_b',)
     """
     prefix = f"{identifier}{STAGE}".lower()
     dead = []
@@ -48,10 +52,7 @@ def leftovers(names: Iterable[str], identifier: str, alone: bool) -> tuple[str, 
 
 
 def is_dead(stamp: str, alone: bool) -> bool:
-    """Whether the run of a stamp has surely ended; what is none is nobody's. `alone` as in `leftovers`."""
-    parts = stamp.split("_")
-    try:
-        age = time.time() - int(parts[0], 16)
-    except ValueError:
+    """Whether the run of a stamp has surely ended; what is none, a user's table perhaps, is nobody's. `alone` as in `leftovers`."""
+    if (found := _STAMP.match(stamp)) is None:
         return False
-    return "_".join(parts[:2]) not in _live and (alone or age > LEFTOVER_AGE)
+    return found[0] not in _live and (alone or time.time() - int(found[1], 16) > LEFTOVER_AGE)

@@ -1,0 +1,44 @@
+"""Names that belong to the adapter, and names that only look like it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_mv.maintenance.errors import RefusedError
+from spark_mv.spark.adapter.error_texts import readable
+from spark_mv.spark.formats.own_tables import OWN_TABLES
+from spark_mv.spark.run import ai_upkeep, stamps
+from spark_mv.spark.run.prepare import config_of
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize("name", [*OWN_TABLES, "AI_Results"])
+def test_no_model_is_called_as_a_table_of_all_models(name: str) -> None:
+    invocation: Any = SimpleNamespace(name="m", identifier=name)
+    with pytest.raises(RefusedError, match=rf"OWN_NAME.*model m.*{name}.*another alias"):
+        config_of(None, invocation, {})
+
+
+def test_a_users_table_is_no_staging_table() -> None:
+    names = ["m__mv_stage_feed", "m__mv_stage_feed_old", "m__mv_stage_1_a", "m__mv_stage_10000000_backup"]
+    assert stamps.leftovers(names, "m", alone=True) == ()
+    stamp = stamps.new_stamp()
+    assert stamps.leftovers([f"m__mv_stage_{stamp}_a"], "m", alone=True) == ()
+    stamps.ended(stamp)
+    assert stamps.leftovers([f"m__mv_stage_{stamp}_a"], "m", alone=True) == (f"m__mv_stage_{stamp}_a",)
+
+
+def test_a_name_that_spark_refuses_has_a_cure() -> None:
+    message = readable(RuntimeError("[INVALID_SCHEMA_OR_RELATION_NAME] `a.b` is not a valid name for tables/schemas."))
+    assert "`a.b`" in message and message.endswith("give it an `alias` of these characters.")
+
+
+@pytest.mark.parametrize("where", ["true) or (true", "true) group by (model", "x; drop table t", "model ="])
+def test_answers_are_asked_for_again_by_one_condition(where: str) -> None:
+    models: Any = SimpleNamespace(query=lambda sql: pytest.fail(sql))
+    with pytest.raises(RefusedError, match=r"RECOMPUTE_WHERE.*is not one condition.*Write"):
+        ai_upkeep.recompute(models, where=where)
