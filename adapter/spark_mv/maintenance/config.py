@@ -10,6 +10,7 @@ from typing import Any
 from spark_mv.maintenance.audit_every import audit_every
 from spark_mv.maintenance.errors import ConfigError
 from spark_mv.maintenance.row_limit import RowLimit, row_limit
+from spark_mv.maintenance.size import MOST, is_too_large
 
 AI_POLICIES = ("on_ai_error", "on_model_change", "max_ai_calls", "max_ai_tokens", "max_ai_cost")
 """AI settings that may also stand beside the `ai` block of a model."""
@@ -138,6 +139,10 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
 
     Raises ConfigError with every problem found. A missing `unique_key` is one of them.
     """
+    if large := sorted(word for word, value in config.items() if is_too_large(value)):
+        raise ConfigError(
+            model, [f"{word}: holds more than {MOST:,} values; write those that are meant" for word in large]
+        )
     problems: list[str] = []
     problems += _unknown_words(config, declared)
     unreadable = [problem for word in NAMING_WORDS for problem in _names_problems(word, config.get(word))]

@@ -12,6 +12,8 @@ _UNKNOWN_CLASS = "Cannot find main error class"
 
 _CURES = {
     "INVALID_SCHEMA_OR_RELATION_NAME": "The name is that of a model's or a seed's file, if it has no other: give it an `alias` of these characters.",
+    "java.lang.StackOverflowError": "Spark's JVM has too little stack for an expression of so many levels: cut it into columns of a subquery, or give it "
+    "more (`spark.driver.extraJavaOptions: -Xss16m` under `spark_config` of the profile; of a server, in its own settings).",
 }
 
 

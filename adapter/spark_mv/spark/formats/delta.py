@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,9 @@ from spark_mv.spark.formats.turn import USER_METADATA, TurnSession, tagged, take
 
 FORGET_PROPERTY = "spark_mv.forget"
 """Table property whose change makes the commit that carries a request. Its value says nothing."""
+
+_NOT_STORED = re.compile(r"(interval|time)\b", re.IGNORECASE)
+"""Types of Spark that Delta does not have, as they begin."""
 
 
 class Delta:
@@ -72,7 +76,11 @@ class Delta:
         return []
 
     def not_stored(self, columns: Sequence[Column], properties: Mapping[str, Any]) -> list[str]:
-        return []
+        return [
+            f"column {column.name} is of type {column.type}: Delta tables have no {found[0].lower()}; cast it, to a text or a number"
+            for column in columns
+            if (found := _NOT_STORED.match(column.type)) is not None
+        ]
 
     def stored(self, column: Column) -> Column:
         return column

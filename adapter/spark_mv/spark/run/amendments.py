@@ -143,10 +143,17 @@ def has_unusual(columns: Iterable[str]) -> bool:
     return any(re.search(r"[ ,;{}()\n\t=]", name) for name in columns)
 
 
+_FEED_COLUMNS = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
+
+
 def default_feed(columns: Iterable[str]) -> str:
     """Whether a table of these columns has a feed of changes where the user says nothing: MERGE cannot write it (Delta 4.4: "Syntax
-    error in the attribute name: packedCdc…") beside a name with a backquote."""
-    return "false" if any("`" in name for name in columns) else "true"
+    error in the attribute name: packedCdc…") beside a name with a backquote, and the feed's own columns have names that no other may have.
+
+    >>> default_feed(["id", "v"]), default_feed(["a`b"]), default_feed(["id", "_Change_Type"])
+    ('true', 'false', 'false')
+    """
+    return "false" if any("`" in name or name.lower() in _FEED_COLUMNS for name in columns) else "true"
 
 
 def by_delta_names(properties: Mapping[str, object]) -> dict[str, str]:

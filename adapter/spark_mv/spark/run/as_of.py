@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 
 from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.size import short
 from spark_mv.query.solver.zone import zone_of
 
 FURTHEST_AHEAD = timedelta(days=1)
@@ -21,13 +22,13 @@ def as_of_instant(given: object, started_at: datetime, time_zone: str, allow_fut
     start = started_at if started_at.tzinfo else started_at.replace(tzinfo=timezone.utc)
     if given in (None, ""):
         return start.astimezone(zone)
-    text = str(given).strip().replace("Z", "+00:00")
+    text = str(given).strip().replace("Z", "+00:00") if isinstance(given, str | date) else ""
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:
         raise RefusedError(
             "AS_OF",
-            f"as_of: {given!r} is not a timestamp; write it as --vars '{{as_of: \"2026-01-31 06:00:00\"}}' "
+            f"as_of: {short(given)} is not a timestamp; write it as --vars '{{as_of: \"2026-01-31 06:00:00\"}}' "
             "(in the session's time zone, or with an offset such as +01:00)",
         ) from None
     if not 1000 <= instant.year < 9999:

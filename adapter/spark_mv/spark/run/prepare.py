@@ -14,6 +14,7 @@ from spark_mv.maintenance.decide import begin, decide
 from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
 from spark_mv.maintenance.ground import refuse, refuse_foreign, same_filter, state_lost
+from spark_mv.maintenance.key_types import key_type_problems
 from spark_mv.maintenance.notes import order_notes, shared_notes
 from spark_mv.maintenance.read_query import row_bounds
 from spark_mv.maintenance.result_columns import remembered, result_print
@@ -155,9 +156,10 @@ def config_of(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) 
 
 
 def stored_columns(invocation: Invocation, config: ModelConfig, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The columns as the model's table has them."""
+    """The columns as the model's table has them. Raises ConfigError for those that it cannot have."""
     table_format = target_format(config)
-    if problems := table_format.not_stored(columns, invocation.config.get("tblproperties") or {}):
+    problems = key_type_problems(config.unique_key, columns)
+    if problems := problems + table_format.not_stored(columns, invocation.config.get("tblproperties") or {}):
         raise ConfigError(invocation.name, problems)
     return tuple(table_format.stored(column) for column in columns)
 
