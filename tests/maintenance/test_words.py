@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_mv.maintenance.config import AI_POLICIES, MACRO_WORDS, OWN_WORDS, read_config
+from spark_mv.maintenance.config import AI_POLICIES, MACRO_WORDS, OWN_WORDS, read_config, with_meta_words
 from spark_mv.maintenance.errors import ConfigError
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.functions.level import Level
@@ -123,3 +123,9 @@ def test_conditions_that_would_tell_other_rows_are_refused(condition: str, why: 
 def test_the_columns_of_a_condition() -> None:
     found = row_condition("Place.City = 'x' and `day` < now()", "result", TYPES)
     assert isinstance(found, RowCondition) and found.columns == {"place", "day"}
+
+
+def test_a_misspelt_block_of_meta_is_no_note_of_the_users() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'nondeterministic_mv'"):
+        with_meta_words("m", {"meta": {"nondeterministc_mv": {"freeze": ["a"]}}})
+    assert with_meta_words("m", {"meta": {"owner": "me", "deterministic": True}})["meta"]["owner"] == "me"

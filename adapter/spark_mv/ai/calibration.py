@@ -10,13 +10,13 @@ would end it at once.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spark_mv.ai.evaluation import wilson
+from spark_mv.query.syntax.nearest import did_you_mean
 
 BORNE = 2
 """Disagreements that the first threshold bears."""
@@ -139,8 +139,7 @@ class Asked:
         """Raises ValueError saying what is missing or wrong."""
         for word in values:
             if word not in _WORDS:
-                near = difflib.get_close_matches(str(word), _WORDS, n=1, cutoff=0.5)
-                raise ValueError(f"unknown word {word!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+                raise ValueError(f"unknown word {word!r}{did_you_mean(word, _WORDS)}")
         if not values.get("data") or not values.get("call"):
             raise ValueError(
                 "say `data`, a model, seed or table with the inputs, and `call`, the SQL of the column, e.g. \"ai_classify(body, array('a', 'b'))\""

@@ -3,13 +3,13 @@ the others are asked. What the config says of it, and the verdict; plain countin
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spark_mv.ai.evaluation import wilson
+from spark_mv.query.syntax.nearest import did_you_mean
 
 OK, FAILED, WAITS = "ok", "failed", "waits"
 """Of an input of the sample: answered; asked in vain, so that asking again is of no use by itself; without an answer yet."""
@@ -39,10 +39,8 @@ def problem_of_canary(value: Any) -> str | None:
         return f"canary must be like {form}, not {value!r}"
     for word in value:
         if word not in _WORDS:
-            near = difflib.get_close_matches(str(word), _WORDS, n=1, cutoff=0.5)
-            return f"canary has an unknown word {word!r}" + (
-                f" (did you mean {near[0]!r}?)" if near else f"; it has {', '.join(_WORDS)}"
-            )
+            known = did_you_mean(word, _WORDS, f"; it has {', '.join(_WORDS)}")
+            return f"canary has an unknown word {word!r}{known}"
     if value and value.get("agreement") is None:
         return f"canary needs agreement, the share of answers that has to stay the same, e.g. {form}"
     try:

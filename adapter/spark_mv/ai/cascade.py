@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from spark_mv.query.ai_calls.cascade import Step
+from spark_mv.query.syntax.nearest import did_you_mean
 
 _WORDS = ("model", "accept_if")
 STEPS = (
@@ -80,8 +80,7 @@ def problem_of_cascade(value: Any) -> str | None:
             return f"{place} must have model and accept_if, like {form}, not {block!r}"
         for word in block:
             if word not in _WORDS:
-                near = difflib.get_close_matches(str(word), _WORDS, n=1, cutoff=0.5)
-                known = f" (did you mean {near[0]!r}?)" if near else f"; it has {', '.join(_WORDS)}"
+                known = did_you_mean(word, _WORDS, f"; it has {', '.join(_WORDS)}")
                 return f"{place} has an unknown word {word!r}{known}"
         if not str(block.get("model") or "").strip():
             return f"{place} needs model, the name that the endpoint knows"

@@ -8,13 +8,13 @@ read these rows.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import NEAR, SIMILAR
+from spark_mv.query.syntax.nearest import did_you_mean
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 FOLDS = {"case": "lower({})", "whitespace": r"trim(regexp_replace({}, '(?U)\\s+', ' '))"}
@@ -62,7 +62,7 @@ def problem_of_dedupe(value: Any) -> str | None:
         return f"dedupe must be like {_FORM}, not {value!r}"
     for word in value:
         if word not in _WORDS:
-            return f"dedupe has an unknown word {word!r}; it is like {_FORM}"
+            return f"dedupe has an unknown word {word!r}{did_you_mean(word, _WORDS, f'; it is like {_FORM}')}"
     least = value.get("semantic")
     if least is not None and (
         isinstance(least, bool) or not isinstance(least, (int, float)) or not _LEAST <= least < 1
@@ -73,10 +73,8 @@ def problem_of_dedupe(value: Any) -> str | None:
         return f"dedupe.normalize must be a list of {' and '.join(FOLDS)}, not {words!r}"
     for word in words:
         if word not in FOLDS:
-            near = difflib.get_close_matches(str(word), FOLDS, n=1, cutoff=0.5)
-            return f"dedupe.normalize has an unknown word {word!r}" + (
-                f" (did you mean {near[0]!r}?)" if near else f"; it has {', '.join(FOLDS)}"
-            )
+            known = did_you_mean(word, FOLDS, f"; it has {', '.join(FOLDS)}")
+            return f"dedupe.normalize has an unknown word {word!r}{known}"
     return None
 
 

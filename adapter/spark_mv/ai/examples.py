@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_mv.maintenance.errors import RefusedError
+from spark_mv.query.syntax.nearest import did_you_mean
 
 _WORDS = ("seed", "input", "output", "delimiter")
 _SEED = re.compile(r"\w[\w.-]*")
@@ -44,8 +44,7 @@ class Asked:
             raise _refused("", f"they are given like {_FORM}, not {values!r}")
         for word in values:
             if word not in _WORDS:
-                near = difflib.get_close_matches(str(word), _WORDS, n=1, cutoff=0.5)
-                known = f" (did you mean {near[0]!r}?)" if near else f"; it has {', '.join(_WORDS)}"
+                known = did_you_mean(word, _WORDS, f"; it has {', '.join(_WORDS)}")
                 raise _refused("", f"they have an unknown word {word!r}{known}")
         seed, output = str(values.get("seed") or ""), values.get("output")
         if not seed or not values.get("input") or not output:
@@ -79,8 +78,7 @@ def read_examples(root: Path, seed_paths: Sequence[str], asked: Asked) -> Exampl
         ) from error
     for name in (asked.input, *asked.output):
         if name not in columns:
-            near = difflib.get_close_matches(name, columns, n=1, cutoff=0.5)
-            hint = f" (did you mean {near[0]!r}?)" if near else f"; it has {', '.join(columns)}"
+            hint = did_you_mean(name, columns, f"; it has {', '.join(columns)}")
             raise _refused(asked.seed, f"it has no column {name!r}{hint}")
     if not rows:
         raise _refused(asked.seed, "it has no rows: add some, or leave examples away")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from spark_mv.ai.examples import Examples
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.prompt_marks import EXAMPLES, PROMPT, mark, shown
+from spark_mv.query.syntax.nearest import did_you_mean
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 SUFFIX = ".md"
@@ -148,8 +148,7 @@ def _missing(home: Path, folder: str, name: str, file: str) -> str:
         if home.is_dir()
         else []
     )
-    near = difflib.get_close_matches(name, there, n=1, cutoff=0.5)
-    known = f" (did you mean '{near[0]}'?)" if near else f"; there are {', '.join(there[:8])}" if there else ""
+    known = did_you_mean(name, there, f"; there are {', '.join(there[:8])}" if there else "")
     return (
         f"there is no file {folder}/{file} in the project{known}. Write the prompt there, or name the folder in dbt_project.yml: "
         "vars: {ai_prompt_path: prompts}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -19,6 +18,7 @@ from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.cascade import Step
 from spark_mv.query.ai_calls.keys import AiIdentity
 from spark_mv.query.ai_calls.signatures import BUILT_IN, VECTORS, AiFunction
+from spark_mv.query.syntax.nearest import did_you_mean
 
 PROVIDERS = ("openai", "local", "scripted", "native")
 # Only the profile may say these: a model's config would write them into the manifest.
@@ -102,7 +102,7 @@ class AiSettings:
         values, errors = _read(profile_ai, model_ai)
         provider = values.get("provider", "")
         if provider and provider not in PROVIDERS and "." not in provider:
-            near = _nearest(provider, PROVIDERS)
+            near = did_you_mean(provider, PROVIDERS)
             errors.append(f"provider {provider!r} is none of {', '.join(PROVIDERS)} or a package.module.Class{near}")
         if provider == "openai" and not values.get("api_key"):
             errors.append(
@@ -253,15 +253,10 @@ def _read(profile_ai: Mapping[str, Any] | None, model_ai: Mapping[str, Any] | No
     return values, errors
 
 
-def _nearest(word: str, words: Any) -> str:
-    near = difflib.get_close_matches(str(word), list(words), n=1, cutoff=0.5)
-    return f" (did you mean {near[0]!r}?)" if near else ""
-
-
 def _problem(source: str, key: str, value: Any) -> str | None:
     names = [f.name for f in fields(AiSettings)]
     if key not in names:
-        return f"{source} has an unknown word {key!r}{_nearest(key, names)}"
+        return f"{source} has an unknown word {key!r}{did_you_mean(key, names)}"
     if source.startswith("config") and key in PROFILE_ONLY:
         return f"{source} may not set {key}: it belongs in the profile's ai block"
     if value is None:
@@ -276,9 +271,7 @@ def _problem(source: str, key: str, value: Any) -> str | None:
         if number < 0 or (number == 0 and key not in _ZERO_ALLOWED):
             return f"{source}: {key} must be {'0 or more' if key in _ZERO_ALLOWED else 'more than 0'}, not {value!r}"
     if key in _CHOICES and value not in _CHOICES[key]:
-        return (
-            f"{source}: {key} must be one of {', '.join(_CHOICES[key])}, not {value!r}{_nearest(value, _CHOICES[key])}"
-        )
+        return f"{source}: {key} must be one of {', '.join(_CHOICES[key])}, not {value!r}{did_you_mean(value, _CHOICES[key])}"
     if key in _MAPPINGS and not isinstance(value, Mapping):
         return (
             f"{source}: {key} must be a mapping, not {value!r}"
@@ -327,7 +320,7 @@ def _sql_functions_problems(values: Mapping[str, Any]) -> list[str]:
     """What is wrong with the options of `provider: native`, the SQL functions that are called in the place of AI functions."""
     names = (*BUILT_IN, *(function.name for function in values.get("functions", ())))
     return [
-        f"options of provider native name the SQL function to call in the place of an AI function; {name!r} is none{_nearest(name, names)}"
+        f"options of provider native name the SQL function to call in the place of an AI function; {name!r} is none{did_you_mean(name, names)}"
         if name not in names
         else f"options.{name} of provider native must be the name of a SQL function, not {function!r}"
         for name, function in values.get("options", {}).items()
@@ -344,7 +337,7 @@ def _functions_problem(source: str, value: Any) -> str | None:
             return f"{source}: functions.{name} has the name of a built-in AI function"
         for key in block or {}:
             if key not in known:
-                return f"{source}: functions.{name} has an unknown word {key!r}{_nearest(key, known)}"
+                return f"{source}: functions.{name} has an unknown word {key!r}{did_you_mean(key, known)}"
         if not (block or {}).get("prompt"):
             return f"{source}: functions.{name} needs a prompt that holds its arguments as {{name}}"
     return None

@@ -41,14 +41,15 @@ class Holding:
 def counts_sql(held: Holding) -> str:
     """Per column: `rows` of which the request is known, and of these: `empty` (NULL, no answer), `edited`, `taken`; `answers`, different
     requests among those taken, of which `known` are in the result table already; `others`, rows that will show the
-    answer that most rows with the same request have."""
+    answer that most rows with the same request have, `overruled`, those that will show the one that the result table has."""
     usable = "value IS NOT NULL AND NOT edited"
     return (
         f"{_with(held)} SELECT r.name, count(*) AS rows, count_if(value IS NULL) AS empty, "
         f"count_if(value IS NOT NULL AND edited) AS edited, count_if({usable}) AS taken, "
         f"count(DISTINCT r.result_key) FILTER (WHERE {usable}) AS answers, "
         f"count(DISTINCT r.result_key) FILTER (WHERE {usable} AND c.known) AS known, "
-        f"count_if({usable} AND NOT value <=> c.answer) AS others "
+        f"count_if({usable} AND NOT value <=> c.answer AND NOT c.known) AS others, "
+        f"count_if({usable} AND NOT value <=> c.answer AND c.known) AS overruled "
         "FROM __mv_held r LEFT JOIN __mv_chosen c ON c.result_key = r.result_key GROUP BY r.name"
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_mv.maintenance.config import column_names, with_meta_words
+from spark_mv.query.syntax.nearest import nearest
 from spark_mv.query.syntax.table_name import joined, parts_of
 
 MATERIALIZATION = "nondeterministic_mv"
@@ -110,8 +110,8 @@ class _Project:
         disabled = [node for nodes in (self.manifest.get("disabled") or {}).values() for node in nodes]
         if any(name in _called(node) for node in disabled):
             raise ModelError(f"model {name} is disabled (enabled: false)")
-        near = difflib.get_close_matches(name, [str(node["name"]) for node in models], n=1, cutoff=0.5)
-        meant = f"; did you mean {near[0]!r}?" if near else "; `dbt parse` renews it"
+        near = nearest(name, [str(node["name"]) for node in models])
+        meant = f"; did you mean {near!r}?" if near else "; `dbt parse` renews it"
         raise ModelError(f"{self.target / 'manifest.json'} has no model {name!r}{meant}")
 
     def compiled(self, node: Node) -> str | None:

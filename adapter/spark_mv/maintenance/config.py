@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ from spark_mv.maintenance.audit_every import audit_every
 from spark_mv.maintenance.errors import ConfigError
 from spark_mv.maintenance.row_limit import RowLimit, row_limit
 from spark_mv.maintenance.size import MOST, is_too_large
+from spark_mv.query.syntax.nearest import nearest
 
 AI_POLICIES = ("on_ai_error", "on_model_change", "max_ai_calls", "max_ai_tokens", "max_ai_cost")
 """AI settings that may also stand beside the `ai` block of a model."""
@@ -114,7 +114,11 @@ def with_meta_words(model: str, config: Mapping[str, Any]) -> dict[str, Any]:
     >>> with_meta_words("m", {"unique_key": "id", "meta": {"nondeterministic_mv": {"freeze": ["a"]}, "owner": "me"}})["freeze"]
     ['a']
     """
-    words = (config.get("meta") or {}).get(META) or {}
+    meta = config.get("meta") or {}
+    misspelt = [word for word in meta if word != META and nearest(str(word), [META], cutoff=0.85)]
+    if misspelt:
+        raise ConfigError(model, [f"meta: {misspelt[0]}: there is no such block; did you mean {META!r}?"])
+    words = meta.get(META) or {}
     if not isinstance(words, Mapping):
         raise ConfigError(model, [f"meta: {META}: expected a mapping of settings, got {words!r}"])
     twice = [word for word, value in words.items() if config.get(word) is not None and config[word] != value]
@@ -255,5 +259,5 @@ def _unknown_words(config: Mapping[str, Any], declared: Collection[str]) -> list
 
 
 def _nearest(word: str, allowed: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word.lower(), allowed, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = nearest(word, allowed, cutoff=0.6)
+    return f"; did you mean {close!r}?" if close else ""

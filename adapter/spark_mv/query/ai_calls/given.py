@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, parse_call
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.syntax.depth import deep
+from spark_mv.query.syntax.nearest import did_you_mean
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
 
@@ -59,8 +59,7 @@ def _refuse_strange(sql: str, given: Collection[str], declared: Collection[str])
     unknown = [name for name in given if name not in declared and level_of(name) is None]
     strange = [name for name in unknown if not TokenText(sql).calls({name})]
     if strange:
-        near = difflib.get_close_matches(strange[0], [*declared, "rand", "randn", "uuid"], n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        hint = did_you_mean(strange[0], [*declared, "rand", "randn", "uuid"])
         raise ValueError(
             f"this unit test gives values of {', '.join(strange)}, which the model does not call, and which is no function that is known{hint}. "
             "Correct the name under `draws` or `ai_answers`"

@@ -50,6 +50,7 @@ class AnswerCounts:
     answers: int = 0
     known: int = 0
     others: int = 0
+    overruled: int = 0
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ def _with_answers(query: Query, found: Adoption) -> Adoption:
     if held is None:
         return replace(found, asked=asked)
     rows = query(counts_sql(held))
-    words = ("rows", "empty", "edited", "taken", "answers", "known", "others")
+    words = ("rows", "empty", "edited", "taken", "answers", "known", "others", "overruled")
     counts = tuple(AnswerCounts(str(row["name"]), **{word: int(row[word]) for word in words}) for row in rows)
     taken = sum(c.answers - c.known for c in counts)
     return replace(found, held=held, answers=counts, asked=max(0, asked - taken))

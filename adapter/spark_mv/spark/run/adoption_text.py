@@ -56,6 +56,8 @@ def _answers(counts: AnswerCounts) -> Iterator[str]:
         yield f"{counts.empty:,} rows without a value"
     if counts.others:
         yield f"{counts.others:,} rows will show the answer that most rows with the same question have"
+    if counts.overruled:
+        yield f"{counts.overruled:,} rows will show the answer that ai_results has to their question already, and not the table's own"
 
 
 def _differences(found: Adoption) -> Iterator[str]:

@@ -28,7 +28,7 @@ def as_of_instant(given: object, started_at: datetime, time_zone: str, allow_fut
     except ValueError:
         raise RefusedError(
             "AS_OF",
-            f"as_of: {short(given)} is not a timestamp; write it as --vars '{{as_of: \"2026-01-31 06:00:00\"}}' "
+            f"as_of: {short(given)} is not a timestamp; write it like \"2026-01-31 06:00:00\", under --vars '{{as_of: …}}' or in the model's config "
             "(in the session's time zone, or with an offset such as +01:00)",
         ) from None
     if not 1000 <= instant.year < 9999:
@@ -41,7 +41,7 @@ def as_of_instant(given: object, started_at: datetime, time_zone: str, allow_fut
             "AS_OF_AHEAD",
             f"as_of: {given} is more than a day ahead of the clock ({utc_text(start)[:19]} UTC). Rows whose windows end "
             "before it would leave, and their kept values with them. The table was not touched. If it is meant, say "
-            f"--vars '{{as_of: \"{given}\", allow_future_as_of: true}}'",
+            "allow_future_as_of: true under --vars, too",
         )
     return instant
 

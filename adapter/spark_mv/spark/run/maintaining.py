@@ -9,7 +9,6 @@ from typing import Any
 from spark_mv.ai.batches.store import TABLE_NAME as BATCHES
 from spark_mv.ai.results import TABLE_NAME as ANSWERS
 from spark_mv.ai.results import table_name
-from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.similar_table import similar_table
 from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.query.syntax.table_name import quoted
@@ -64,9 +63,7 @@ def _tables(invocations: Sequence[Invocation], ai: Mapping[str, Any]) -> list[st
         found[one.target] = None
         found[one.state_table] = None
     for one in invocations:
-        own = one.config.get("ai")
-        settings = AiSettings.from_config(ai, own if isinstance(own, Mapping) else {})
-        answers = table_name(one.schema.strip("`"), settings.result_schema)
+        answers = table_name(one.schema.strip("`"), ai.get("result_schema"))
         found[answers] = None
         found[answers.replace(ANSWERS, BATCHES)] = None
         found[similar_table(answers)] = None
