@@ -133,7 +133,7 @@ def test_jars_of_delta(project: Path, release: str, coordinates: str) -> None:
 
 def test_a_spark_without_delta(project: Path) -> None:
     assert machine.delta(patient(), "3.1.0").state is State.PROBLEM
-    profile(project, spark_config={"spark.jars": "/x/delta-spark_2.12-3.3.2.jar"})
+    profile(project, spark_config={"spark.jars": "/x/delta-spark_2.12-3.3.3.jar"})
     assert machine.delta(patient(), "3.1.0").state is State.OK
 
 

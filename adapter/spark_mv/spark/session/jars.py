@@ -17,9 +17,10 @@ from xml.sax.saxutils import quoteattr
 
 from spark_mv.spark.session.jar_checksums import altered, recorded
 
-#: Delta's release and artifact per minor release of Spark. From 4.0 on the artifact's name carries Spark's minor.
+#: Delta's release and artifact per minor release of Spark. From 4.0 on the artifact's name carries Spark's minor. Before 3.3.3 a table could not be replaced on Spark
+#: 3.5.6 and later (delta-io/delta#4671)
 DELTA_COORDINATES = {
-    "3.5": "io.delta:delta-spark_2.12:3.3.2",
+    "3.5": "io.delta:delta-spark_2.12:3.3.3",
     "4.0": "io.delta:delta-spark_4.0_2.13:4.4.0",
     "4.1": "io.delta:delta-spark_4.1_2.13:4.4.0",
 }
