@@ -29,7 +29,7 @@ where __mv_op <> 'D'
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
 tblproperties (
   {%- for name in properties %}
-  '{{ name }}' = {{ mv.mv_text(properties[name] | string) }}{{ ',' if not loop.last }}
+  {{ mv.mv_text(name) }} = {{ mv.mv_text(properties[name] | string) }}{{ ',' if not loop.last }}
   {%- endfor %}
 )
 {%- endmacro %}

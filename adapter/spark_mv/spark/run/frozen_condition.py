@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.maintenance.facts import Column
+from spark_mv.query.syntax.condition import is_one_condition
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.look_up import query_columns
@@ -15,6 +16,8 @@ def check_condition(query: Query, model: str, condition: str, columns: Sequence[
     """Asks Spark for the condition's type, without running it. Raises RefusedError."""
     if not condition:
         return
+    if not is_one_condition(condition):
+        raise _refused(model, condition, "is not one condition")
     row = ", ".join(f"CAST(NULL AS {c.type}) AS {quoted(c.name)}" for c in columns)
     try:
         found = query_columns(query, f"SELECT (\n{condition}\n) AS condition FROM (SELECT {row})")[0].type
@@ -24,4 +27,8 @@ def check_condition(query: Query, model: str, condition: str, columns: Sequence[
         if found == "boolean":
             return
         why = f"gives {found}, and a condition has to be true or false"
-    raise RefusedError("FREEZE_WHERE", f"model {model}: freeze_where: {condition!r} {why}. The table was not touched")
+    raise _refused(model, condition, why)
+
+
+def _refused(model: str, condition: str, why: str) -> RefusedError:
+    return RefusedError("FREEZE_WHERE", f"model {model}: freeze_where: {condition!r} {why}. The table was not touched")
