@@ -11,6 +11,7 @@ from spark_mv.spark.formats.table_format import TableFormat
 
 OWN_TABLES = {
     "ai_results": "the table of AI answers",
+    "ai_similar": "the table of AI inputs that mean the same",
     "ai_batches": "the table of AI batches",
     "mv_runs": "the table of runs",
 }
