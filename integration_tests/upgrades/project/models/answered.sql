@@ -1,0 +1,1 @@
+select id, ai_gen(word) as answer from golden.events

@@ -1,0 +1,1 @@
+select id, rand() as draw from golden.events
