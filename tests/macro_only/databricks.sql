@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS `mart`.`ai_results` (
   model STRING COMMENT 'the model that answered',
   model_version STRING COMMENT 'its declared version',
   identity_hash STRING COMMENT 'sha256 of model, version, prompt version, parameters, schema',
-  status STRING COMMENT 'ok, near (under dedupe), error (asked again), refused or given_up (only by recompute_ai); stale, used, submitted, released (no answer)',
+  status STRING COMMENT 'ok, near and similar (under dedupe), error (asked again), refused or given_up (only by recompute_ai); stale, used, submitted, released (no answer)',
   value STRING COMMENT 'the answer: text, or JSON for other types; NULL is an answer where status is ok',
   error_class STRING COMMENT 'why there is no answer: rate_limit, server, timeout, refused, invalid_answer, …',
   error STRING COMMENT 'text of the error',
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS `mart`.`ai_results` (
   cached_tokens BIGINT COMMENT 'of the input tokens, those that the endpoint had cached',
   prompts STRING COMMENT 'the prompt files that the question is from, with version and hash; NULL: written in the SQL',
   near_key STRING COMMENT 'under dedupe: sha2 of the question with case and white space folded; NULL: not folded',
-  answered_by STRING COMMENT 'where status is near: the result_key of the question that is asked in its place'
+  answered_by STRING COMMENT 'where status is near or similar: the result_key of the question that is asked in its place'
 ) USING delta
 COMMENT 'Answers of AI functions, shared by all models of this schema. Kept by dbt-spark-mv.' TBLPROPERTIES ('spark_mv.format' = '1');
 
@@ -207,7 +207,7 @@ CREATE TABLE IF NOT EXISTS `mart`.`ai_results` (
   model STRING COMMENT 'the model that answered',
   model_version STRING COMMENT 'its declared version',
   identity_hash STRING COMMENT 'sha256 of model, version, prompt version, parameters, schema',
-  status STRING COMMENT 'ok, near (under dedupe), error (asked again), refused or given_up (only by recompute_ai); stale, used, submitted, released (no answer)',
+  status STRING COMMENT 'ok, near and similar (under dedupe), error (asked again), refused or given_up (only by recompute_ai); stale, used, submitted, released (no answer)',
   value STRING COMMENT 'the answer: text, or JSON for other types; NULL is an answer where status is ok',
   error_class STRING COMMENT 'why there is no answer: rate_limit, server, timeout, refused, invalid_answer, …',
   error STRING COMMENT 'text of the error',
@@ -226,7 +226,7 @@ CREATE TABLE IF NOT EXISTS `mart`.`ai_results` (
   cached_tokens BIGINT COMMENT 'of the input tokens, those that the endpoint had cached',
   prompts STRING COMMENT 'the prompt files that the question is from, with version and hash; NULL: written in the SQL',
   near_key STRING COMMENT 'under dedupe: sha2 of the question with case and white space folded; NULL: not folded',
-  answered_by STRING COMMENT 'where status is near: the result_key of the question that is asked in its place'
+  answered_by STRING COMMENT 'where status is near or similar: the result_key of the question that is asked in its place'
 ) USING delta
 COMMENT 'Answers of AI functions, shared by all models of this schema. Kept by dbt-spark-mv.' TBLPROPERTIES ('spark_mv.format' = '1');
 
