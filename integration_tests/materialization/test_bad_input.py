@@ -36,7 +36,7 @@ CASES = {
     ),
     "null_keys": (
         model("select nullif(id, 3) as id, rand() as split from {{ target.schema }}.src"),
-        ["1 rows have a NULL", '{"id":null}'],
+        ["1 row has a NULL", '{"id":null}'],
     ),
     "does_not_parse": (model("select id,, rand() as split from {{ target.schema }}.src"), ["line"]),
     "drawn_key": (model("select uuid() as id, id as n from {{ target.schema }}.src"), ["uuid()", "key"]),

@@ -78,6 +78,7 @@ def config(words: dict[str, Any]) -> str:
     return "{{ config(" + ", ".join(f"{key}={value!r}" for key, value in said.items()) + ") }}\n" + SELECT
 
 
+@pytest.mark.slow
 class TestHostileInput:
     @pytest.fixture(scope="class")
     def asked(self, tmp_path_factory: pytest.TempPathFactory) -> Path:

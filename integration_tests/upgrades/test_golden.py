@@ -18,7 +18,7 @@ from integration_tests.upgrades.golden import CHANGES, GOLDEN, MODELS, SCHEMA, c
 from spark_mv.cli import main
 from spark_mv.spark.run import ai
 
-pytestmark = delta_only("the tables that are kept are Delta's")
+pytestmark = [pytest.mark.slow, delta_only("the tables that are kept are Delta's")]
 FILES = sorted(GOLDEN.glob("*.tar.xz"))
 KEPT = {
     "by_row": ("draw", "token", "first_seen_at"),
