@@ -12,6 +12,8 @@ from spark_mv.query.syntax.table_name import parts_of
 from spark_mv.query.syntax.table_name import quoted as in_backquotes
 
 TABLE_NAME = "ai_results"
+Columns = Sequence[tuple[str, str, str]]
+"""Name, type and comment of each."""
 
 COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("result_key", "STRING", "sha256 of function, arguments, prompt version, model, model version, parameters, schema"),
@@ -85,22 +87,40 @@ def table_name(schema: str, result_schema: str | None = None) -> str:
 
 def create_sql(results_table: str, file_format: str = "delta", location: str | None = None) -> str:
     """CREATE TABLE IF NOT EXISTS. The table is only ever appended to, pruning apart."""
-    columns = ",\n  ".join(f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in COLUMNS)
+    what = "Answers of AI functions, shared by all models of this schema"
+    return create_table_sql(results_table, COLUMNS, what, file_format, location)
+
+
+def create_table_sql(
+    table: str, columns: Columns, what: str, file_format: str = "delta", location: str | None = None
+) -> str:
+    """CREATE TABLE IF NOT EXISTS of a table of answers or beside them; `what` is in it, in words."""
+    listed = ",\n  ".join(f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in columns)
     where = f"\nLOCATION '{location}'" if location else ""
     return (
-        f"CREATE TABLE IF NOT EXISTS {results_table} (\n  {columns}\n) USING {file_format}{where}\n"
-        f"COMMENT 'Answers of AI functions, shared by all models of this schema. Kept by dbt-spark-mv.' TBLPROPERTIES ({TABLE_PROPERTIES})"
+        f"CREATE TABLE IF NOT EXISTS {table} (\n  {listed}\n) USING {file_format}{where}\n"
+        f"COMMENT '{what}. Kept by dbt-spark-mv.' TBLPROPERTIES ({TABLE_PROPERTIES})"
     )
 
 
-def add_columns_sql(table: str, there: Iterable[str], columns: Sequence[tuple[str, str, str]] = COLUMNS) -> str | None:
+def beside(results_table: str, name: str) -> str:
+    """The table of that name in the schema of the answers.
+
+    >>> beside("`a`.`ai_results`", "ai_batches"), beside("`ai_results`", "ai_batches")
+    ('`a`.`ai_batches`', '`ai_batches`')
+    """
+    schema = results_table.rpartition(".")[0]
+    return f"{schema}.`{name}`" if schema else f"`{name}`"
+
+
+def add_columns_sql(table: str, there: Iterable[str], columns: Columns = COLUMNS) -> str | None:
     """The ALTER that a table with these columns needs, None where it has all."""
     found = {name.lower() for name in there}
     missing = [f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in columns if name not in found]
     return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(missing)})" if missing else None
 
 
-def insert_rows(table: str, columns: Sequence[tuple[str, str, str]], rows: Sequence[Sequence[Any]]) -> str:
+def insert_rows(table: str, columns: Columns, rows: Sequence[Sequence[Any]]) -> str:
     """INSERT of rows given as Python values, in the order of the columns. A TIMESTAMP may be seconds since the epoch."""
     texts = [
         "(" + ", ".join(_literal(value, kind) for value, (_, kind, _) in zip(row, columns, strict=True)) + ")"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_mv.ai.providers.local import MINILM, MINILM_VERSION
-from spark_mv.maintenance.format_version import TABLE_PROPERTIES
+from spark_mv.ai.results import beside, create_table_sql
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 TABLE_NAME = "ai_similar"
@@ -24,17 +24,12 @@ MODEL = f"{MINILM} {MINILM_VERSION}"
 
 def similar_table(results_table: str) -> str:
     """The table of what means the same, beside that of answers."""
-    schema = results_table.rpartition(".")[0]
-    return f"{schema}.`{TABLE_NAME}`" if schema else f"`{TABLE_NAME}`"
+    return beside(results_table, TABLE_NAME)
 
 
 def create_similar_sql(results_table: str, file_format: str = "delta") -> str:
     """CREATE TABLE IF NOT EXISTS."""
-    columns = ",\n  ".join(f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in SIMILAR_COLUMNS)
-    return (
-        f"CREATE TABLE IF NOT EXISTS {similar_table(results_table)} (\n  {columns}\n) USING {file_format}\n"
-        f"COMMENT 'AI inputs that mean the same. Kept by dbt-spark-mv.' TBLPROPERTIES ({TABLE_PROPERTIES})"
-    )
+    return create_table_sql(similar_table(results_table), SIMILAR_COLUMNS, "AI inputs that mean the same", file_format)
 
 
 def mine_sql(at_least: float) -> str:

@@ -10,10 +10,9 @@ from typing import Any
 
 from spark_mv.ai.batches.state import ABANDONED, COLLECTED, INTENDED, Batch, Claim, Room, Wanted
 from spark_mv.ai.pending import pending_sql, requests_sql
-from spark_mv.ai.results import COLUMN_NAMES, COLUMNS, insert_rows, timestamp
+from spark_mv.ai.results import COLUMN_NAMES, COLUMNS, beside, create_table_sql, insert_rows, timestamp
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.work import site_of
-from spark_mv.maintenance.format_version import TABLE_PROPERTIES
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import RELEASED, SUBMITTED
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -39,17 +38,13 @@ BATCH_COLUMNS: tuple[tuple[str, str, str], ...] = (
 
 def batches_table(results_table: str) -> str:
     """The table of batches, beside that of answers."""
-    schema = results_table.rpartition(".")[0]
-    return f"{schema}.`{TABLE_NAME}`" if schema else f"`{TABLE_NAME}`"
+    return beside(results_table, TABLE_NAME)
 
 
 def create_batches_sql(results_table: str, file_format: str = "delta") -> str:
     """CREATE TABLE IF NOT EXISTS. Made by the first run that may submit."""
-    columns = ",\n  ".join(f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in BATCH_COLUMNS)
-    return (
-        f"CREATE TABLE IF NOT EXISTS {batches_table(results_table)} (\n  {columns}\n) USING {file_format}\n"
-        f"COMMENT 'Batches of AI calls, an event a row. Kept by dbt-spark-mv.' TBLPROPERTIES ({TABLE_PROPERTIES})"
-    )
+    what = "Batches of AI calls, an event a row"
+    return create_table_sql(batches_table(results_table), BATCH_COLUMNS, what, file_format)
 
 
 @dataclass

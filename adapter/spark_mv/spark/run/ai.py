@@ -18,7 +18,7 @@ from spark_mv.ai.job import count_ai_round, run_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.project_budget import Spent, spent_so_far, within_periods
 from spark_mv.ai.protocol import ProviderError
-from spark_mv.ai.results import COLUMNS, add_columns_sql, create_sql, table_name
+from spark_mv.ai.results import COLUMNS, Columns, add_columns_sql, create_sql, table_name
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.similar_table import SIMILAR_COLUMNS, create_similar_sql, similar_table
 from spark_mv.ai.work import endpoint_lock
@@ -283,7 +283,7 @@ def _format(adapter: Any, file_format: str | None) -> str:
     return own_format(Ask(adapter.query, adapter.mv_spark()), file_format).name
 
 
-def _create(adapter: Any, table: str, statement: str, columns: Sequence[tuple[str, str, str]]) -> None:
+def _create(adapter: Any, table: str, statement: str, columns: Columns) -> None:
     """The first run of several models, or of several dbt processes, creates the table more than once at a time: Spark
     lets one of them win, and the others find the table at their second try. A table of an earlier release gets the columns
     that it lacks; that of a later one is refused before anything is asked: what is paid could not be kept in it."""
