@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -63,7 +64,9 @@ def _beside(spark: Any, what: str, work: Callable[[], Any]) -> Future[Any] | Non
             logger.debug(f"meanwhile, without an answer: {error}")
             asked.set_exception(error)
 
-    InheritableThread(target=run, name="spark-mv-ahead", daemon=True, session=spark).start()
+    # before Spark 4 it takes no session: there, tags of a session's jobs are nothing that a thread inherits
+    session = {"session": spark} if "session" in signature(InheritableThread.__init__).parameters else {}
+    InheritableThread(target=run, name="spark-mv-ahead", daemon=True, **session).start()
     return asked
 
 
