@@ -108,9 +108,10 @@ def near_parts(
     A leader is an answered input of any run, else one of these. Only answers to these inputs' classes are looked at.
     """
     answered = ", ".join(quote(status) for status in ("ok", *dedupe.statuses))
-    own, joined = "k.near_key", ""
+    own, joined, parts = "k.near_key", "", []
     if classes is not None:
-        own, joined = "coalesce(c.class, k.near_key)", f" LEFT JOIN ({classes}) c ON c.near_key = k.near_key"
+        own, joined = "coalesce(c.class, k.near_key)", " LEFT JOIN __mv_classes c ON c.near_key = k.near_key"
+        parts = [f"__mv_classes AS ({classes})"]
     wanted = "SELECT class FROM __mv_keyed WHERE state = 'missing'"
     same = f"SELECT DISTINCT {own} AS class, k.result_key FROM {results_table} k{joined} WHERE {own} IN ({wanted})" + (
         f" AND k.status <> '{SIMILAR}'" if dedupe.semantic is None else ""
@@ -120,6 +121,7 @@ def near_parts(
     alone = "n.state <> 'missing' OR (n.answered IS NULL AND n.first.result_key = n.result_key)"
     waits = "n.answered IS NULL AND n.first.state NOT IN ('reused', 'missing')"
     return [
+        *parts,
         f"__mv_folded AS (SELECT *, coalesce({near_key_sql(calls, dedupe)}, result_key) AS near_key FROM ({found}))",
         f"__mv_keyed AS (SELECT k.*, {own} AS class FROM __mv_folded k{joined})",
         "__mv_marked AS (SELECT n.class, n.result_key,"
