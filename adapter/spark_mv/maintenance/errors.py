@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -81,5 +82,7 @@ def telling_line(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     if len(lines) > 1 and _PREFACE.fullmatch(lines[0]):
         del lines[0]
-    listed = [line.removeprefix("- ") for line in lines[1:]] if lines and lines[0].endswith(":") else []
-    return " ".join([*lines[:1], *(["; ".join(listed)] if listed else [])])
+    if not lines:
+        return ""
+    listed = "; ".join(line[2:] for line in takewhile(lambda line: line.startswith("- "), lines[1:]))
+    return f"{lines[0]} {listed}" if listed and lines[0].endswith(":") else lines[0]
