@@ -177,10 +177,9 @@ def written_places(tree: exp.Expr) -> frozenset[int]:
 def _dangling_dot(tree: exp.Expr, tokens: Sequence[Token], starts: tuple[int, ...]) -> QueryError | None:
     """An error for a dot that no name follows (the parser makes a name without letters of it), and for one that follows a word which the parser
     has not taken for a name: `FROM lateral.t`."""
-    if any(dot.args.get("this") is None for dot in tree.find_all(exp.Dot)):
-        word = next(
-            (a for a, b in pairwise(tokens) if b.token_type == TokenType.DOT and a.token_type in _NO_NAME), tokens[0]
-        )
+    dotted = (a for a, b in pairwise(tokens) if b.token_type == TokenType.DOT)
+    word = next((a for a in dotted if a.token_type == TokenType.LATERAL), None)
+    if word is not None and any(dot.args.get("this") is None for dot in tree.find_all(exp.Dot)):
         what = f"{word.text} is read as a keyword here; write the name in backquotes"
         return QueryError("PARSE_ERROR", what, *position(starts, word.start))
     for token, after in zip(tokens, [*tokens[1:], None], strict=False):
@@ -192,7 +191,6 @@ def _dangling_dot(tree: exp.Expr, tokens: Sequence[Token], starts: tuple[int, ..
     return None
 
 
-_NO_NAME = (TokenType.LATERAL,)
 _QUOTED = (TokenType.IDENTIFIER, TokenType.STRING)
 
 
