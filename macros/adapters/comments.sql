@@ -1,6 +1,6 @@
-{#- A description as a string literal of Spark: quotes, backslashes, line ends and `${…}` are kept. -#}
+{#- A description as a string literal of Spark. -#}
 {% macro mv_comment_literal(text) -%}
-  '{{ text | replace('\\', '\\\\') | replace("'", "\\'") | replace('\n', '\\n') | replace('${', '\\u0024{') }}'
+  {{ mv_text(text) }}
 {%- endmacro %}
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
-from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -54,10 +52,9 @@ def open_project(arguments: Sequence[str] = ()) -> OpenProject:
     target = target_folder(root)
     silence_dbt()
     try:
-        with redirect_stdout(StringIO()):
-            flags = Flags(args_to_context(["--no-send-anonymous-usage-stats", "parse", *arguments]))
-            set_flags(flags)
-            config = _config(flags)
+        flags = Flags(args_to_context(["--no-send-anonymous-usage-stats", "parse", *arguments]))
+        set_flags(flags)
+        config = _config(flags)
     except Exception as error:  # arguments, YAML, Jinja and dbt's own: each says what is wrong
         return OpenProject(root, target, None, Hidden().scrub(_said(error)))
     return OpenProject(root, root / str(config.target_path), config)

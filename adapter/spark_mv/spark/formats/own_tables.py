@@ -5,15 +5,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from spark_mv.ai.batches.store import TABLE_NAME as BATCHES
+from spark_mv.ai.results import TABLE_NAME as ANSWERS
+from spark_mv.ai.similar_table import TABLE_NAME as SIMILAR
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import FORMATS
 from spark_mv.spark.formats.table_format import TableFormat
 
+RUNS = "mv_runs"
 OWN_TABLES = {
-    "ai_results": "the table of AI answers",
-    "ai_similar": "the table of AI inputs that mean the same",
-    "ai_batches": "the table of AI batches",
-    "mv_runs": "the table of runs",
+    ANSWERS: "the table of AI answers",
+    SIMILAR: "the table of AI inputs that mean the same",
+    BATCHES: "the table of AI batches",
+    RUNS: "the table of runs",
 }
 """Names, in lower case, that no model's table may have."""
 _CATALOG = "spark.sql.catalog."

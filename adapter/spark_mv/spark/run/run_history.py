@@ -19,9 +19,10 @@ from spark_mv.maintenance.plan import Plan
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.delta import Delta
+from spark_mv.spark.formats.own_tables import RUNS
 from spark_mv.spark.formats.table_format import TableFormat
 
-TABLE = "mv_runs"
+TABLE = RUNS
 COLUMNS = {
     "model": "string",
     "invocation_id": "string",
