@@ -25,7 +25,8 @@ COLLATIONS = "set spark.databricks.delta.schema.typeCheck.enabled = false"
 class Odd:
     """`rows` is a query; its rows with `n` = 9 come with the changes, all others are there from the start. `sql` is the model's SELECT over `{t}`, with
     `{kept}` where what is kept stands. `key` as in the config block. `shown`: what of the table and of the query is compared, `key_shown`: what tells its keys.
-    `columns`: those of the source, where a query does not make them. `refused`: what the refusal of the first run has to say; `{t}` may stand in none of it. `quick`: part of each test run."""
+    `columns`: those of the source, where a query does not make them. `refused`: what the refusal of the first run has to say; `{t}` may stand in none of it. `feed`: whether the source has a change feed.
+    `quick`: part of each test run."""
 
     name: str
     what: str
@@ -40,6 +41,7 @@ class Odd:
     header: str = ""
     properties: str = ""
     columns: str = ""
+    feed: bool = True
     quick: bool = False
 
 
@@ -78,8 +80,9 @@ def named(name: str, what: str, key: str, column: str, **more: Any) -> Odd:
     """Columns with odd names, as key and as value."""
     quoted_key, quoted_column = quoted(key), quoted(column)
     rows = f"select n as {quoted_key}, n, concat('v', n) as v, n * 2 as {quoted_column} from values (1), (2), (3), (9) as r(n)"
+    feed = "`" not in key + column  # Delta's UPDATE cannot write one beside a backtick in a name
     columns = f"({quoted_key} int, n int, v string, {quoted_column} int)"
-    return Odd(name, what, rows, key=[key], properties=MAPPED, columns=columns, **more)
+    return Odd(name, what, rows, key=[key], properties=MAPPED, columns=columns, feed=feed, **more)
 
 
 def timed(name: str, what: str, zone: str, condition: str, **more: Any) -> Odd:

@@ -51,8 +51,9 @@ class World:
 
     def start(self) -> None:
         """The source with its first rows; those with n = 9 come later."""
-        more = f", {self.case.properties}" if self.case.properties else ""
-        made = f"create table {self.source}{self.case.columns} using delta tblproperties ('delta.enableChangeDataFeed' = 'true'{more})"
+        feed = f"'delta.enableChangeDataFeed' = '{str(self.case.feed).lower()}'"
+        properties = ", ".join(filter(None, (feed, self.case.properties)))
+        made = f"create table {self.source}{self.case.columns} using delta tblproperties ({properties})"
         first = (
             f"select * from ({self.case.rows}) where n <> 9" if self.case.rows.startswith("select") else self.case.rows
         )

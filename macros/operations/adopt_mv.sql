@@ -31,12 +31,5 @@
 
 {#- The model of that name, however it is materialized. -#}
 {% macro mv_any_model(model) -%}
-  {%- set found = [] -%}
-  {%- for node in graph.nodes.values() if node.resource_type == 'model' and model in (node.name, node.unique_id) -%}
-    {%- do found.append(node) -%}
-  {%- endfor -%}
-  {%- if not found -%}
-    {%- do exceptions.raise_compiler_error("no model is called '" ~ model ~ "' in this project") -%}
-  {%- endif -%}
-  {{ return(found[0]) }}
+  {{ return(adapter.mv_model_named(graph.nodes.values() | list, model, any_materialization=true)) }}
 {%- endmacro %}

@@ -10,18 +10,9 @@
   {%- do log(adapter.mv_forget(relation | string, node.name, names, where, withdraw, var('functions', {})), info=true) -%}
 {%- endmacro %}
 
-{#- The model of that name in the project, or an error that lists what there is. -#}
+{#- The nondeterministic_mv of that name in the project. -#}
 {% macro mv_node(model) -%}
-  {%- set found = [] -%}
-  {%- set names = [] -%}
-  {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.config.materialized == 'nondeterministic_mv' -%}
-    {%- do names.append(node.name) -%}
-    {%- if node.name == model or node.unique_id == model -%}{%- do found.append(node) -%}{%- endif -%}
-  {%- endfor -%}
-  {%- if not found -%}
-    {%- do exceptions.raise_compiler_error("no nondeterministic_mv named '" ~ model ~ "'; this project has: " ~ (names | sort | join(', ') or 'none')) -%}
-  {%- endif -%}
-  {{ return(found[0]) }}
+  {{ return(adapter.mv_model_named(graph.nodes.values() | list, model)) }}
 {%- endmacro %}
 
 {% macro mv_existing(node) -%}

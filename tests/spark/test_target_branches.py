@@ -50,7 +50,10 @@ def test_the_warning_names_package_macro_and_cure() -> None:
 
 def target(**keys: Any) -> dict[str, Any]:
     from dbt.config.profile import Profile
+    from dbt.flags import get_flags
 
+    if not hasattr(get_flags(), "LOG_CACHE_EVENTS"):  # nothing before this has asked dbt for a command
+        get_flags().LOG_CACHE_EVENTS = False
     credentials = SparkMvCredentials.from_dict({"schema": "s", "method": "session", **keys})
     return Profile("p", "t", 1, credentials).to_target_dict()
 

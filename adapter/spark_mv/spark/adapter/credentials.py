@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.exceptions import DbtRuntimeError
 
 from spark_mv.maintenance.config import MERGE_FORMATS
+from spark_mv.spark.adapter.named_words import unknown_word
 from spark_mv.spark.adapter.target_branches import show_target_type
 from spark_mv.spark.session.iceberg import FORMATS
 from spark_mv.spark.session.spark_settings import MASTER
@@ -88,6 +89,15 @@ class SparkMvCredentials(SparkCredentials):
         # dbt-spark switches ANSI mode off whatever the profile says; here the profile wins
         if own_ansi is not None:
             self.server_side_parameters["spark.sql.ansi.enabled"] = _conf_text(own_ansi)
+
+    @classmethod
+    def validate(cls, data: Any) -> None:
+        """Raises DbtRuntimeError for a word that is like one of the profile's and none: dbt passes unknown words over, and `max_rows_chnged`
+        would protect nothing."""
+        super().validate(data)
+        known = {one.name for one in fields(cls)} | {"threads", "token", "user", "host", "port"}
+        if strange := unknown_word(data, known):
+            raise DbtRuntimeError(f"unknown word {strange}")
 
     @property
     def type(self) -> str:

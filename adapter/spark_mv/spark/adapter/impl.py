@@ -29,6 +29,7 @@ from spark_mv.spark.adapter.column import SparkMvColumn, quote
 from spark_mv.spark.adapter.connections import SparkMvConnectionManager
 from spark_mv.spark.adapter.contract import PROPERTY, read_contract
 from spark_mv.spark.adapter.mv_methods import MvMixin
+from spark_mv.spark.adapter.named_words import VARIABLES, unknown_word
 from spark_mv.spark.adapter.relation import SparkMvRelation
 from spark_mv.spark.adapter.target_branches import (
     Branch,
@@ -89,6 +90,7 @@ class SparkMvAdapter(AiMixin, MvMixin, UpkeepMixin, SparkAdapter):
         self._unsettled = threading.local()
         self._told_branches: set[Branch] = set()
         self._warn_of_branches(texts_of_projects(config))
+        self._warn_of_variables(config)
         self._start_spark_early()
 
     def set_macro_resolver(self, macro_resolver: Any) -> None:
@@ -105,6 +107,15 @@ class SparkMvAdapter(AiMixin, MvMixin, UpkeepMixin, SparkAdapter):
         for asks in ("adapter.type()",) if settled else ("target.type", "adapter.type()"):
             if asking := [branch for branch in found if branch.asks == asks]:
                 warn_or_error(AdapterEventWarning(name="Spark", base_msg=warning(asking)))
+
+    def _warn_of_variables(self, config: Any) -> None:
+        """A variable that is like one of those that runs read, and none that the project knows."""
+        declared = config.vars.to_dict() if getattr(config, "vars", None) is not None else {}
+        known = {*declared, *(name for of in declared.values() if isinstance(of, dict) for name in of)}
+        given = [name for name in getattr(config, "cli_vars", None) or {} if name not in known]
+        if strange := unknown_word(given, VARIABLES):
+            told = f"--vars has {strange}; nothing reads it. Declare it under `vars:` in dbt_project.yml if it is one of your own"
+            warn_or_error(AdapterEventWarning(name="Spark", base_msg=told))
 
     def _start_spark_early(self) -> None:
         """Spark needs seconds to start, and so does dbt to read the project: let them do it at the same time."""

@@ -10,6 +10,7 @@ from dbt.adapters.base.meta import AdapterMeta
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 from spark_mv.maintenance.errors import ConfigError, RefusedError, RunFailed
+from spark_mv.spark.adapter.named_words import model_named
 
 
 class UpkeepMixin(metaclass=AdapterMeta):
@@ -17,6 +18,16 @@ class UpkeepMixin(metaclass=AdapterMeta):
 
     def _mv_profile(self) -> Mapping[str, Any]:
         raise NotImplementedError
+
+    @available
+    def mv_model_named(
+        self, nodes: Sequence[Mapping[str, Any]], name: str, any_materialization: bool = False
+    ) -> Mapping[str, Any]:
+        """The model of that name among these nodes of the graph, or an error that says which was meant."""
+        try:
+            return model_named(nodes, str(name), any_materialization)
+        except ValueError as error:
+            raise CompilationError(str(error)) from error
 
     @available
     def mv_forget(
