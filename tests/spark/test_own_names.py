@@ -9,6 +9,8 @@ import pytest
 
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.spark.adapter.error_texts import readable
+from spark_mv.spark.formats import own_tables
+from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.own_tables import OWN_TABLES
 from spark_mv.spark.run import ai_upkeep, stamps
 from spark_mv.spark.run.prepare import config_of
@@ -35,6 +37,27 @@ def test_a_users_table_is_no_staging_table() -> None:
 def test_a_name_that_spark_refuses_has_a_cure() -> None:
     message = readable(RuntimeError("[INVALID_SCHEMA_OR_RELATION_NAME] `a.b` is not a valid name for tables/schemas."))
     assert "`a.b`" in message and message.endswith("give it an `alias` of these characters.")
+
+
+class Catalogue:
+    """An adapter whose session has this default catalogue; any statement fails."""
+
+    def __init__(self, name: str) -> None:
+        self.conf = {"spark.sql.defaultCatalog": name}
+
+    def mv_spark(self) -> Any:
+        return self
+
+    def query(self, sql: str) -> Any:
+        pytest.fail(sql)
+
+
+@pytest.mark.parametrize("name", ["it's", "with space", "dot.ted", "größe"])
+def test_no_model_is_called_as_no_table_can_be(name: str) -> None:
+    invocation: Any = SimpleNamespace(name="m", identifier=name)
+    with pytest.raises(RefusedError, match=r"TABLE_NAME.*model m.*an `alias`.*Nothing was changed"):
+        config_of(Catalogue("spark_catalog"), invocation, {})
+    assert own_tables.takes_name(Ask(None, Catalogue("rest")), name)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("where", ["true) or (true", "true) group by (model", "x; drop table t", "model ="])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from spark_mv.ai.batches.store import TABLE_NAME as BATCHES
@@ -21,6 +22,7 @@ OWN_TABLES = {
 }
 """Names, in lower case, that no model's table may have."""
 _CATALOG = "spark.sql.catalog."
+SESSION_CATALOGUE = "spark_catalog"
 
 
 def own_format(query: Query, wanted: str | None) -> TableFormat:
@@ -37,6 +39,12 @@ def own_format_of(adapter: Any) -> TableFormat:
     return own_format(Ask(adapter.query, adapter.mv_spark()), wanted)
 
 
+def takes_name(query: Query, name: str) -> bool:
+    """Whether the catalogue in which names without one are found can have a table of this name. Spark's own takes ASCII letters, digits and `_` (its
+    SessionCatalog.validateName), and looks only once the table's files have been written."""
+    return re.fullmatch(r"\w+", name, re.ASCII) is not None or _catalogue(query) != SESSION_CATALOGUE
+
+
 def with_files(query: Query) -> str:
     """What DROP TABLE needs to be told so that the files of a table of ours go, too: Iceberg's catalogues leave them. Not asked over Thrift, where
     no model is made in such a catalogue."""
@@ -45,8 +53,11 @@ def with_files(query: Query) -> str:
 
 def _icebergs(query: Query) -> bool:
     """Whether the catalogue in which names without one are found is one of Iceberg's."""
-    catalogue = _setting(query, "spark.sql.defaultCatalog") or "spark_catalog"
-    return _setting(query, _CATALOG + catalogue).startswith("org.apache.iceberg.")
+    return _setting(query, _CATALOG + _catalogue(query)).startswith("org.apache.iceberg.")
+
+
+def _catalogue(query: Query) -> str:
+    return _setting(query, "spark.sql.defaultCatalog") or SESSION_CATALOGUE
 
 
 def _setting(query: Query, name: str) -> str:

@@ -25,7 +25,7 @@ from spark_mv.maintenance.strategies.no_op import moved
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
-from spark_mv.spark.formats.own_tables import OWN_TABLES, own_format, with_files
+from spark_mv.spark.formats.own_tables import OWN_TABLES, own_format, takes_name, with_files
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run import stamps
@@ -143,6 +143,12 @@ def config_of(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) 
             "OWN_NAME",
             f"model {invocation.name}: its table would be called {invocation.identifier}, and that is {shared} of all models of a schema. "
             "Give it another alias. Nothing was changed",
+        )
+    if not takes_name(Ask(adapter.query, adapter.mv_spark()), invocation.identifier):
+        raise RefusedError(
+            "TABLE_NAME",
+            f"model {invocation.name}: Spark's catalogue has no table called {invocation.identifier}: names there are of ASCII letters, digits and "
+            "_. Give it an `alias` of these characters. Nothing was changed",
         )
     said = layered(profile.get("safety", {}), invocation.config, invocation.variables)
     config = read_config(invocation.name, said, declared_words())
