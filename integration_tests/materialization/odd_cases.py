@@ -167,7 +167,7 @@ GROUPS: dict[str, tuple[Odd, ...]] = {
         valued("key_interval", "INTERVAL DAY TO SECOND, which Delta does not hold", "n", sql="select make_dt_interval(n) as id, v{kept} from {t}", refused="."),
         valued("key_time", "TIME, which Delta does not hold", "n", sql="select make_time(n, 0, 0) as id, v{kept} from {t}", refused="."),
         keyed("key_array", "ARRAY", ("array(1)", "array(2)", "array(1, 2)", "array(cast(null as int))")),
-        keyed("key_struct", "STRUCT", ("named_struct('a', 1)", "named_struct('a', 2)", "named_struct('a', 3)", "named_struct('a', 9)")),
+        keyed("key_struct", "STRUCT", ("named_struct('a', 1)", "named_struct('a', 2)", "named_struct('a', 3)", "named_struct('a', 9)"), refused="Take its fields"),
         keyed("key_map", "MAP", ("map(1, 1)", "map(2, 2)", "map(3, 3)", "map(9, 9)"), refused="."),
         keyed("key_variant", "VARIANT", ("parse_json('1')", "parse_json('2')", "parse_json('3')", "parse_json('9')"), refused="."),
         keyed("key_null", "NULL", ("null", "1", "2", "3"), refused="KEY"),

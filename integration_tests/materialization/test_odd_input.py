@@ -28,6 +28,11 @@ CLOCK = {
     "current_date()": "cast(timestamp'{at}' as date)",
     "unix_timestamp()": "unix_seconds(timestamp'{at}')",
 }
+AS_JSON = (
+    "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\", "
+    "'timestampNTZFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")"
+)
+"""How rows are written to be compared: every NULL, and microseconds, which to_json leaves out."""
 TEXTS = {
     "{wide}": ", ".join(f"n * {k} as c{k}" for k in range(1000)),
     "{numbers}": ", ".join(str(10_000_000 + k) for k in range(200_000)),
@@ -64,7 +69,7 @@ class World:
             self.session.sql(f"{made} as {first}")
         if first != self.case.rows:
             self.session.sql(
-                f"create temporary view late_{self.case.name} as select * from ({self.case.rows}) where n = 9"
+                f"create or replace temporary view late_{self.case.name} as select * from ({self.case.rows}) where n = 9"
             )
 
     def change(self) -> None:
@@ -88,9 +93,9 @@ class World:
         query = self.filled(self.case.sql.replace("{kept}", ""))
         for word, literal in CLOCK.items():
             query = query.replace(word, literal.replace("{at}", at))
-        as_text = "to_json(struct(*), map('ignoreNullFields', 'false'))"
+        as_text = f"to_json(struct(*), {AS_JSON})"
         names = [self.case.key] if isinstance(self.case.key, str) else self.case.key
-        shown = self.case.key_shown or f"hex(to_json(struct({', '.join(map(quoted, names))})))"
+        shown = self.case.key_shown or f"hex(to_json(struct({', '.join(map(quoted, names))}), {AS_JSON}))"
         rows = self.session.sql(
             f"select 'wanted', {as_text}, null from (select {self.case.shown} from ({query})) union all "
             f"select 'found', {as_text}, null from (select {self.case.shown} from (select * except (drawn) from {self.table})) union all "

@@ -1,4 +1,4 @@
-"""Types of which no value is equal to another for Spark, so that none can be a key."""
+"""Types of key columns that are refused: those of which Spark calls no two values equal, and structs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,22 @@ def key_type_problems(keys: Iterable[str], columns: Sequence[Column]) -> list[st
 
     >>> key_type_problems(["ID"], [Column("id", "map<int,int>")])[0]
     'unique_key ID is of type map<int,int>, of which Spark cannot tell whether two are equal. Take other columns, or a text of it: to_json(ID)'
-    >>> key_type_problems(["id"], [Column("id", "struct<map:int,`variant`:array<int>>")])
+    >>> key_type_problems(["id"], [Column("id", "array<struct<map:int,`variant`:array<int>>>")])
     []
     """
     types = {column.name.lower(): column.type for column in columns}
-    return [
-        f"unique_key {key} is of type {kind}, of which Spark cannot tell whether two are equal. Take other columns, or a text of it: "
-        f"to_json({key})"
-        for key in keys
-        if _NO_EQUALITY.search(_FIELD_NAMES.sub("", kind := types.get(key.lower(), "")))
-    ]
+    found = ((key, types.get(key.lower(), "")) for key in keys)
+    return [f"unique_key {key} is of type {kind}{why}" for key, kind in found if (why := _why_not(key, kind))]
+
+
+def _why_not(key: str, kind: str) -> str:
+    if _NO_EQUALITY.search(_FIELD_NAMES.sub("", kind)):
+        return (
+            f", of which Spark cannot tell whether two are equal. Take other columns, or a text of it: to_json({key})"
+        )
+    if kind.lower().startswith("struct<"):
+        return (
+            f", which is never NULL because a field is, and of which files keep no bounds. Take its fields as columns of the query ({key}.field AS name), "
+            "and name those"
+        )
+    return ""

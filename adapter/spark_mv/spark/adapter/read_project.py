@@ -20,8 +20,8 @@ from spark_mv.report.facts import AiUse, Evaluation, ModelFacts, ProjectFacts, R
 from spark_mv.spark.adapter.hidden import Hidden
 from spark_mv.spark.adapter.open_project import ProjectError, declared_functions, no_project, silence_dbt
 from spark_mv.spark.formats.commits import Ask
+from spark_mv.spark.formats.own_tables import EVALUATED
 from spark_mv.spark.run.project_tables import (
-    EVALUATED,
     ai_use,
     columns_of,
     evaluations_of,

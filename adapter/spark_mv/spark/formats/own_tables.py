@@ -14,11 +14,13 @@ from spark_mv.spark.formats.registry import FORMATS
 from spark_mv.spark.formats.table_format import TableFormat
 
 RUNS = "mv_runs"
+EVALUATED = "ai_evaluations"
 OWN_TABLES = {
     ANSWERS: "the table of AI answers",
     SIMILAR: "the table of AI inputs that mean the same",
     BATCHES: "the table of AI batches",
     RUNS: "the table of runs",
+    **{EVALUATED + part: "a table of `ai_eval`" for part in ("", "_confusion", "_agreement")},
 }
 """Names, in lower case, that no model's table may have."""
 _CATALOG = "spark.sql.catalog."

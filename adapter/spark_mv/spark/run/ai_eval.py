@@ -17,7 +17,7 @@ from spark_mv.ai.results import insert_rows, quoted
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.ai_plan import AiCall, plan_ai
 from spark_mv.query.syntax.source_text import string_literal as quote
-from spark_mv.spark.formats.own_tables import own_format_of
+from spark_mv.spark.formats.own_tables import EVALUATED, own_format_of
 from spark_mv.spark.run.ai import AiRunner, ai_runner
 
 MOST_ROWS = 100_000
@@ -38,7 +38,7 @@ class Asked:
     label: str | None = None
     judge: str | None = None
     variants: Mapping[str, Mapping[str, Any]] | None = None
-    into: str = "ai_evaluations"
+    into: str = EVALUATED
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Asked:

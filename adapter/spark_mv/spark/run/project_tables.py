@@ -12,11 +12,11 @@ from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.report.facts import AiUse, Evaluation, RunRow, run_row
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.history import History
+from spark_mv.spark.formats.own_tables import EVALUATED
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.run.look_up import describe
 from spark_mv.spark.run.run_history import TABLE as RUNS
 
-EVALUATED = "ai_evaluations"
 _MOST_EVALUATIONS = 200
 Note = Callable[[str], None]
 
