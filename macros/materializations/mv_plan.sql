@@ -30,7 +30,10 @@
       'as_of': var('as_of', none),
       'allow_future_as_of': var('allow_future_as_of', false),
       'functions': var('functions', {}),
-      'variables': {'max_rows_changed': var('max_rows_changed', none), 'audit': var('audit', none)},
+      'variables': {
+        'max_rows_changed': var('max_rows_changed', none), 'audit': var('audit', none),
+        'second_reading': var('second_reading', none), 'choose_by': var('choose_by', none)
+      },
       'invocation_id': invocation_id,
       'project': project_name,
       'full_refresh': should_full_refresh(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,3 +76,9 @@ def test_misspelt_variables() -> None:
     assert unknown_word(["as_of", "run_date", "country"], VARIABLES) is None
     assert unknown_word(["as_off"], VARIABLES) == "'as_off' (did you mean 'as_of'?)"
     assert unknown_word(["max_row_changed"], VARIABLES) == "'max_row_changed' (did you mean 'max_rows_changed'?)"
+
+
+def test_every_variable_of_runs_is_handed_on() -> None:
+    macros = Path(__file__).parents[2] / "macros"
+    texts = "".join(file.read_text(encoding="utf-8") for file in macros.rglob("*.sql"))
+    assert {*re.findall(r"\bvar\('(\w+)'", texts)} == {*VARIABLES}

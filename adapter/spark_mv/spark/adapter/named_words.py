@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from spark_mv.explain.project_model import MATERIALIZATION
+from spark_mv.maintenance.config import SAFETY
 from spark_mv.query.syntax.nearest import did_you_mean, nearest
 
-VARIABLES = ("as_of", "allow_future_as_of", "audit", "functions", "max_rows_changed", "ai_prompt_path")
+VARIABLES = (*SAFETY, "as_of", "allow_future_as_of", "functions", "ai_prompt_path")
 """What runs and operations read of `--vars`."""
 
 
