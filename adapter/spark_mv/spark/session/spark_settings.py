@@ -109,10 +109,11 @@ def embedded_settings(
     elif jars:
         settings["spark.jars"] = ",".join(jar.as_uri() for jar in jars)
     log = (Path(__file__).parent / "log4j2.properties").as_uri()
-    # Spark's classes take some 130 MB; from Java's 21 MB upwards each step would cost a collection of the whole heap, five in all
+    # Spark's classes take some 130 MB; from Java's 21 MB upwards each step would cost a collection of the whole heap, five in all.
+    # With Java's 1 MB of stack an expression of 500 levels overflows it; with 4 MB one of 1,000 does not
     settings["spark.driver.extraJavaOptions"] = (
         f"-Dlog4j2.configurationFile={log} -Dderby.stream.error.file={warehouse / 'derby.log'} "
-        "-XX:+UseParallelGC -XX:MetaspaceSize=256m"
+        "-XX:+UseParallelGC -XX:MetaspaceSize=256m -Xss4m"
     )
     merged = {**settings, **user}
     # lists to which the user may add without losing what makes Delta work
