@@ -1,7 +1,7 @@
 """Writes docs/reference/faults.md from what the tests counted.
 
 FAULTS_COUNTED=build/faults.jsonl pytest -m slow integration_tests/incremental/test_faults.py integration_tests/incremental/test_interleavings.py
-FAULTS_COUNTED=build/faults.jsonl pytest integration_tests/servers/test_killed_dbt.py
+FAULTS_COUNTED=build/faults.jsonl pytest integration_tests/servers/test_killed_dbt.py integration_tests/servers/test_full_disk.py
 python docs_build/faults.py build/faults.jsonl
 """
 
@@ -18,7 +18,7 @@ FAULTS = ("error", "answer lost", "engine away", "away behind", "killed before",
 HEAD = """# Faults and interleavings
 
 What the tests do to a run, and what came of it: the figures are counted by the tests themselves
-(`integration_tests/incremental/test_faults.py`, `test_interleavings.py`, `integration_tests/servers/test_killed_dbt.py`) and put into this page by
+(`integration_tests/incremental/test_faults.py`, `test_interleavings.py`, `integration_tests/servers/test_killed_dbt.py`, `test_full_disk.py`) and put into this page by
 `docs_build/faults.py`. A few of them are part of each test run, drawn from a seed.
 
 ## What is promised, and what is not
@@ -61,12 +61,14 @@ def main(counted: Path) -> None:
     wrong: Counter[tuple[str, ...]] = Counter()
     said: Counter[tuple[str, ...]] = Counter()
     kills: Counter[tuple[str, ...]] = Counter()
-    kinds = {"pair": pairs, "wrong": wrong, "said": said, "kill": kills}
+    disks: Counter[tuple[str, ...]] = Counter()
+    kinds = {"pair": pairs, "wrong": wrong, "said": said, "kill": kills, "full disk": disks}
     for *key, number in lines:
         kinds.get(key[0], faults)[tuple(key)] += number
     parts = [
         _faults(faults, wrong["wrong", "faults"]),
         _kills(kills, wrong["wrong", "kills"]) if kills else "",
+        _disks(disks, wrong["wrong", "full disks"]) if disks else "",
         _pairs(pairs, said, wrong["wrong", "orders"]) if pairs else "",
     ]
     PAGE.write_text(HEAD + "".join(parts), encoding="utf-8")
@@ -119,6 +121,20 @@ def _kills(found: Counter[tuple[str, ...]], wrong: int) -> str:
         f"{KILL_WORDS}\n{sum(kills.values()) + wrong} kills, after {wrong} of which something was wrong. Answers asked again: {again}.\n\n"
         f"{_table(['killed', *whens, 'all'], rows)}\n"
     )
+
+
+DISK_WORDS = """
+## A full disk
+
+The warehouse is on a disk of its own, of which a run finds so few KiB left as a seed draws. Then there is room again, and another process looks and runs dbt, as above.
+"""
+
+
+def _disks(found: Counter[tuple[str, ...]], wrong: int) -> str:
+    """Keys: "full disk", whether the run ended (DONE, FULL), old or new."""
+    full, enough = (_sum(found, lambda k, e=end: k[1] == e) for end in ("FULL", "DONE"))
+    new = _sum(found, lambda k: k[1:] == ("FULL", "new"))
+    return f"{DISK_WORDS}\n{full} runs found the disk full, after {wrong} of which something was wrong; {new} of them had published. {enough} had room enough.\n"
 
 
 PAIR_WORDS = """

@@ -1,114 +1,19 @@
-"""Two runs at once on one Iceberg model, whatever they are about to write: no key is doubled and no kept value lost, one of them
-publishes, and a loser says so. `PAIRS=20 pytest -m slow` for fewer than the 500 of the slow test."""
+"""Two runs at once on one Iceberg model (racing_pairs.py). `PAIRS=20 pytest -m slow` for fewer than the 500 of the slow test."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from threading import Barrier
 from typing import Any
 
 import pytest
-from direct import Direct, Model, Pool
-
-from spark_mv.maintenance.errors import RunFailed
-
-SCHEMA = "pairs"
-MODEL = f"select id, k, name, ts, rand() as drawn from {SCHEMA}.src where ts > current_timestamp() - interval 10 hours"
-CHANGES = (
-    "insert into {s}.src select 1000 * {n} + id, id, 'new', timestamp'2026-01-10 00:00:00' + make_interval(0, 0, 0, 0, {n}) from range(4)",
-    "update {s}.src set name = 'n{n}' where id % 5 = {n} % 5",
-    "delete from {s}.src where id in (select max(id) from {s}.src)",
-    "insert into {s}.src select 1000 * {n} + id, id, 'old', timestamp'2026-01-01 00:00:00' from range(2)",
-    "merge into {s}.src t using (select id from range(6)) c on t.id = c.id when matched then update set k = k + 1 "
-    "when not matched then insert (id, k, name, ts) values (c.id, 0, 'back', timestamp'2026-01-10 00:00:00' + make_interval(0, 0, 0, 0, {n}))",
-    "select 1",
-)
-"""What happened to the source before both runs; the last one: nothing but the clock."""
-
-
-@dataclass
-class Pairs:
-    """What the pairs came to."""
-
-    pool: Pool
-    seen: Counter[str] = field(default_factory=Counter)
-
-    def one(self, number: int) -> None:
-        """A pair from one state; every seventh on a table that is not there yet, every ninth makes it anew, and in every third the
-        source changes once more when both have begun."""
-        session, at = self.pool.first, _at(number)
-        model = Model(
-            SCHEMA, "mv", MODEL, {"unique_key": "id", "file_format": "iceberg", "on_source_delete": "delete"}, number
-        )
-        if number % 7 == 0:
-            session.query(f"drop table if exists {model.table}")
-        before = {} if number % 7 == 0 else _drawn(session, model)
-        session.query(CHANGES[number % len(CHANGES)].format(s=SCHEMA, n=number))
-        start = Barrier(2)
-
-        def run(turn: int) -> str:
-            mine = sessions[turn]
-            one = Model(SCHEMA, "mv", MODEL, model.config, 10 * number + turn)
-            start.wait()
-            if turn and number % 3 == 0:
-                mine.query(f"update {SCHEMA}.src set name = 'late{number}' where id % 4 = 1")
-            try:
-                anew = number % 9 == 0
-                return (one.run(mine, at, full_refresh=True) if anew else one.run_incrementally(mine, at)).plan.strategy
-            except RunFailed as error:
-                assert error.code == "TURN_TAKEN", error
-                return "second"
-
-        sessions = list(self.pool.sessions.queue)
-        with ThreadPoolExecutor(2) as both:
-            said = list(both.map(run, (0, 1)))
-        assert said != ["second", "second"], number
-        self.seen.update(said)
-        self.right(number, model, before, whole=number % 3 != 0)
-        after = _drawn(session, model)
-        Model(SCHEMA, "mv", MODEL, model.config, 10 * number + 2).run(session, at)
-        self.right(number, model, after, whole=True)
-
-    def right(self, number: int, model: Model, before: dict[Any, Any], whole: bool) -> None:
-        session = self.pool.first
-        keys = Counter(row["id"] for row in session.query(f"select id from {model.table}"))
-        assert not keys or max(keys.values()) == 1, (number, keys.most_common(3))
-        now = _drawn(session, model)
-        lost = {key for key in before.keys() & now.keys() if before[key] != now[key]}
-        assert not lost, (number, "kept values lost", lost)
-        if whole:
-            wanted = MODEL.replace("current_timestamp()", f"timestamp'{_at(number)}'").replace(", rand() as drawn", "")
-            assert session.bag(f"select id, k, name, ts from {model.table}") == session.bag(wanted), number
-
-
-def _at(number: int) -> str:
-    hours = number // 2
-    return f"2026-01-{10 + hours // 24 % 20:02} {hours % 24:02}:30:00"
-
-
-def _drawn(session: Direct, model: Model) -> dict[Any, Any]:
-    if not session.query(f"show tables in {SCHEMA} like '{model.name}'"):
-        return {}
-    return {row["id"]: row["drawn"] for row in session.query(f"select id, drawn from {model.table}")}
+from racing_pairs import Pairs, racing_pairs
 
 
 @pytest.fixture
 def pairs(spark: Any) -> Iterator[Pairs]:
-    found = Pairs(Pool(spark, 2, "iceberg"))
-    session = found.pool.first
-    session.query(f"drop schema if exists {SCHEMA} cascade")
-    session.query(f"create schema {SCHEMA}")
-    session.query(
-        f"create table {SCHEMA}.src using iceberg as select id, id % 3 as k, 'a' as name, "
-        "timestamp'2026-01-10 00:00:00' + make_interval(0, 0, 0, 0, id) as ts from range(40)"
-    )
-    yield found
-    print(f"\n{dict(found.seen)}")
-    session.query(f"drop schema if exists {SCHEMA} cascade")
+    with racing_pairs(spark, "iceberg") as found:
+        yield found
 
 
 def test_a_few(pairs: Pairs) -> None:
@@ -118,6 +23,6 @@ def test_a_few(pairs: Pairs) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_five_hundred(pairs: Pairs) -> None:
+def test_many(pairs: Pairs) -> None:
     for number in range(int(os.environ.get("PAIRS", "500"))):
         pairs.one(number)

@@ -1,22 +1,24 @@
 """Run as a program: what a dead run left is looked at, a whole `dbt run` puts it right, the source changes, and a run is begun that may be
-killed at any time. Begins with a first run. With a second argument it ends before the last run.
+killed at any time. Begins with a first run. With a second argument it ends before the last run; a number is how many KiB are left of the warehouse's
+disk while the last run is under way, which is not killed.
 
-    python dying_run.py FOLDER [last]
+    python dying_run.py FOLDER [last | KIB]
 
 Prints `RIGHT old|new again` (answers that were asked again so far) after the checks, `NOW seconds` (how long the run before took) before the
-last run, and `DONE` behind it.
+last run, and `DONE` behind it; `FULL` where the disk was too full for it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from dbt.cli.main import dbtRunner
+from dbt.cli.main import dbtRunner, dbtRunnerResult
 from pyspark.sql import SparkSession
 
 MODEL = """{{ config(materialized='nondeterministic_mv', unique_key='id') }}
@@ -66,9 +68,24 @@ class Folder:
             (self.folder / name).write_text(text, encoding="utf-8")
 
     def run(self, *words: str) -> None:
-        place = str(self.folder)
-        done = self.dbt.invoke([*words, "--project-dir", place, "--profiles-dir", place, "--no-use-colors"])
+        done = self.invoke(*words)
         assert done.success, done.exception or [one.message for one in done.result]
+
+    def invoke(self, *words: str) -> dbtRunnerResult:
+        place = str(self.folder)
+        return self.dbt.invoke([*words, "--project-dir", place, "--profiles-dir", place, "--no-use-colors"])
+
+    @property
+    def ballast(self) -> Path:
+        return self.folder / "warehouse" / "ballast"
+
+    def fill(self, kib: int) -> None:
+        """The warehouse's disk, but for so many KiB."""
+        free = os.statvfs(self.ballast.parent)
+        taken = free.f_bavail * free.f_frsize - kib * 1024
+        if taken > 0:
+            with self.ballast.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, taken)
 
     def bag(self, sql: str) -> Counter[tuple[Any, ...]]:
         return Counter(tuple(row) for row in self.spark.sql(sql).collect())
@@ -126,7 +143,8 @@ def same(before: dict[str, float], now: dict[str, float]) -> bool:
     return all(now[key] == value for key, value in before.items() if key in now)
 
 
-def main(folder: Path, last: bool) -> None:
+def main(folder: Path, last: bool, kib: int | None) -> None:
+    (folder / "warehouse" / "ballast").unlink(missing_ok=True)
     work = Folder(folder)
     known = work.begin() if work.begins else work.put_right()
     if last:
@@ -136,10 +154,15 @@ def main(folder: Path, last: bool) -> None:
         work.change(known["number"])
     work.known.write_text(json.dumps(known), encoding="utf-8")
     print("NOW", round(known["took"], 2), flush=True)
+    if kib is not None:
+        work.fill(kib)
+        print("DONE" if work.invoke(*RUN).success else "FULL", flush=True)
+        return
     work.run(*RUN)
     print("DONE", flush=True)
     time.sleep(600)  # killed here, behind the run
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), len(sys.argv) > 2)
+    mode = sys.argv[2] if len(sys.argv) > 2 else ""
+    main(Path(sys.argv[1]), mode == "last", int(mode) if mode.isdigit() else None)
