@@ -29,13 +29,14 @@ SMALL = {
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.ui.enabled": "false",
 }
-SUITE = "integration_tests"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("package", type=Path, help="the package's repository")
     parser.add_argument("--with", dest="needed", type=Path, action="append", default=[], help="a package it needs")
+    parser.add_argument("--suite", default="integration_tests", help="folder of its suite in the repository")
+    parser.add_argument("--target", default="spark", help="name of the target, where the package asks for it")
     parser.add_argument("--before", action="append", default=[], help="a run-operation that its suite starts with")
     parser.add_argument("--without-target-type", action="store_true", help="packages see type `spark_mv`")
     parser.add_argument("--ansi-off", action="store_true", help="as dbt-spark's session has it")
@@ -47,7 +48,7 @@ def main() -> None:
         root = asked.keep or Path(temporary)
         found = {}
         for side in asked.side or (PLAIN, OURS):
-            suite = make_suite(root / side, asked.package, asked.needed, profile(side, asked))
+            suite = make_suite(root / side, asked, profile(side, asked))
             found[side] = build(suite, asked.before, asked.select)
             print(side, dict(sorted(Counter(f"{kind} {status}" for kind, status, _ in found[side].values()).items())))
     if len(found) == 2:
@@ -65,18 +66,19 @@ def profile(side: str, asked: argparse.Namespace) -> dict[str, Any]:
     return {**common, "type": "spark_mv", **seen, "spark_config": {**SMALL, **ansi}}
 
 
-def make_suite(folder: Path, package: Path, needed: list[Path], target: dict[str, Any]) -> Path:
+def make_suite(folder: Path, asked: argparse.Namespace, target: dict[str, Any]) -> Path:
     """Copies of the packages, which find each other in folders, and the suite with a profile of its own."""
     shutil.rmtree(folder, ignore_errors=True)
-    places = [folder / one.name for one in (*needed, package)]
-    for one, place in zip((*needed, package), places, strict=True):
+    packages = [*asked.needed, asked.package]
+    places = [folder / one.name for one in packages]
+    for one, place in zip(packages, places, strict=True):
         shutil.copytree(one, place)
         (place / "packages.yml").unlink(missing_ok=True)
-    suite = places[-1] / SUITE
+    suite = places[-1] / asked.suite
     (suite / "package-lock.yml").unlink(missing_ok=True)
     write_yaml(suite / "packages.yml", {"packages": [{"local": str(place)} for place in places]})
     name = yaml.safe_load((suite / "dbt_project.yml").read_text(encoding="utf-8"))["profile"]
-    write_yaml(suite / "profiles.yml", {name: {"target": "spark", "outputs": {"spark": target}}})
+    write_yaml(suite / "profiles.yml", {name: {"target": asked.target, "outputs": {asked.target: target}}})
     return suite
 
 

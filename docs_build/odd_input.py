@@ -65,7 +65,7 @@ def _row(outcome: Mapping[str, Any]) -> str:
 
 def _cell(message: str) -> str:
     """A message in one line, without what is of the test alone."""
-    text = " ".join(message.split())
+    text = " ".join(message.partition("> in macro ")[0].split())
     text = re.sub(r"^\w+ Error in model \w+ \([^)]*\) ", "", text)
     text = re.sub(r"test\d+_test_\w+?\.", "", text)
     return _escaped(text if len(text) <= _LONGEST else text[:_LONGEST] + " …")

@@ -183,7 +183,6 @@ def each(work: Any, worlds: list[World]) -> None:
         list(pool.map(work, worlds))
 
 
-@pytest.mark.slow
 class TestSome(OddInput):
     cases = tuple(case for case in CASES if case.quick)
 

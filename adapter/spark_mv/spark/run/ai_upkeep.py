@@ -182,7 +182,7 @@ class Models:
         found = False
         for invocation in self.invocations:
             with session_of(self.adapter, invocation):
-                model = look(self.adapter, invocation, self.profile)
+                model = look(self.adapter, invocation.by_any_strategy(), self.profile)
                 if model.ai is not None and model.ai.calls:
                     found = True
                     yield model

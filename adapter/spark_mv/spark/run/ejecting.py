@@ -45,7 +45,7 @@ def examine(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         raise RefusedError(
             "NOT_OURS_TO_EJECT", f"model {invocation.name}: {invocation.target} is no table of a nondeterministic_mv"
         )
-    seen = look(adapter, invocation, profile)
+    seen = look(adapter, invocation.by_any_strategy(), profile)
     asked = [c.name for c in seen.analysis.columns if Level.AI in c.levels]
     excluded = [c.name for c in seen.analysis.columns if c.kept or c.name in asked]
     config = {

@@ -54,7 +54,7 @@ def erase(models: Models, invocation: Invocation, asked: Request, dry_run: bool,
     the rows are still in the sources, or the model was not run since they went."""
     adapter, query = models.adapter, Ask(models.query, models.adapter.mv_spark())
     with session_of(adapter, invocation):
-        seen = look(adapter, replace(invocation, allow_future_as_of=True), models.profile)
+        seen = look(adapter, replace(invocation.by_any_strategy(), allow_future_as_of=True), models.profile)
         found = _examine(query, seen, asked)
     # first, because it may be refused: answers are found by what the query asks for, and by nothing that goes here
     answers = prune(models, 0, dry_run) if _results(seen) in found.tables else ""

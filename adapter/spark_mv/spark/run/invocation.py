@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -37,6 +37,10 @@ class Invocation:
     full_refresh: bool = False
     partial: bool = False
     followed: bool = False
+
+    def by_any_strategy(self) -> Invocation:
+        """For what only looks at a model: how its next run may get there (`refresh: incremental`) does not matter then."""
+        return replace(self, config={**self.config, "refresh": "auto"})
 
     @classmethod
     def from_macro(cls, values: Mapping[str, Any]) -> Invocation:

@@ -37,9 +37,8 @@ def recompute_args(adapter: Any, invocation: Invocation, profile: Mapping[str, A
     if record is None:
         raise _cannot(name, "it has no record of a run yet. Run it first")
     asked = replace(
-        invocation,
+        invocation.by_any_strategy(),
         as_of=f"{record.as_of}+00:00",
-        config={**invocation.config, "refresh": "auto"},
         allow_future_as_of=True,  # it was, when the run was
         full_refresh=False,
         partial=False,
