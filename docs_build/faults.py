@@ -8,6 +8,7 @@ python docs_build/faults.py build/faults.jsonl
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -65,13 +66,24 @@ def main(counted: Path) -> None:
     kinds = {"pair": pairs, "wrong": wrong, "said": said, "kill": kills, "full disk": disks}
     for *key, number in lines:
         kinds.get(key[0], faults)[tuple(key)] += number
-    parts = [
-        _faults(faults, wrong["wrong", "faults"]),
+    made = [
+        _faults(faults, wrong["wrong", "faults"]) if faults else "",
         _kills(kills, wrong["wrong", "kills"]) if kills else "",
         _disks(disks, wrong["wrong", "full disks"]) if disks else "",
         _pairs(pairs, said, wrong["wrong", "orders"]) if pairs else "",
     ]
+    before = _parts(PAGE.read_text(encoding="utf-8"))
+    parts = [new or before.get(_title(words), "") for new, words in zip(made, WORDS, strict=True)]
     PAGE.write_text(HEAD + "".join(parts), encoding="utf-8")
+
+
+def _title(text: str) -> str:
+    return next((line for line in text.splitlines() if line.startswith("## ")), "")
+
+
+def _parts(page: str) -> dict[str, str]:
+    """The parts of the page by their headings: those of which the file counts nothing stay as they are."""
+    return {_title(part): part for part in re.split(r"(?=^\n## )", page, flags=re.MULTILINE)}
 
 
 def _faults(found: Counter[tuple[str, ...]], wrong: int) -> str:
@@ -164,6 +176,9 @@ def _pairs(found: Counter[tuple[str, ...]], said: Counter[tuple[str, ...]], wron
         f"{PAIR_WORDS}\n{total + wrong} orders, after {wrong} of which something was wrong: a version that was not the query's, a value moved, or an "
         f"error that did not say what happened.\n\n{_table(['a run and', *words], rows)}\n\nBy model: {models}. Those that lost said: {codes}.\n"
     )
+
+
+WORDS = (FAULT_WORDS, KILL_WORDS, DISK_WORDS, PAIR_WORDS)
 
 
 def _sum(found: Counter[tuple[str, ...]], which: Callable[[tuple[str, ...]], bool]) -> int:
