@@ -282,7 +282,7 @@ def plan(models: tuple[str, ...], output: str, check: bool, variables: str | Non
     Exit status: 0 the files are there; 1 a model cannot be planned, or with --check a file is out of date; 2 the project cannot be read.
     """
     from spark_mv.spark.adapter.open_project import ProjectError, open_project
-    from spark_mv.spark.adapter.plan_files import plan_files
+    from spark_mv.spark.adapter.plan_files import left_over, plan_files
 
     arguments = dbt_arguments(vars=variables, **dbt)
     if (opened := open_project(arguments)).problem or not opened.ours:
@@ -297,6 +297,8 @@ def plan(models: tuple[str, ...], output: str, check: bool, variables: str | Non
         if not check:
             file.write()
         click.echo(f"{file.model}: {plain(file.says)}{' (changed)' if file.changed else ''}")
+    for path in [] if models else left_over(opened.root / output, files):
+        click.echo(f"{path.name}: the plan of no model of this project; delete it")
     if any(file.failed or (check and file.changed) for file in files):
         raise SystemExit(1)
 

@@ -2,11 +2,15 @@
     has among its macros. Here: the plan of this model for this table. -#}
 {% macro mv_planned(relation, sql) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {%- set written = context.get('spark_mv_plan__' ~ modules.re.sub('[^A-Za-z0-9_]', '_', model.name)) -%}
+  {%- set written = context.get('spark_mv_plan__' ~ mv.mv_plan_word(model.unique_id)) -%}
   {%- if not written -%}
     {%- do mv.mv_need_adapter() -%}
   {%- endif -%}
+  {%- do mv.mv_warn_of_variables() -%}
   {%- set plans = written() -%}
+  {%- if plans is none -%}
+    {%- do mv.mv_plan_again('its plan is not as `spark-mv plan` wrote it (edited or merged by hand)') -%}
+  {%- endif -%}
   {%- if plans['format'] is number and plans['format'] > 1 -%}
     {%- do mv.mv_newer('its plan is in format ' ~ plans['format'] ~ ', which') -%}
   {%- endif -%}
@@ -28,7 +32,7 @@
   {%- elif planned['sql'] != text -%}
     {%- do mv.mv_plan_again("its compiled SQL is not that of the plan (edited, compiled with other variables, or read through --empty, --sample or --defer)") -%}
   {%- endif -%}
-  {%- for word in planned['words'] if tojson(mv.mv_config_word(word)) != tojson(planned['config'].get(word)) -%}
+  {%- for word in planned['words'] if tojson(mv.mv_config_word(word), sort_keys=true) != tojson(planned['config'].get(word), sort_keys=true) -%}
     {%- do mv.mv_plan_again('the setting ' ~ word ~ ' is not that of the plan') -%}
   {%- endfor -%}
   {%- if config.get('contract') and config.get('contract').enforced -%}
@@ -44,6 +48,20 @@
     ) -%}
   {%- endif -%}
   {{ return(planned) }}
+{%- endmacro %}
+
+{#- How the plan of a model is called (plan_files.py): by its name, with its version, and with its package where that is not the project. -#}
+{% macro mv_plan_word(unique_id) -%}
+  {%- set package, name = unique_id.split('.')[1], unique_id.split('.')[2:] | join('.') -%}
+  {{ return(modules.re.sub('[^A-Za-z0-9_]', '_', name if package == project_name else package ~ '__' ~ name)) }}
+{%- endmacro %}
+
+{#- A run without its `as_of` goes by the real clock, and rows leave. -#}
+{% macro mv_warn_of_variables() -%}
+  {%- set given = invocation_args_dict.get('vars') if invocation_args_dict is defined else none -%}
+  {%- for name in (given if given is mapping else {}) if name != 'as_of' and name | lower | replace('_', '') | list | unique | sort | join == 'afos' -%}
+    {%- do exceptions.warn("model " ~ model.name ~ ": --vars has '" ~ name ~ "', which nothing reads (did you mean 'as_of'?)") -%}
+  {%- endfor -%}
 {%- endmacro %}
 
 {#- What a later release wrote is not guessed at (maintenance/format_version.py). -#}

@@ -11,7 +11,8 @@
   {%- if mv.mv_is_guarded(existing_relation) -%}
     {%- do mv.mv_skip_guarded(target_relation) -%}
   {%- else -%}
-    {%- if config.get('sql_header') -%}
+    {%- if config.get('sql_header') and adapter.type() == 'spark_mv' -%}
+      {#- macros alone do not follow headers, and what one sets would outlast the model -#}
       {%- call statement('mv_header') -%}{{ config.get('sql_header') }}{%- endcall -%}
     {%- endif -%}
     {%- if model.get('language') == 'python' -%}

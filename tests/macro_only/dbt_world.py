@@ -3,7 +3,6 @@ of a few tables and writes down what it is asked. For the text of statements: wh
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -147,7 +146,6 @@ def statements(
         "target": SimpleNamespace(threads=1),
         "run_started_at": NOW,
         "invocation_id": "0a1b",
-        "local_md5": lambda text: hashlib.md5(text.encode()).hexdigest(),
         "modules": SimpleNamespace(datetime=__import__("datetime"), re=re, pytz=SimpleNamespace(utc=timezone.utc)),
         "run_query": lambda sql: SimpleNamespace(rows=warehouse.query(sql)),
         "store_raw_result": lambda **result: said.append(result["message"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -63,7 +64,9 @@ def load(*texts: str, **world: Any) -> Any:
         "dbt": package,
         "fromjson": _fromjson,
         "tojson": json.dumps,
-        "model": SimpleNamespace(name="m"),
+        "model": SimpleNamespace(name="m", unique_id="model.p.m"),
+        "project_name": "p",
+        "local_md5": lambda text: hashlib.md5(text.encode()).hexdigest(),
         **world,
     }
     environment.globals.update(found)

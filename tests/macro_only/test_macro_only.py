@@ -25,7 +25,7 @@ from spark_mv.maintenance.steps.rewrite_rows import Rewrite
 from spark_mv.maintenance.strategies.no_op import no_op
 from spark_mv.query.rewrite.pin import Pins, pin
 from spark_mv.query.solver.zone import zone_of
-from spark_mv.spark.adapter.plan_files import _file, plan_in, plan_text
+from spark_mv.spark.adapter.plan_files import PlanFile, _file, left_over, plan_in, plan_text
 from spark_mv.spark.formats.delta_source import since
 from spark_mv.spark.formats.history import KEEPS_ROWS, MAKES_ALL_ROWS, OURS, _history
 from spark_mv.spark.formats.table_format import Since
@@ -57,9 +57,10 @@ def test_marks_are_no_parts_of_each_other() -> None:
 def test_a_plan_file_is_no_jinja_but_for_its_frame() -> None:
     nasty = "{{ x }} {% raw %} {# #} \\u007b \\\\ \" ' `a` é \n }} %} {%- endset -%}"
     plans: dict[str, Any] = {"format": 1, "tables": {nasty: {"steps": [{"a": nasty, "b": None, "c": {}, "d": [[{}]]}]}}}
-    text = plan_text("a.v2", plans)
+    text = plan_text("a_v2", plans)
     assert plan_in(text) == plans
     assert load(text).spark_mv_plan__a_v2() == plans
+    assert load(text.replace('"d"', '"D"')).spark_mv_plan__a_v2() is None
     assert plan_in("{% macro other() %}{% endmacro %}") == {}
 
 
@@ -141,8 +142,38 @@ def test_a_plan_of_a_later_release() -> None:
         macros.mv_planned(SimpleNamespace(database=None), "select 1")
 
 
+def test_a_plan_that_was_edited() -> None:
+    macros = load(context={"spark_mv_plan__m": lambda: None}, modules=SimpleNamespace(re=re))
+    with pytest.raises(Stopped, match=r"\[STALE_PLAN\] model m: its plan is not as `spark-mv plan` wrote it"):
+        macros.mv_planned(SimpleNamespace(database=None), "select 1")
+
+
+def test_each_model_has_a_plan_of_its_own() -> None:
+    word = load(modules=SimpleNamespace(re=re)).mv_plan_word
+    ids = ["model.p.m", "model.p.m.v1", "model.p.m.v2", "model.other.m", "model.p.a b"]
+    assert [word(one) for one in ids] == ["m", "m_v1", "m_v2", "other__m", "a_b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "warned"), [("as_off", True), ("asof", True), ("AS_OF", True), ("as_of", False), ("day", False)]
+)
+def test_a_misspelt_instant_is_warned_of(name: str, warned: bool) -> None:
+    said: list[str] = []
+    exceptions = SimpleNamespace(warn=lambda text: said.append(text) or "")
+    load(exceptions=exceptions, invocation_args_dict={"vars": {name: 1}}).mv_warn_of_variables()
+    assert len(said) == warned
+
+
+def test_plans_of_no_model_are_named(tmp_path: Path) -> None:
+    kept, gone, other = tmp_path / "m.sql", tmp_path / "old.sql", tmp_path / "mine.sql"
+    for file in (kept, gone):
+        file.write_text(plan_text(file.stem, {"format": 1}))
+    other.write_text("{% macro mine() %}{% endmacro %}")
+    assert left_over(tmp_path, [PlanFile("m", kept, "planned")]) == [gone]
+
+
 def test_a_plan_file_of_a_later_release_is_left_as_it_is(tmp_path: Path) -> None:
-    found = {"name": "m", "table": "t", "plan": {"steps": []}}
+    found = {"name": "m", "word": "m", "table": "t", "plan": {"steps": []}}
     file = tmp_path / "m.sql"
     file.write_text(plan_text("m", {"format": 2, "model": "model.p.m", "tables": {"other": {}}}))
     made = _file(tmp_path, "model.p.m", found)

@@ -6,8 +6,10 @@ would have to be written into the user's own YAML files. One file holds the plan
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,12 +50,25 @@ def plan_files(folder: Path, arguments: Sequence[str], models: Sequence[str]) ->
     names = {found["name"] for found in plans.values()}
     if unknown := [name for name in models if name not in names]:
         raise ProjectError(f"the project has no nondeterministic_mv called {', '.join(unknown)}")
+    words = Counter(found["word"] for found in plans.values())
+    if twice := [word for word, number in words.items() if number > 1]:
+        raise ProjectError(f"several models would have the plan {twice[0]}.sql; give one of them another name")
     return [_file(folder, unique_id, found) for unique_id, found in sorted(plans.items())]
 
 
+def left_over(folder: Path, files: Sequence[PlanFile]) -> list[Path]:
+    """Files with plans of models that are none of these: of models that were renamed or are gone. `files`: the plans of the whole project."""
+    there = {file.path for file in files}
+    return [
+        path
+        for path in sorted(folder.glob("*.sql"))
+        if path not in there and path.read_text(encoding="utf-8").startswith(_HEAD)
+    ]
+
+
 def _file(folder: Path, unique_id: str, found: Mapping[str, Any]) -> PlanFile:
-    name = str(found["name"])
-    path = folder / f"{_word(name)}.sql"
+    name = unique_id.split(".", 2)[2]
+    path = folder / f"{found['word']}.sql"
     if "error" in found:
         return PlanFile(name, path, found["error"], failed=True)
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -68,16 +83,18 @@ def _file(folder: Path, unique_id: str, found: Mapping[str, Any]) -> PlanFile:
         )
     tables = old.get("tables", {}) if (old.get("format"), old.get("model")) == (FORMAT, unique_id) else {}
     plans = {"format": FORMAT, "model": unique_id, "tables": {**tables, found["table"]: found["plan"]}}
-    text, why = plan_text(name, plans), found["plan"].get("needs_adapter")
+    text, why = plan_text(str(found["word"]), plans), found["plan"].get("needs_adapter")
     return PlanFile(name, path, f"needs the adapter: {why}" if why else "planned", text, text != before)
 
 
-def plan_text(name: str, plans: Mapping[str, Any]) -> str:
-    """The file of a model. No text of a plan can be taken for Jinja: braces in it are written as JSON's escapes."""
+def plan_text(word: str, plans: Mapping[str, Any]) -> str:
+    """The file of a model; its macro returns none where the plan is not what was written. No text of a plan can be taken for Jinja: braces in it
+    are written as JSON's escapes."""
     data = _STRING.sub(_without_braces, json.dumps(plans, indent=1, sort_keys=True))
+    written = hashlib.md5(data.encode(), usedforsecurity=False).hexdigest()  # all that dbt's Jinja can count
     return (
-        f"{_HEAD}\n{{% macro spark_mv_plan__{_word(name)}() -%}}\n{{%- set plan -%}}\n{data}\n{{%- endset -%}}\n"
-        "{{ return(fromjson(plan)) }}\n{%- endmacro %}\n"
+        f"{_HEAD}\n{{% macro spark_mv_plan__{word}() -%}}\n{{%- set plan -%}}\n{data}\n{{%- endset -%}}\n"
+        f"{{{{ return(fromjson(plan) if local_md5(plan) == '{written}' else none) }}}}\n{{%- endmacro %}}\n"
     )
 
 
@@ -93,7 +110,3 @@ def plan_in(text: str) -> dict[str, Any]:
 
 def _without_braces(string: re.Match[str]) -> str:
     return string[0].replace("{", "\\u007b").replace("}", "\\u007d")
-
-
-def _word(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_]", "_", name)
