@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_mv.maintenance.errors import RunFailed
+from spark_mv.maintenance.errors import RefusedError, RunFailed
 
 
 def values(engine: Any, columns: str) -> dict[Any, tuple[Any, ...]]:
@@ -151,3 +151,52 @@ class TestUniqueKey:
         # neither key is in both
         anew = run("concat('k', no) as k", "k")
         assert len(anew) == 30 and not {*anew} & {*split} and "all rows draw anew" in " ".join(said)
+
+
+@pytest.mark.parametrize("statement", ["rename column r to rr", "drop column r"])
+def test_kept_values_whose_column_somebody_took_away(engine: Any, statement: str) -> None:
+    engine.query("create or replace table {schema}.src using delta as select id from range(10)")
+    engine.model("select id, rand() as r, uuid() as u from {schema}.src")
+    engine.run()
+    before = values(engine, "r, u")
+    table = engine.table
+    engine.query(f"alter table {table} set tblproperties ('delta.columnMapping.mode' = 'name')")
+    engine.query(f"alter table {table} {statement}")
+    engine.query("insert into {schema}.src values (10)")
+    with pytest.raises(RefusedError, match=r"KEPT_COLUMN_GONE.*has lost r, .*restore the table to version 0"):
+        engine.run()
+    if statement.startswith("rename"):
+        engine.query(f"alter table {table} rename column rr to r")
+        engine.run()
+        now = values(engine, "r, u")
+        assert len(now) == 11 and all(now[key] == value for key, value in before.items())
+    else:
+        engine.run(full_refresh=True)
+        now = values(engine, "r, u")
+        assert len(now) == 11 and all(now[key][1] == value[1] for key, value in before.items())
+
+
+def test_maps_with_keys_of_bytes_are_not_always_changed(engine: Any) -> None:
+    engine.query(
+        "create or replace table {schema}.src using delta as select id, map(cast(id as binary), id) as m from range(10)"
+    )
+    engine.model("select id, m, rand() as r from {schema}.src")
+    engine.run()
+    engine.query("update {schema}.src set m = map(cast(id as binary), -1) where id = 3")
+    assert engine.run().response().rows_updated == 1
+    engine.query("update {schema}.src set m = m where id = 4")
+    assert engine.run().response().rows_updated == 0
+
+
+def test_what_stands_in_the_place_of_the_state_table(engine: Any) -> None:
+    engine.query("create or replace table {schema}.src using delta as select id from range(20)")
+    engine.model("select id, rand() as r from {schema}.src where rand() < 0.5")
+    engine.run()
+    engine.query("drop table {schema}.mv__state")
+    engine.query("create view {schema}.mv__state as select 1 as x")
+    try:
+        engine.query("insert into {schema}.src values (20)")
+        with pytest.raises(RefusedError, match=r"STATE_NOT_OURS"):
+            engine.run()
+    finally:
+        engine.query("drop view {schema}.mv__state")

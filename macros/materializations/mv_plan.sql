@@ -8,7 +8,7 @@
 {% macro mv_need_adapter() -%}
   {%- if adapter.type() != 'spark_mv' -%}
     {%- do exceptions.raise_compiler_error(
-        "nondeterministic_mv needs the adapter of dbt-spark-mv: pip install dbt-spark-mv and set `type: spark_mv` in the "
+        "nondeterministic_mv needs the adapter of dbt-spark-mv: install it (docs/install.md) and set `type: spark_mv` in the "
         ~ "profile (all methods of dbt-spark work there); this target is `type: " ~ adapter.type() ~ "`. Without the adapter, SQL models run "
         ~ "from a plan: `spark-mv plan` writes it into the project's macros"
     ) -%}

@@ -28,7 +28,12 @@ def test_a_key_of_which_none_is_equal_to_another(kind: str) -> None:
         match=r"model m(.|\n)*unique_key ID is of type .*Take other columns, or a text of it: to_json\(ID\)",
     ):
         stored("ID", ("id", kind))
-    assert stored("id", ("id", "struct<map:int,a:array<int>>"), ("v", kind))
+    assert stored("id", ("id", "array<struct<map:int,a:array<int>>>"), ("v", kind))
+
+
+def test_a_struct_is_no_key() -> None:
+    with pytest.raises(ConfigError, match=r"unique_key id is of type struct<a:int>.*id\.field AS name"):
+        stored("id", ("id", "struct<a:int>"))
 
 
 @pytest.mark.parametrize("kind", ["interval day to second", "INTERVAL YEAR", "time(6)"])

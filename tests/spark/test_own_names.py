@@ -65,3 +65,9 @@ def test_answers_are_asked_for_again_by_one_condition(where: str) -> None:
     models: Any = SimpleNamespace(query=lambda sql: pytest.fail(sql))
     with pytest.raises(RefusedError, match=r"RECOMPUTE_WHERE.*is not one condition.*Write"):
         ai_upkeep.recompute(models, where=where)
+
+
+def test_a_spark_that_was_ended_is_one_sentence() -> None:
+    text = "Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:\n\norg.apache.spark.SparkContext.getOrCreate(SparkContext.scala)"
+    message = readable(RuntimeError(text))
+    assert "\n" not in message and message.endswith("nothing else was changed.")

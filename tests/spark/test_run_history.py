@@ -100,3 +100,18 @@ def test_no_runs_yet() -> None:
     assert past_runs(Engine("[TABLE_OR_VIEW_NOT_FOUND]"), "`a`", "model.p.m") == []
     with pytest.raises(RuntimeError, match="broken"):
         past_runs(Engine("broken"), "`a`", "model.p.m")
+
+
+def test_a_table_of_others_is_left_as_it_is() -> None:
+    class Others(Engine):
+        def __call__(self, sql: str) -> Any:
+            if sql.startswith("describe table"):
+                return [{"col_name": "note"}]
+            return super().__call__(sql)
+
+    history, engine, warnings = RunHistory(), Others("[UNRESOLVED_COLUMN] model"), list[str]()
+    history.add("`a`", done())
+    history.write(engine, warnings.append)
+    assert "[NOT_OURS] `a`.mv_runs is not the table of runs" in warnings[0] and not [
+        s for s in engine.sent if "alter" in s
+    ]

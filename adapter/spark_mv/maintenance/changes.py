@@ -259,7 +259,11 @@ def stage_args(number: int, change: SourceChange, source: SourceFacts) -> dict[s
         **({"between": between(change)} if change.how in ("appended", "changelog") else {}),
         **({"sequence": change.sequence} if change.how == "lineage" else {}),
         "columns": [
-            {"name": c.name, "atomic": atomic, "compared": quoted(c.name) if atomic else json_text(quoted(c.name))}
+            {
+                "name": c.name,
+                "atomic": atomic,
+                "compared": quoted(c.name) if atomic else json_text(quoted(c.name), c.type),
+            }
             for c in source.columns
             for atomic in (is_atomic(c),)
         ],

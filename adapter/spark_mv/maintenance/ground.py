@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from spark_mv.maintenance.columns import ColumnPlan, column_prints, plan_columns
+from spark_mv.maintenance.columns import ColumnPlan, Role, column_prints, plan_columns
 from spark_mv.maintenance.config import ModelConfig
-from spark_mv.maintenance.errors import ConfigError, NotOurs, refused
+from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError, refused
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.frozen_rows import frozen_rows, staying, with_frozen_bounds
 from spark_mv.maintenance.notes import forget_notes, kept_notes
@@ -82,6 +82,7 @@ def _columns(situation: Situation, refused: tuple[str, ...]) -> ColumnPlan:
     before = record.of_columns(analysis.fingerprint, prints) if record else None
     policy = replace(config, on_schema_change="sync_all_columns") if facts.full_refresh else config
     columns = plan_columns(analysis, rewritten.columns, facts.target, policy, before)
+    _refuse_gone(facts, columns)
     problems = [
         *columns.problems,
         *refused,
@@ -91,6 +92,23 @@ def _columns(situation: Situation, refused: tuple[str, ...]) -> ColumnPlan:
     if problems:
         raise ConfigError(facts.model, problems)
     return columns
+
+
+def _refuse_gone(facts: RunFacts, columns: ColumnPlan) -> None:
+    """Kept values whose column somebody else renamed or dropped since the last run are in earlier versions of the table, and drawing others is the
+    user's to say."""
+    target = facts.target
+    if target.record is None or target.intact or facts.full_refresh:
+        return
+    added = {name.lower() for name in columns.added}
+    kept = {name.lower() for name in target.record.kept}
+    if gone := [c.name for c in columns.columns if c.role is Role.KEPT and c.name.lower() in added & kept]:
+        raise RefusedError(
+            "KEPT_COLUMN_GONE",
+            f"model {facts.model}: the table has lost {', '.join(gone)}, whose values are kept ({target.foreign_operation or 'something else'}). "
+            f"The table was not touched. Give the column its name back, or restore the table to version {target.record_version}, which has the values; "
+            "a run with --full-refresh draws them anew",
+        )
 
 
 def _standing(situation: Situation) -> Standing:

@@ -94,7 +94,7 @@ def _differs(column: StagedColumn) -> str:
         near = f"{apart} < double('infinity') and {apart} <= {ROUNDING} * {size}"
         return f"not coalesce({new} <=> {old} or ({near}), false)"
     if column.as_json:
-        new, old = json_text(new), json_text(old)
+        new, old = json_text(new, column.type), json_text(old, column.type)
     return f"not ({new} <=> {old})"
 
 

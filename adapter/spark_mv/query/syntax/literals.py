@@ -52,9 +52,12 @@ def literal(value: Any) -> str | None:
     return None
 
 
-def json_text(value: str) -> str:
-    """A value as JSON text that differs whenever the value does: NULL fields are written, instants to the microsecond (Spark's
-    default is milliseconds). For types that Spark cannot compare, or compares loosely (maps, variants, collations)."""
+def json_text(value: str, kind: str) -> str:
+    """A value of the type `kind` as JSON text that differs whenever the value does: NULL fields are written, instants to the microsecond (Spark's
+    default is milliseconds). For types that Spark cannot compare, or compares loosely (maps, variants, collations). Keys of a map that are bytes
+    are written by Spark as where they stand in memory, so such a map is written as its entries."""
+    if kind.strip().lower().startswith("map<binary"):
+        value = f"map_entries({value})"
     return (
         f"to_json(named_struct('v', {value}), map('ignoreNullFields', 'false', 'timestampFormat', "
         "\"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\", 'timestampNTZFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\"))"

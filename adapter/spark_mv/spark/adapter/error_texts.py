@@ -10,6 +10,8 @@ _SILENT = ("", "None")
 #: PySpark asks Spark's own table of error classes and knows none of Delta's
 _UNKNOWN_CLASS = "Cannot find main error class"
 
+_STOPPED = "Cannot call methods on a stopped SparkContext"
+_ENDED = "Spark was ended while this ran (its process died, or `spark-mv serve --stop --force`). Run dbt again: what was published stands, and nothing else was changed."
 _CURES = {
     "INVALID_SCHEMA_OR_RELATION_NAME": "The name is that of a model's or a seed's file, if it has no other: give it an `alias` of these characters.",
     "java.lang.StackOverflowError": "Spark's JVM has too little stack for an expression of so many levels: cut it into columns of a subquery, or give it "
@@ -32,6 +34,8 @@ def readable(error: BaseException) -> str:
 
 def _with_cure(message: str) -> str:
     """What Spark says is wrong, and what to do about it in a project of dbt, where Spark does not know."""
+    if _STOPPED in message:  # followed by the stack of whoever started it
+        return f"{_STOPPED}. {_ENDED}"
     return next((f"{message}\n{cure}" for code, cure in _CURES.items() if code in message), message)
 
 

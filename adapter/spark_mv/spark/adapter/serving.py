@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from spark_mv.spark.adapter.open_project import open_project
 from spark_mv.spark.serve.state import ENDS_IT, LOG, STOP, Server, folder_of, in_use, is_held, running, this_machine
 from spark_mv.spark.session.iceberg import asked_for
+from spark_mv.spark.session.log_causes import causes
 from spark_mv.spark.session.session import SessionError, need_connect_client
 
 if TYPE_CHECKING:
@@ -132,8 +133,10 @@ def _in_the_background(asked: Asked, root: Path, log: Path) -> subprocess.Popen[
 
 
 def _said(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return "\n".join(lines[-20:]) or f"nothing in {log}"
+    text = log.read_text(encoding="utf-8", errors="replace")
+    if any(mark in text for mark in ("BindException", "Address already in use", "Failed to bind")):
+        return "its port is taken by another program. Name another one (`--port`), or leave the word out for any that is free"
+    return causes(text) or f"nothing in {log}"
 
 
 def stop(warehouse: Path, *, force: bool = False) -> str:

@@ -219,8 +219,10 @@ def state_facts(query: Query, table: str) -> StateFacts:
     """Facts about the model's state table; it may be gone although dbt's relation cache has it."""
     description = describe(query, table)
     table_format = format_of(description.provider) if description is not None else None
-    if description is None or description.is_view or table_format is None:
+    if description is None:
         return StateFacts()
+    if description.is_view or table_format is None:  # never ours, and in the way
+        return StateFacts(exists=True, provider=description.provider, ours=False)
     facts = table_format.state(query, table, description.columns)
     return replace(facts, provider=description.provider, ours=OWNER_PROPERTY in description.properties)
 

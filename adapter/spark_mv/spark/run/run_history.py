@@ -13,7 +13,7 @@ from datetime import datetime
 from threading import Lock
 from typing import Any
 
-from spark_mv.maintenance.errors import first_line
+from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.maintenance.format_version import TABLE_PROPERTIES, ask_format, check_rows
 from spark_mv.maintenance.plan import Plan
 from spark_mv.query.syntax.source_text import string_literal
@@ -51,6 +51,8 @@ COLUMNS = {
 """`status`: success or error. `strategy`: empty where a run was stopped before it had a plan. `candidates`: JSON, every strategy with whether
 it applies, reason codes and sentences, and estimated cost (rows and seconds). `estimated_cost`, `estimated_seconds`: of the chosen one; `seconds`: what the run took, from its first look to its end. `audit_differences`: rows that an audit found
 to differ from a complete recompute (NULL: no audit); `audit`: JSON about them, with a few keys. `ai_reused`: answers that were there."""
+FIRST_COLUMNS = frozenset(["model", "invocation_id", "started_at", "status", "strategy", "reasons"])
+"""Those that each release wrote."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,11 @@ def _append(query: Query, table: str, rows: list[Done], own_format: Callable[[],
 def _add_columns(query: Query, table: str) -> bool:
     """Whether the table, of an earlier release, lacked columns and has got them."""
     there = {str(row["col_name"]).lower() for row in query(f"describe table {table}")}
+    if there and not there >= FIRST_COLUMNS:
+        raise RefusedError(
+            "NOT_OURS",
+            f"{table} is not the table of runs, so it is left as it is. Give it another name, or set run_history: false in the profile",
+        )
     missing = [f"{name} {kind}" for name, kind in COLUMNS.items() if name not in there]
     if there and missing:
         query(f"alter table {table} add columns ({', '.join(missing)})")

@@ -20,6 +20,7 @@ from spark_mv.spark.session.iceberg import FORMATS, asked_for, make_lock_tables,
 from spark_mv.spark.session.jars import delta_coordinates, iceberg_coordinates, local_jars
 from spark_mv.spark.session.java import JavaError, find_java
 from spark_mv.spark.session.launch import java_command, start_gateway
+from spark_mv.spark.session.log_causes import causes
 from spark_mv.spark.session.secret_settings import without_secrets
 from spark_mv.spark.session.spark_settings import brings_delta, brings_iceberg, embedded_settings
 
@@ -236,8 +237,8 @@ def why_no_start(error: Exception, warehouse: Path, log_file: Path, earlier: int
             f"time. {ONE_AT_A_TIME}"
         )
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
-    tail = "\n".join(logged.splitlines()[-15:])
-    return SessionError(f"Spark could not be started: {first}\nThe end of {log_file}:\n{tail}")
+    said = causes(f"{text}\n{logged}").replace("\n", "\n  ")
+    return SessionError(f"Spark could not be started: {first}\nIts log, {log_file}, says:\n  {said}")
 
 
 def _logged(log_file: Path, earlier: int) -> str:
