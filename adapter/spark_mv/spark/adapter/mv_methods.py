@@ -233,7 +233,12 @@ class MvMixin(metaclass=AdapterMeta):
         except (ConfigError, RefusedError, ValueError) as error:
             return {**about, "error": str(error)}
         except DbtRuntimeError as error:  # the other models are planned all the same
-            return {**about, "error": f"it cannot be planned: {first_line(error)}"}
+            cure = (
+                ". What it reads has to be there: run the models above it first"
+                if "TABLE_OR_VIEW_NOT_FOUND" in str(error)
+                else ""
+            )
+            return {**about, "error": f"it cannot be planned: {first_line(error)}{cure}"}
 
     @available
     def mv_ai_eval(self, asked: Mapping[str, Any], schema: str, invocation_id: str, project: str) -> str:

@@ -92,7 +92,7 @@ def refuse_other_settings(session: Any, server: Server, user: Mapping[str, str])
     if others:
         raise SessionError(
             f"`spark-mv serve` (process {server.process}) was started with other settings than this profile has: {', '.join(others)}. "
-            f"Start it again with these: {ENDS_IT}, then `spark-mv serve`."
+            f"Start it again with these: {ENDS_IT}, then `spark-mv serve` (both with the same --target as this run)."
         )
 
 
