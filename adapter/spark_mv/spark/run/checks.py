@@ -79,7 +79,7 @@ def _refuse_rows(run: CurrentRun, step: StepView, row: Mapping[str, Any]) -> Non
             found.append(
                 f"{number:,} {'row has' if number == 1 else 'rows have'} a NULL in it, {run.example(row['null_example'])}"
             )
-        raise _wrong_keys(run, step, "; ".join(found))
+        raise _wrong_keys(run, step, "; ".join(found), _ONLY_NULLS if not row["duplicate_keys"] else _REPEATS)
     violated = {name[9:]: n for name, n in row.items() if name.startswith("violates ") and n}
     if violated:
         broken = "; ".join(f"{n:,} rows violate {name}" for name, n in violated.items())
@@ -210,12 +210,15 @@ def staged_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
     run.staged = replace(run.staged, rewrite=Rewrite.LISTED if listed else Rewrite.MERGE)
 
 
-def _wrong_keys(run: CurrentRun, step: StepView, found: str) -> RunFailed:
+_REPEATS = "Remove the repeats in the query (for example with row_number() = 1 per key), or name the columns that do identify a row"
+_ONLY_NULLS = "Leave such rows out of the query (WHERE … IS NOT NULL), or give them a key (coalesce)"
+
+
+def _wrong_keys(run: CurrentRun, step: StepView, found: str, cure: str = _REPEATS) -> RunFailed:
     return RunFailed(
         "KEY_REPEATED",
         f"model {run.plan.model}: unique_key ({', '.join(step.args['keys'])}) does not identify the rows of the "
-        f"query: {found}. The table was not touched. Remove the repeats in the query (for example with "
-        "row_number() = 1 per key), or name the columns that do identify a row",
+        f"query: {found}. The table was not touched. {cure}",
     )
 
 
