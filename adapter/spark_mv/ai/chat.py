@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from spark_mv.ai.cascade import confidence_of
+from spark_mv.ai.plain import plain_count
 from spark_mv.ai.prompts import answer_text, messages, response_schema
 from spark_mv.ai.protocol import Answer, ProviderError, Request
 
@@ -102,10 +103,10 @@ def misfit(reply: str, schema: dict[str, Any]) -> str | None:
 def cached(reply: Any) -> int:
     """Of the input tokens, those that the endpoint had cached; never more than there are."""
     details = getattr(getattr(reply, "usage", None), "prompt_tokens_details", None)
-    return min(int(getattr(details, "cached_tokens", 0) or 0), spent(reply)[0])
+    return min(plain_count(getattr(details, "cached_tokens", None)), spent(reply)[0])
 
 
 def spent(reply: Any) -> tuple[int, int]:
-    """Input and output tokens as the endpoint counted."""
+    """Input and output tokens as the endpoint counted, 0 where that is no number of tokens."""
     usage = getattr(reply, "usage", None)
-    return int(getattr(usage, "prompt_tokens", 0) or 0), int(getattr(usage, "completion_tokens", 0) or 0)
+    return plain_count(getattr(usage, "prompt_tokens", None)), plain_count(getattr(usage, "completion_tokens", None))

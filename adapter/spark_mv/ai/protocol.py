@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from spark_mv.ai.plain import plain_count, plain_number, plain_text
 from spark_mv.ai.secret import NAMED_SECRET
 
 
@@ -43,6 +44,9 @@ class Answer:
 
     With `error` set it is a failure instead. Tokens are what the provider counted, 0 where it counts none. `confidence` is from 0 to 1, None
     where it is not known. `cached_tokens` are those of the input tokens that the endpoint had seen shortly before and counts for less.
+
+    What is no such value is taken as unknown: a lone surrogate in a text is U+FFFD, a number of tokens that is none is 0, and a `value` that is
+    no text is an error of this input.
     """
 
     value: str | None = None
@@ -51,6 +55,25 @@ class Answer:
     output_tokens: int = 0
     confidence: float | None = None
     cached_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        value: Any = self.value
+        error: Any = self.error
+        if value is not None and not isinstance(value, str) and error is None:
+            error = f"the answer is {type(value).__name__}, not text"
+        if error is not None and not isinstance(error, ProviderError):
+            error = ProviderError("provider_bug", error)
+        sent = plain_count(self.input_tokens)
+        plainly = {
+            "value": plain_text(value) if isinstance(value, str) else None,
+            "error": error,
+            "input_tokens": sent,
+            "output_tokens": plain_count(self.output_tokens),
+            "confidence": plain_number(self.confidence),
+            "cached_tokens": min(plain_count(self.cached_tokens), sent),
+        }
+        for name, found in plainly.items():
+            object.__setattr__(self, name, found)  # frozen
 
 
 # Every kind of failure that ends up as error_class in the result table.
@@ -73,11 +96,12 @@ class ProviderError(Exception):
     def __init__(
         self, kind: str, message: str, *, retry_after: float | None = None, spent: tuple[int, int] = (0, 0)
     ) -> None:
+        message = plain_text(message)
         super().__init__(message)
-        self.kind = kind
+        self.kind = plain_text(kind)
         self.message = message
-        self.retry_after = retry_after
-        self.spent = spent
+        self.retry_after = plain_number(retry_after)
+        self.spent = plain_count(spent[0]), plain_count(spent[1])
         self.alone = False  # set by a provider: the input is to be asked by itself
         self.re_ask = False  # set by the job: the same question goes out once more, with the complaint
 

@@ -6,7 +6,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
 from spark_mv.ai.cascade import steps_text
+from spark_mv.ai.plain import plain_count, plain_number, plain_text
 from spark_mv.ai.prices import Rates, cost_of
+from spark_mv.ai.results import COLUMNS
 from spark_mv.ai.retry import OK, Retries
 
 if TYPE_CHECKING:
@@ -53,7 +55,8 @@ def result_row(
     if outcome.steps:
         cost = sum(step.cost for step in outcome.steps)
         model, version = outcome.steps[-1].model, outcome.steps[-1].version
-    return (
+    cost = plain_number(cost) or 0.0
+    row = (
         key,
         asked.function,
         arguments_hash,
@@ -81,3 +84,13 @@ def result_row(
         near_key,
         None,
     )
+    return tuple(_plain(value, kind) for value, (_, kind, _) in zip(row, COLUMNS, strict=True))
+
+
+def _plain(value: Any, kind: str) -> Any:
+    """The value as a column of this type can hold it: what the config and the SQL say stands beside what a provider gave."""
+    if value is None or kind == "TIMESTAMP":
+        return value
+    if kind == "STRING":
+        return plain_text(value)
+    return plain_number(value) if kind == "DOUBLE" else plain_count(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from spark_mv.ai.plain import plain_text
 from spark_mv.ai.protocol import ProviderError, ProviderSettings
 from spark_mv.ai.providers.openai import Connection
 
@@ -113,5 +114,5 @@ def _described(batch: Any) -> RemoteBatch:
         error_file=getattr(batch, "error_file_id", None),
         input_file=getattr(batch, "input_file_id", None),
         answered=int(getattr(getattr(batch, "request_counts", None), "completed", 0) or 0),
-        error="; ".join(said),
+        error=plain_text("; ".join(said)),
     )

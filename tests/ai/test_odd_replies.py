@@ -1,0 +1,118 @@
+"""What an endpoint or a user's provider says beyond the rules costs its own input alone, and no answer that was paid."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from integration_tests.ai.endpoint import Endpoint
+
+from spark_mv.ai.asking import Asker, Outcome
+from spark_mv.ai.limits import Limits, Share
+from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
+from spark_mv.ai.providers.openai import OpenAIProvider
+from spark_mv.ai.result_row import result_row
+from spark_mv.ai.results import COLUMN_NAMES
+from spark_mv.ai.retry import Retries
+from spark_mv.ai.secret import Secret
+from spark_mv.ai.worker import Site
+
+pytestmark = pytest.mark.unit
+FREE = Request("ai_gen", {"prompt": "?"}, model="m")
+LABEL = Request("ai_classify", {"content": "?"}, {"labels": ["good", "bad"]}, model="m")
+
+
+class Canned(Endpoint):
+    """Says the same whatever it is asked."""
+
+    reply: tuple[int, dict[str, str], bytes]
+
+    def respond(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> Any:
+        self.seen.asked[path] += 1
+        return self.reply
+
+    def says(self, content: str | None, finish: str = "stop", usage: Any = None, **message: Any) -> None:
+        choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": content, **message}}
+        body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+        self.reply = 200, {"Content-Type": "application/json"}, json.dumps(body).encode()
+
+    def asked(self, request: Request, attempts: int = 1) -> Outcome:
+        provider = OpenAIProvider(ProviderSettings(self.url, Secret("sk-test"), 5.0))
+        (outcome,) = Asker(provider, Limits(Share()), max_attempts=attempts).ask([request])
+        return outcome
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Canned]:
+    with Canned() as served:
+        yield served
+
+
+def row(outcome: Outcome, model: str = "m") -> dict[str, Any]:
+    site = Site("ai_gen", "STRING", model, model, "i", {}, None, None, None, False)
+    given = {"retries": Retries(1, 1.0), "prices": (1.0, 2.0), "invocation_id": "i", "project": "p"}
+    return dict(zip(COLUMN_NAMES, result_row(site, "k", "a", 0, outcome, **given), strict=True))  # type: ignore[arg-type]
+
+
+def test_a_lone_surrogate_is_replaced_wherever_it_comes_from(endpoint: Canned) -> None:
+    endpoint.says("a\ud800b")
+    assert row(endpoint.asked(FREE), "m\udfff") | {"called_at": 0} == row(
+        Outcome("a\ufffdb", None, None, 1, 0, 0, 0.0), "m\ufffd"
+    ) | {"called_at": 0}
+    endpoint.reply = 400, {"Content-Type": "application/json"}, b'{"error": {"message": "not \\udc00 this"}}'
+    assert "not \ufffd this" in row(endpoint.asked(FREE))["error"]
+
+
+@pytest.mark.parametrize("said", ["many", -5, 10**30, 1.5, True, None, [1], "7"])
+def test_an_answer_is_kept_whatever_its_usage_says(endpoint: Canned, said: Any) -> None:
+    usage = {"prompt_tokens": said, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": said}}
+    endpoint.says("yes", usage=usage)
+    found = row(endpoint.asked(FREE))
+    assert (found["status"], found["value"], found["input_tokens"], found["output_tokens"]) == ("ok", "yes", 0, 3)
+    assert (found["cached_tokens"], found["cost"]) == (0, 0.006)
+
+
+def test_what_a_users_provider_gives_is_made_plain() -> None:
+    import numpy
+
+    class Word(str):
+        def __str__(self) -> str:
+            return "another"
+
+    odd: Any = float("nan")
+    answers: list[Any] = [
+        Answer(Word("word"), None, numpy.int64(4), Decimal(2), confidence=odd, cached_tokens=9),
+        Answer(b"bytes"),  # type: ignore[arg-type]
+        Answer(odd, None, odd, odd),
+        Answer(None, "no \ud800"),  # type: ignore[arg-type]
+        Answer(None, ProviderError("odd", "text", retry_after=odd, spent=("many", 10**30))),  # type: ignore[arg-type]
+    ]
+
+    class Mine:
+        def batch_size(self, request: Request) -> int:
+            return len(answers)
+
+        def answer(self, requests: Sequence[Request]) -> list[Answer]:
+            return answers
+
+    found = [row(one) for one in Asker(Mine(), Limits(Share()), max_attempts=1).ask([FREE] * len(answers))]
+    assert [(one["value"], one["error_class"], one["error"]) for one in found] == [
+        ("word", None, None),
+        (None, "provider_bug", "the answer is bytes, not text"),
+        (None, "provider_bug", "the answer is float, not text"),
+        (None, "provider_bug", "no \ufffd"),
+        (None, "odd", "text"),
+    ]
+    first = found[0]
+    assert {type(value) for value in (first["value"], first["input_tokens"], first["cost"])} == {str, int, float}
+    assert (first["input_tokens"], first["output_tokens"], first["cached_tokens"], first["confidence"]) == (
+        4,
+        2,
+        4,
+        None,
+    )
+    assert [one["input_tokens"] for one in found[1:]] == [0] * 4
+    json.dumps([{**one, "called_at": None, "next_retry_at": None} for one in found], ensure_ascii=False).encode()
