@@ -116,3 +116,29 @@ def test_what_a_users_provider_gives_is_made_plain() -> None:
     )
     assert [one["input_tokens"] for one in found[1:]] == [0] * 4
     json.dumps([{**one, "called_at": None, "next_retry_at": None} for one in found], ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("request_", [FREE, LABEL], ids=["free text", "label"])
+@pytest.mark.parametrize(
+    ("content", "finish", "refusal", "kind", "said"),
+    [
+        ("", "content_filter", None, "refused", "the model refused: content_filter"),
+        ("the begin", "content_filter", None, "refused", "the model refused: content_filter"),
+        (None, "stop", "I cannot", "refused", "the model refused: I cannot"),
+        (None, "stop", None, "invalid_answer", "an empty answer (finish_reason: stop)"),
+        (None, "length", None, "invalid_answer", "an empty answer (cut off at the token limit)"),
+        ("", "length", None, "invalid_answer", "an empty answer (cut off at the token limit)"),
+    ],
+)
+def test_why_there_is_no_answer(
+    endpoint: Canned, request_: Request, content: str | None, finish: str, refusal: str | None, kind: str, said: str
+) -> None:
+    endpoint.says(content, finish, {"prompt_tokens": 5, "completion_tokens": 1}, refusal=refusal)
+    found = endpoint.asked(request_)
+    assert (found.error_class, found.error, found.value, found.input_tokens) == (kind, said, None, 5)
+
+
+def test_a_free_text_that_is_cut_or_empty_is_an_answer(endpoint: Canned) -> None:
+    for content, finish in (("the begin", "length"), ("", "stop")):
+        endpoint.says(content, finish)
+        assert endpoint.asked(FREE).value == content

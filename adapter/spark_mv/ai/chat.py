@@ -32,15 +32,20 @@ def structured(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def content_of(reply: Any) -> tuple[str, str]:
-    """Text of a chat completion, and what to say of its length. Raises ProviderError where there is none."""
+    """Text of a chat completion, and what to say of its length. Raises ProviderError where there is none: `refused` where the model or a
+    policy kept it back."""
     used = spent(reply)
     choice = (getattr(reply, "choices", None) or [None])[0]
     if choice is None or getattr(choice, "message", None) is None:
         raise ProviderError("invalid_answer", "the endpoint's reply has no choices", spent=used)
-    if choice.message.content is None:
-        refusal = getattr(choice.message, "refusal", None)
-        raise ProviderError("refused", f"the model refused: {refusal or choice.finish_reason}", spent=used)
-    return choice.message.content, " (cut off at the token limit)" if choice.finish_reason == "length" else ""
+    content, end = choice.message.content, getattr(choice, "finish_reason", None)
+    refusal = getattr(choice.message, "refusal", None)
+    if end == "content_filter" or (refusal and not content):
+        raise ProviderError("refused", f"the model refused: {refusal or end}", spent=used)
+    cut = " (cut off at the token limit)" if end == "length" else ""
+    if content is None or (cut and not content):
+        raise ProviderError("invalid_answer", f"an empty answer{cut or f' (finish_reason: {end})'}", spent=used)
+    return content, cut
 
 
 def chat_answer(request: Request, reply: Any) -> Answer:
