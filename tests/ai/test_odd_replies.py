@@ -142,3 +142,13 @@ def test_a_free_text_that_is_cut_or_empty_is_an_answer(endpoint: Canned) -> None
     for content, finish in (("the begin", "length"), ("", "stop")):
         endpoint.says(content, finish)
         assert endpoint.asked(FREE).value == content
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed(endpoint: Canned, status: int) -> None:
+    with Canned() as other:
+        other.says("yes")
+        endpoint.reply = status, {"Location": f"{other.url}/chat/completions"}, b""
+        found = endpoint.asked(FREE, attempts=3)
+        assert (found.error_class, found.attempts, sum(other.seen.asked.values())) == ("unsupported", 1, 0)
+        assert f"if it is yours, write base_url: {other.url} there" in (found.error or "")

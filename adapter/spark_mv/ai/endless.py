@@ -1,5 +1,5 @@
-"""A reply that does not end: bounds of time and size while its body is read. The client's own time-out is one of silence, which a byte now and
-then breaks."""
+"""The HTTP client. A reply that does not end has bounds of time and size while its body is read: the client's own time-out is one of silence, which a
+byte now and then breaks. A redirect is not followed: rows go to the endpoint that the profile names, and nowhere else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILES = "/files/"
 
 
 def bounded_client(openai: Any, seconds: float) -> Any:
-    """An HTTP client for the `openai` package, as it makes its own, that gives a body up after so many seconds or MOST_BYTES."""
+    """An HTTP client for the `openai` package, as it makes its own, that gives a body up after so many seconds or MOST_BYTES, and follows no redirect."""
     # the HTTP package that this `openai` is made for: httpx, or httpx2 with later ones
     base = next(one for one in openai.DefaultHttpxClient.__mro__ if one.__module__.startswith("httpx"))
     http = import_module(base.__module__.partition(".")[0])
@@ -41,4 +41,4 @@ def bounded_client(openai: Any, seconds: float) -> Any:
         if FILES not in response.request.url.path:
             response.stream = Bounded(response)
 
-    return openai.DefaultHttpxClient(event_hooks={"response": [bound]})
+    return openai.DefaultHttpxClient(event_hooks={"response": [bound]}, follow_redirects=False)

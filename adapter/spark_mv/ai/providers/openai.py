@@ -7,8 +7,19 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urljoin
 
-from spark_mv.ai.chat import chat_answer, chat_body, embedding_body, embedding_text, spent, status_error, vectors_of
+from spark_mv.ai.chat import (
+    CHAT,
+    EMBEDDINGS,
+    chat_answer,
+    chat_body,
+    embedding_body,
+    embedding_text,
+    spent,
+    status_error,
+    vectors_of,
+)
 from spark_mv.ai.endless import bounded_client
 from spark_mv.ai.pace import pause
 from spark_mv.ai.packing import alone, divided, packable, packed_answers, packed_body, packs, worthwhile
@@ -16,6 +27,7 @@ from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Reques
 from spark_mv.query.ai_calls.signatures import VECTORS
 
 _EMBEDDING_BATCH = 64
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class OpenAIProvider:
@@ -115,8 +127,10 @@ class Connection:
         except openai.APIConnectionError as error:
             raise ProviderError("connection", self.settings.cleaned(f"{error}: {error.__cause__}")) from None
         except openai.APIStatusError as error:
-            text = self.settings.cleaned(f"HTTP {error.status_code}: {error.message}")
-            after = retry_after(error.response.headers.get("retry-after"))
+            headers = error.response.headers
+            said = redirected(str(error.response.url), headers.get("location", "")) if error.status_code in _REDIRECTS else error.message
+            text = self.settings.cleaned(f"HTTP {error.status_code}: {said}")
+            after = retry_after(headers.get("retry-after"))
             raise status_error(int(error.status_code), text, after) from None
         except (openai.OpenAIError, ValueError) as error:  # a reply that is not JSON
             raise ProviderError("server", self.settings.cleaned(f"unreadable reply: {error}")) from None
@@ -132,6 +146,21 @@ class Connection:
                 http_client=bounded_client(openai, self.settings.timeout_seconds),
             )
         return self._client
+
+
+def redirected(url: str, location: str) -> str:
+    """What to say of a redirect, which is not followed.
+
+    >>> redirected("https://example/v1/chat/completions", "//eu.example/v1/chat/completions?key=1")
+    "the endpoint sends its callers to https://eu.example/v1, and rows go to no other address than the profile's: if it is yours, write base_url: https://eu.example/v1 there"
+    """
+    path, _, _ = urljoin(url, location).partition("?")
+    for end in (CHAT, EMBEDDINGS):
+        path = path.removesuffix(end.removeprefix("/v1"))
+    return (
+        f"the endpoint sends its callers to {path}, and rows go to no other address than the profile's: if it is yours, "
+        f"write base_url: {path} there"
+    )
 
 
 def retry_after(value: str | None) -> float | None:
