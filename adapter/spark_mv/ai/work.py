@@ -18,14 +18,14 @@ from spark_mv.ai.worker import PartitionJob, Site
 from spark_mv.query.ai_calls.ai_plan import AiCall
 
 _GUARD = threading.Lock()
-_LOCKS: dict[tuple[str, str | None], threading.Lock] = {}
+_LOCKS: dict[tuple[str, str | None], threading.RLock] = {}
 _LAST_USED: dict[tuple[str, str | None], float] = {}
 
 
-def endpoint_lock(settings: AiSettings) -> threading.Lock:
-    """One round at a time per endpoint in this process: dbt's threads share its limits, and never pay a text twice."""
+def endpoint_lock(settings: AiSettings) -> threading.RLock:
+    """One round at a time per endpoint in this process: dbt's threads share its limits and budgets, and never pay a text twice."""
     with _GUARD:
-        return _LOCKS.setdefault((settings.provider, settings.base_url), threading.Lock())
+        return _LOCKS.setdefault((settings.provider, settings.base_url), threading.RLock())
 
 
 def note_use(settings: AiSettings) -> None:

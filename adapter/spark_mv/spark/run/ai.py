@@ -61,13 +61,15 @@ class AiRunner:
     spent: AiOutcome = field(default_factory=AiOutcome)  # by the rounds so far: budgets are those of a run
 
     def run(self, calls: Sequence[AiCall]) -> AiOutcome:
-        """Execute the calls of one round: in batches where the settings say so, else directly."""
-        self._keep_to_the_periods()
-        self._find_similar(calls)
-        if self.settings.canary is None or self.settings.on_model_change == "keep":
-            return self._run(calls)
-        first = self._canaries(calls, self.settings.canary)
-        return first.and_then(self._run(first.go_on))
+        """Execute the calls of one round: in batches where the settings say so, else directly. What was spent of a day is looked up when the round has
+        its turn: the rounds that it waited for have spent, too."""
+        with endpoint_lock(self.settings):
+            self._keep_to_the_periods()
+            self._find_similar(calls)
+            if self.settings.canary is None or self.settings.on_model_change == "keep":
+                return self._run(calls)
+            first = self._canaries(calls, self.settings.canary)
+            return first.and_then(self._run(first.go_on))
 
     def _find_similar(self, calls: Sequence[AiCall]) -> None:
         """Before anything is asked: which inputs mean the same, where the settings want that."""
@@ -79,8 +81,7 @@ class AiRunner:
         embed = LocalProvider(None).vectors
         say = lambda line: self.adapter.note(self.model, line)  # noqa: E731
         try:
-            with endpoint_lock(self.settings):
-                find_similar(self._rows, calls, self.settings, self.context.results_table, self.project, embed, say)
+            find_similar(self._rows, calls, self.settings, self.context.results_table, self.project, embed, say)
         except ProviderError as error:
             raise RefusedError(
                 "AI_SIMILAR",
