@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from integration_tests.ai.conftest import Bench
-from integration_tests.ai.endpoint import Behaviour, Endpoint
+from integration_tests.ai.endpoint import Behaviour, Endpoint, Seen
 
+from spark_mv.ai.driver_job import run_ai_round_on_driver
 from spark_mv.ai.forecast import forecast
+from spark_mv.ai.job import run_ai_round
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.project_budget import within_periods
 
@@ -57,16 +61,42 @@ def test_forecast_packs_and_the_budget_of_a_day(bench: Bench) -> None:
         capped = bench.openai(
             endpoint.url,
             prices={"m": {"input": 1.0}},
-            max_ai_calls_per_day=130,
+            max_ai_calls_per_day=160,
             max_ai_cost_per_month=1000,
             max_ai_tokens_per_day=100_000,
             max_ai_calls=50,
         )
         left = within_periods(bench.rows, capped, bench.results, "p", 64, AiOutcome())
-        assert left.max_ai_calls == 10
+        assert left.max_ai_calls == 160 - outcome.charged_calls
+        assert outcome.charged_calls == 120 + outcome.repeated
         assert left.max_ai_cost is not None
         assert abs(1000 - left.max_ai_cost - outcome.cost) < 1e-6
         assert left.max_ai_tokens == 100_000 - outcome.tokens
         assert within_periods(bench.rows, capped, bench.results, "another", 64, AiOutcome()).max_ai_calls == 50
         own = within_periods(bench.rows, capped, bench.results, "p", 64, AiOutcome(calls=100))
         assert own.max_ai_calls == 50  # of which this run has used 100 of the 120 itself
+
+
+@pytest.mark.parametrize("ask_from", ["executors", "driver"])
+def test_attempts_count_as_calls(bench: Bench, ask_from: str) -> None:
+    bench.spark.sql(f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT concat('text ', id) AS body FROM range(30)")
+    with Endpoint(Behaviour(server_error=1.0, failures=100)) as endpoint:
+
+        def asked(budget: int, invocation: str) -> AiOutcome:
+            endpoint.seen = Seen()
+            settings = bench.openai(endpoint.url, max_ai_calls=budget, max_attempts=3)
+            (calls,) = bench.plan("SELECT ai_gen(body) AS said FROM {s}.reviews", settings).rounds
+            more: Any = {"settings": settings, "results_table": bench.results, "invocation_id": invocation, "project": "p"}
+            if ask_from == "driver":
+                return run_ai_round_on_driver(bench.rows, calls, **more)
+            return run_ai_round(bench.spark, calls, **more)
+
+        first = asked(5, "first")
+        assert (sum(endpoint.seen.asked.values()), first.calls, first.repeated, first.left_for_later) == (5, 5, 0, 25)
+        bench.spark.sql(f"DELETE FROM {bench.results}")
+        second = asked(34, "second")
+        assert sum(endpoint.seen.asked.values()) == second.charged_calls <= 34
+        assert second.repeated
+        capped = bench.openai(endpoint.url, max_ai_calls_per_day=40)
+        left = within_periods(bench.rows, capped, bench.results, "p", 64, AiOutcome())
+        assert left.max_ai_calls == 40 - second.charged_calls

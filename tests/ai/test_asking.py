@@ -184,6 +184,37 @@ def test_the_budget_is_never_passed() -> None:
     assert sum(fake.asked.values()) == sum(o.value is not None for o in out)
 
 
+@pytest.mark.parametrize("share", [Share(repeats=3), Share(calls=3)])
+def test_asking_again_takes_of_the_budget_of_calls(share: Share) -> None:
+    one, fake = asker(share)
+    out = [one.ask([ask(f"{kind}:9")])[0] for kind in ("server", "timeout", "server", "invalid_answer")]
+    assert [(o.error_class, o.attempts) for o in out] == [
+        ("server", 3),
+        ("timeout", 2),
+        ("server", 1),
+        ("invalid_answer", 1),
+    ]
+    assert sum(fake.asked.values()) == sum(o.attempts for o in out) == 4 + 3
+
+
+@pytest.mark.parametrize(
+    ("repeats", "bad"), [(0, ["budget", "budget"]), (1, ["refused"]), (9, ["refused"])], ids=["none", "just enough", "many"]
+)
+def test_a_batch_is_halved_as_far_as_the_budget_of_calls_goes(repeats: int, bad: list[str]) -> None:
+    sent: list[int] = []
+
+    class Counts(Fake):
+        def answer(self, requests: Sequence[Request]) -> list[Answer]:
+            sent.append(len(requests))
+            return super().answer(requests)
+
+    one = Asker(Counts(), Limits(Share(repeats=repeats)), max_attempts=3)
+    out = one.ask([ask(text) for text in ("fine:1", "refused", "fine:2", "fine:3")])
+    assert [o.error_class for o in out if o.error_class] == bad
+    assert sum(sent) == sum(o.attempts for o in out)
+    assert len(sent) <= 4 + repeats
+
+
 def test_a_deadline_in_the_past_asks_nothing() -> None:
     one, fake = asker(deadline=1.0)
     assert one.ask([ask("fine")])[0].error_class == "deadline"

@@ -85,17 +85,23 @@ class Asker:
 
     def ask(self, requests: Sequence[Request]) -> list[Outcome]:
         """One outcome per request, order kept. Never raises."""
+        self.limits.together(len(requests))
+        return self._ask(requests)
+
+    def _ask(self, requests: Sequence[Request]) -> list[Outcome]:
         state = _Attempts()
         try:
             answers = self._with_retries(requests, state)
         except ProviderError as error:
             if state.attempts and error.kind in _OF_THE_BATCH and len(requests) > 1:
-                middle = len(requests) // 2
-                halves = self.ask(requests[:middle]) + self.ask(requests[middle:])
-                return [
-                    _with(outcome, _part(state.tokens, number, len(requests)), 0)
-                    for number, outcome in enumerate(halves)
-                ]
+                if self.limits.again(2):
+                    middle = len(requests) // 2
+                    halves = self._ask(requests[:middle]) + self._ask(requests[middle:])
+                    return [
+                        _with(outcome, _part(state.tokens, number, len(requests)), state.attempts)
+                        for number, outcome in enumerate(halves)
+                    ]
+                error = _too_late(error)
             self._note_failure(error, state.attempts)
             shares = [_part(state.tokens, n, len(requests)) for n in range(len(requests))]
             return [self._failed(error, state, s) for s in shares]
@@ -115,14 +121,13 @@ class Asker:
 
     def _with_retries(self, requests: Sequence[Request], state: _Attempts) -> list[Answer]:
         try:
-            from tenacity import Retrying, retry_if_exception, stop_after_attempt
+            from tenacity import Retrying
         except ImportError:
             raise ProviderError(
                 "unsupported", "AI functions need tenacity: pip install tenacity on the workers"
             ) from None
         retrying = Retrying(
-            stop=stop_after_attempt(self.max_attempts),
-            retry=retry_if_exception(self._worth_repeating),
+            retry=self._worth_repeating,
             wait=self._pause,
             reraise=True,
         )
@@ -165,8 +170,11 @@ class Asker:
         if seconds > 0:
             self.limits.cool_down(min(seconds, LONGEST_WAIT))
 
-    def _worth_repeating(self, error: BaseException) -> bool:
-        return isinstance(error, ProviderError) and (error.transient or error.re_ask)
+    def _worth_repeating(self, made: RetryCallState) -> bool:
+        error = made.outcome.exception() if made.outcome else None
+        if not isinstance(error, ProviderError) or not (error.transient or error.re_ask):
+            return False
+        return made.attempt_number < self.max_attempts and self.limits.again()
 
     def _pause(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
@@ -197,9 +205,12 @@ class Asker:
 
     def _alone(self, request: Request, answer: Answer, state: _Attempts, lost: tuple[int, int]) -> Outcome:
         """The outcome of asking once more by itself, with what the first reply took."""
-        (outcome,) = self.ask([request])
         used = answer.input_tokens + lost[0], answer.output_tokens + lost[1]
-        return _with(outcome, used, state.attempts)
+        attempts = state.attempts - int(answer.error is not None and not answer.error.sent)
+        if answer.error is not None and not self.limits.again():
+            return replace(self._failed(_too_late(answer.error), state, used), attempts=attempts)
+        (outcome,) = self._ask([request])
+        return _with(outcome, used, attempts)
 
     def _outcome(self, request: Request, answer: Answer, state: _Attempts, lost: tuple[int, int]) -> Outcome:
         tokens = answer.input_tokens + lost[0], answer.output_tokens + lost[1]
@@ -208,6 +219,11 @@ class Asker:
         return Outcome(
             answer.value, None, None, state.attempts, *tokens, time.time(), answer.confidence, (), answer.cached_tokens
         )
+
+
+def _too_late(error: ProviderError) -> ProviderError:
+    """What is said of an input that failed with others and may not be asked without them in this run: not its own fault, perhaps."""
+    return ProviderError("budget", f"the budget of this run is used up; {error.message}", spent=error.spent)
 
 
 def _with(outcome: Outcome, tokens: tuple[int, int], attempts: int) -> Outcome:

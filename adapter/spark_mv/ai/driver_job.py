@@ -91,7 +91,7 @@ def run_ai_round_on_driver(
             )
             if not page:
                 break
-            shared = with_shares(job, settings, 1, spent + done, deadline)
+            shared = with_shares(job, settings, 1, spent + done, deadline, total - done.calls)
             outcome = _ask_page(execute, page, shared, results_table, settings.chunk_seconds)
             note_use(settings)
             done += outcome
@@ -140,6 +140,7 @@ def _ask_page(
                 output_tokens=outcome.output_tokens,
                 cost=float(row[13]),
                 further=len(outcome.steps),
+                repeated=outcome.attempts - len(outcome.steps),
             )
             continue
         failed, retry = outcome.error_class is not None, row[COLUMN_NAMES.index("next_retry_at")]
@@ -156,6 +157,7 @@ def _ask_page(
             gave_up=int(failed and retry is None),
             retry_at=retry.timestamp() if retry is not None else None,
             further=max(0, len(outcome.steps) - 1),
+            repeated=outcome.attempts - (len(outcome.steps) or 1),
         )
     rows.flush()
     return done

@@ -202,7 +202,7 @@ def _ask_in_chunks(
         end, started = min(_SLICES, at + width), time.time()
         chunk = todo.where(f"slice >= {at} AND slice < {end}")
         try:
-            shared = with_shares(job, settings, number, spent + done, deadline)
+            shared = with_shares(job, settings, number, spent + done, deadline, total - done.calls)
             outcome = _ask_chunk(chunk, shared, results_table, barrier, ordered=_by_age(total, total, settings))
         except WorkersCannot as found:
             raise WorkersCannot(str(found), done + found.done) from None
@@ -245,6 +245,7 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool,
             f.max(f.when(~asked, f.col("error"))).alias("reason"),
             f.max(f.when(~asked & (f.col("error_class") == "worker"), f.col("error"))).alias("lacks"),
             f.sum(f.when(f.col("attempts") > 0, f.expr(REQUESTS))).alias("requests"),
+            f.sum("attempts").alias("attempts"),
             f.max(f.when(asked & bad, f.concat_ws(": ", "error_class", "error"))).alias("example"),
             f.count_if(asked & bad & f.col("next_retry_at").isNull()).alias("gave_up"),
             f.min(f.when(asked & bad, f.unix_micros("next_retry_at"))).alias("retry_at"),
@@ -277,6 +278,7 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool,
         gave_up=int(found["gave_up"] or 0),
         retry_at=None if found["retry_at"] is None else int(found["retry_at"]) / 1e6,
         further=int(found["requests"] or 0) - calls,
+        repeated=int(found["attempts"] or 0) - int(found["requests"] or 0),
     )
     if found["lacks"]:
         raise WorkersCannot(str(found["lacks"]), replace(outcome, left_for_later=0, message=""))

@@ -21,7 +21,8 @@ _LONGEST_WAIT = 300.0
 class Share:
     """What one partition may use; None is no limit. `start_after` delays its first request, in seconds since the
     epoch, so that the partitions of one job, and of the chunk before, do not fire at once. `tokens`, `cost` and `calls` are
-    budgets (the last where an input may take several), prices per 1,000 tokens: those of a model stand in `prices`."""
+    budgets (the last where an input may take several; else `repeats` is what its first requests leave of it), prices per 1,000 tokens: those of a
+    model stand in `prices`."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -33,6 +34,7 @@ class Share:
     output_price: float = 0.0
     prices: Mapping[str, Rates] = field(default_factory=dict)
     calls: int | None = None
+    repeats: int | None = None
 
     def price_of(self, model: str) -> Rates:
         """Per 1,000 input and output tokens."""
@@ -61,7 +63,7 @@ class Limits:
         self._spent = (0, 0)
         self._reserved = 0
         self._cost = self._reserved_cost = 0.0
-        self._calls_left, self._calls_held = share.calls, 0
+        self._calls_left, self._calls_held = share.repeats if share.calls is None else share.calls, 0
         self._answers = 0
         self._lock = threading.Lock()
         self._given_back = threading.Condition(self._lock)
@@ -69,7 +71,7 @@ class Limits:
 
     def begin(self, calls: int) -> bool:
         """Whether the budget has room for so many calls, which are held until `end`; where others may give some back, it waits."""
-        if self._calls_left is None:
+        if self.share.calls is None or self._calls_left is None:
             return True
         with self._given_back:
             while self._calls_left < calls and self._calls_held:
@@ -82,12 +84,28 @@ class Limits:
 
     def end(self, calls: int, used: int) -> None:
         """Of the calls held, so many were made."""
-        if self._calls_left is None:
+        if self.share.calls is None or self._calls_left is None:
             return
         with self._given_back:
             self._calls_left += calls - used
             self._calls_held -= calls
             self._given_back.notify_all()
+
+    def together(self, inputs: int) -> None:
+        """One request asks about so many inputs, for each of which the budget has a call: the others may be taken to ask again."""
+        with self._lock:
+            if self.share.calls is None and self._calls_left is not None:
+                self._calls_left += inputs - 1
+
+    def again(self, requests: int = 1) -> bool:
+        """Whether the budget of calls has room for so many requests about inputs that were asked already, which it then takes."""
+        with self._lock:
+            if self._calls_left is None:
+                return True
+            if self._calls_left < requests:
+                return False
+            self._calls_left -= requests
+            return True
 
     def acquire(self, tokens: int, deadline: float | None, model: str = "") -> None:
         """Waits for leave to send one request of about so many input tokens.

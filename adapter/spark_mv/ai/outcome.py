@@ -14,7 +14,7 @@ class AiOutcome:
     itself), `left_for_later` found the budget or the time used up (`message` says which). `gave_up` of the errors are final.
     `retry_at` is when the first of the others, and of those blocked, may be asked again (seconds since the epoch).
     `under_way` inputs are in batches that are not collected yet, `submitted` of them by this run: tokens and cost have an estimate of
-    these. `further` requests went to further models of a cascade. `collected` answers and errors, of any model, were taken in from batches that had been paid by then.
+    these. `further` requests went to further models of a cascade, `repeated` ones to a model about an input of which it had been asked. `collected` answers and errors, of any model, were taken in from batches that had been paid by then.
     `near` of the reused got the answer to a near duplicate by this run, or will (see dedupe).
     Cost in the profile's currency. `error_classes` counts the errors, `error_example` is one of their texts.
     """
@@ -40,6 +40,7 @@ class AiOutcome:
     submitted: int = 0
     collected: int = 0
     further: int = 0
+    repeated: int = 0
     near: int = 0
 
     @property
@@ -55,7 +56,7 @@ class AiOutcome:
     @property
     def charged_calls(self) -> int:
         """What of a budget of calls is used up."""
-        return self.calls + self.submitted + self.further
+        return self.calls + self.submitted + self.further + self.repeated
 
     @property
     def tokens(self) -> int:

@@ -109,10 +109,10 @@ def _one(request: Request, found: Sequence[Any], used: tuple[int, int]) -> Answe
     return Answer(answer_text(request, text), None, *used)
 
 
-def alone(why: str, used: tuple[int, int]) -> ProviderError:
-    """The error of an input that has to be asked by itself."""
+def alone(why: str, used: tuple[int, int], sent: bool = True) -> ProviderError:
+    """The error of an input that has to be asked by itself; `sent`: after it was asked with others."""
     error = ProviderError("invalid_answer", f"asked with others: {why}", spent=used)
-    error.alone = True
+    error.alone, error.sent = True, sent
     return error
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from spark_mv.ai.cascade import REQUESTS
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.prices import Rates
 from spark_mv.ai.results import timestamp
@@ -28,7 +27,7 @@ class Spent:
 
 
 def spent_since_sql(results_table: str, since: float, project: str, batch_prices: Rates, output_tokens: int) -> str:
-    """Calls, tokens and cost of the project since an instant (seconds since the epoch): of answers and errors, and of inputs that went into a batch
+    """Calls (every attempt is one), tokens and cost of the project since an instant (seconds since the epoch): of answers and errors, and of inputs that went into a batch
     since and have no answer yet, estimated at four bytes a token and `output_tokens` of answer. Prices per 1,000 tokens."""
     marks = ", ".join(quote(mark) for mark in MARKS)
     begin = f"timestamp '{timestamp(since)}'"
@@ -37,7 +36,7 @@ def spent_since_sql(results_table: str, since: float, project: str, batch_prices
     tokens = "coalesce(input_tokens, 0) + coalesce(output_tokens, 0) AS tokens"
     return (
         "SELECT coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(cost), 0) FROM ("
-        f"SELECT {REQUESTS} AS calls, {tokens}, cost FROM ({rows}) AS a WHERE status NOT IN ({marks}) AND called_at >= {begin} UNION ALL "
+        f"SELECT coalesce(attempts, 1) AS calls, {tokens}, cost FROM ({rows}) AS a WHERE status NOT IN ({marks}) AND called_at >= {begin} UNION ALL "
         f"SELECT 1, coalesce(s.input_tokens, 0) + {output_tokens}, coalesce(s.input_tokens, 0) * {in_batch!r}D + {of_answer!r}D FROM ({rows}) AS s "
         f"LEFT ANTI JOIN (SELECT result_key, batch FROM ({rows}) AS r WHERE status <> {quote(SUBMITTED)}) AS o "
         f"ON o.result_key = s.result_key AND o.batch = s.batch WHERE s.status = {quote(SUBMITTED)} AND s.called_at >= {begin}) AS d"

@@ -103,6 +103,7 @@ class ProviderError(Exception):
         self.retry_after = plain_number(retry_after)
         self.spent = plain_count(spent[0]), plain_count(spent[1])
         self.alone = False  # set by a provider: the input is to be asked by itself
+        self.sent = True  # False, set by a provider: the endpoint has not seen the input yet
         self.re_ask = False  # set by the job: the same question goes out once more, with the complaint
 
     @property

@@ -51,17 +51,22 @@ def build_job(calls: Sequence[AiCall], settings: AiSettings, invocation_id: str,
 
 
 def with_shares(
-    job: PartitionJob, settings: AiSettings, partitions: int, spent: AiOutcome, deadline: float | None
+    job: PartitionJob, settings: AiSettings, partitions: int, spent: AiOutcome, deadline: float | None, planned: int = 0
 ) -> PartitionJob:
-    """The job with limits and what is left of the budget divided among the partitions."""
+    """The job with limits and what is left of the budget divided among the partitions. `planned` inputs are to be asked, each at least once: what
+    the budget of calls has beyond them is for asking again."""
     last = _LAST_USED.get((settings.provider, settings.base_url), 0.0)
     tokens = settings.max_ai_tokens
     if tokens is not None:
         tokens = max(0, tokens - spent.input_tokens - spent.output_tokens)
     cost = None if settings.max_ai_cost is None else max(0.0, settings.max_ai_cost - spent.cost)
-    calls = None
-    if settings.max_ai_calls is not None and any(site.cascade for site in job.sites):
-        calls = max(0, settings.max_ai_calls - spent.charged_calls)
+    calls = repeats = None
+    if settings.max_ai_calls is not None:
+        left = max(0, settings.max_ai_calls - spent.charged_calls)
+        if any(site.cascade for site in job.sites):
+            calls = left
+        else:
+            repeats = max(0, left - planned)
     shares = []
     for number in range(partitions):
         rpm = part(settings.requests_per_minute, number, partitions)
@@ -78,6 +83,7 @@ def with_shares(
                 output_price=max((p[1] for p in job.prices.values()), default=0.0),
                 prices=dict(job.prices),
                 calls=part(calls, number, partitions),
+                repeats=part(repeats, number, partitions),
             )
         )
     return replace(job, shares=tuple(shares), deadline=deadline)

@@ -62,7 +62,7 @@ class OpenAIProvider:
     def _together_asked(self, requests: Sequence[Request]) -> list[Answer]:
         """One request for all; what of them is too long to go along is asked alone by the caller."""
         pack, *others = packs(requests)
-        left = [Answer(None, alone("too long to be asked with others", (0, 0))) for more in others for _ in more]
+        left = [Answer(None, alone("too long to be asked with others", (0, 0), sent=False)) for more in others for _ in more]
         if len(pack) == 1:
             return [self._chat(pack[0]), *left]
         body = packed_body(pack)
