@@ -5,6 +5,11 @@
     ai_filter(body, {{ ai_prompt('wants_refund', examples={'seed': 'refund_cases', 'input': 'body', 'output': 'is_one'}) }}) -#}
 {% macro ai_prompt(name, examples=none, package=none) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- if name is not string -%}
+    {%- do exceptions.raise_compiler_error(
+      "ai_prompt(" ~ name ~ "): the first argument names a file in the folder of prompts, e.g. ai_prompt('triage') for prompts/triage.md"
+      ~ "; if it comes from a variable, that has no name in it") -%}
+  {%- endif -%}
   {%- set found = adapter.mv_ai_prompt(name, kwargs, examples, mv.mv_package_of_prompts(package), var('ai_prompt_path', 'prompts')) -%}
   {%- do mv.mv_note_prompts(found['files'], examples) -%}
   {{- found['sql'] -}}

@@ -150,11 +150,13 @@ def test_examples_in_the_order_of_the_file(project: Path) -> None:
         ({"seed": "cases", "input": "text", "output": "kind"}, "no column 'text'"),
         ({"seed": "cases", "input": "body", "output": "kid"}, "did you mean 'kind'"),
         ({"seed": "empty", "input": "body", "output": "kind"}, "no rows"),
+        ({"seed": "twice", "input": "body", "output": "kind"}, "the column 'kind' 2 times: rename all but one"),
         ({"seed": "holes", "input": "body", "output": "kind"}, "row 3 has no kind"),
     ],
 )
 def test_examples_that_cannot_be_had(project: Path, asked: Any, said: str) -> None:
     (project / "seeds" / "empty.csv").write_text("body,kind\n")
+    (project / "seeds" / "twice.csv").write_text("body,kind,kind\na,b,c\n")
     (project / "seeds" / "holes.csv").write_text("body,kind\na,b\nc,\n")
     with pytest.raises(RefusedError, match=said):
         read_examples(project, ["seeds"], Asked.of(asked))

@@ -39,3 +39,7 @@ def test_a_package_has_prompts_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "models" / "ours.sql").write_text("select {{ ai_prompt('tone', package='helper') }} as b")
     failed = dbtRunner().invoke(["parse", *where])
     assert "there is no package 'helper' in the project" in str(failed.exception)
+    for nothing in ("none", "var('no_such', none)", "3"):
+        (tmp_path / "models" / "ours.sql").write_text(f"select {{{{ ai_prompt({nothing}) }}}} as b")
+        failed = dbtRunner().invoke(["parse", *where])
+        assert "the first argument names a file in the folder of prompts, e.g. ai_prompt('triage')" in str(failed.exception)
