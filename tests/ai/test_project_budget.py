@@ -1,4 +1,4 @@
-"""The budget of a day over models that one process runs at the same time."""
+"""Budgets of calls: of a day over models that one process runs at the same time, and over attempts and partitions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from integration_tests.ai.endpoint import Behaviour, Endpoint
 
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.settings import AiSettings
-from spark_mv.ai.work import endpoint_lock
+from spark_mv.ai.work import build_job, endpoint_lock, with_shares
 from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.query.ai_calls.ai_plan import plan_ai
 from spark_mv.spark.run.ai import AiRunner
@@ -46,3 +47,20 @@ def test_rounds_that_waited_see_what_those_before_them_have_spent() -> None:
 
     with ThreadPoolExecutor(4) as threads:
         assert sorted(threads.map(run, ["a", "b", "c", "d"])) == [0, 0, 5, 10]
+
+
+@pytest.mark.parametrize(("together", "budget"), [(1, 30), (1, 40), (10, 30)])
+def test_all_partitions_together_send_no_more_requests_than_the_budget(together: int, budget: int) -> None:
+    with Endpoint(Behaviour(server_error=1.0, failures=100)) as endpoint:
+        config = {"provider": "openai", "base_url": endpoint.url, "model": "m", "api_key": "k", "max_ai_calls": budget, "concurrency": 6}
+        settings = AiSettings.from_config({**config, "max_attempts": 2, "rows_per_request": together})
+        sql = "SELECT ai_classify(t, ARRAY('a', 'b')) AS x FROM s"
+        plan = plan_ai(sql, results_table="r", identity=settings.identity())
+        job = with_shares(build_job(plan.calls, settings, "i"), settings, 3, AiOutcome(), None, planned=30)
+        attempts = 0
+        for number, share in enumerate(job.shares):
+            texts = [f'{{"constant":{{"labels":["a","b"]}},"row":[{{"content":"{number} {n}"}}]}}' for n in range(10)]
+            pending = [(text, text, 0, 0) for text in texts]
+            attempts += sum(outcome.attempts for *_, outcome in job.answer_all(pending, job.asker(share)))
+        assert 3 <= len(endpoint.seen.times) <= budget
+        assert len(endpoint.seen.times) <= attempts
