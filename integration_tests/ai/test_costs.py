@@ -79,14 +79,21 @@ def test_forecast_packs_and_the_budget_of_a_day(bench: Bench) -> None:
 
 @pytest.mark.parametrize("ask_from", ["executors", "driver"])
 def test_attempts_count_as_calls(bench: Bench, ask_from: str) -> None:
-    bench.spark.sql(f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT concat('text ', id) AS body FROM range(30)")
+    bench.spark.sql(
+        f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT concat('text ', id) AS body FROM range(30)"
+    )
     with Endpoint(Behaviour(server_error=1.0, failures=100)) as endpoint:
 
         def asked(budget: int, invocation: str) -> AiOutcome:
             endpoint.seen = Seen()
             settings = bench.openai(endpoint.url, max_ai_calls=budget, max_attempts=3)
             (calls,) = bench.plan("SELECT ai_gen(body) AS said FROM {s}.reviews", settings).rounds
-            more: Any = {"settings": settings, "results_table": bench.results, "invocation_id": invocation, "project": "p"}
+            more: Any = {
+                "settings": settings,
+                "results_table": bench.results,
+                "invocation_id": invocation,
+                "project": "p",
+            }
             if ask_from == "driver":
                 return run_ai_round_on_driver(bench.rows, calls, **more)
             return run_ai_round(bench.spark, calls, **more)

@@ -198,7 +198,9 @@ def test_asking_again_takes_of_the_budget_of_calls(share: Share) -> None:
 
 
 @pytest.mark.parametrize(
-    ("repeats", "bad"), [(0, ["budget", "budget"]), (1, ["refused"]), (9, ["refused"])], ids=["none", "just enough", "many"]
+    ("repeats", "bad"),
+    [(0, ["budget", "budget"]), (1, ["refused"]), (9, ["refused"])],
+    ids=["none", "just enough", "many"],
 )
 def test_a_batch_is_halved_as_far_as_the_budget_of_calls_goes(repeats: int, bad: list[str]) -> None:
     sent: list[int] = []

@@ -52,7 +52,14 @@ def test_rounds_that_waited_see_what_those_before_them_have_spent() -> None:
 @pytest.mark.parametrize(("together", "budget"), [(1, 30), (1, 40), (10, 30)])
 def test_all_partitions_together_send_no_more_requests_than_the_budget(together: int, budget: int) -> None:
     with Endpoint(Behaviour(server_error=1.0, failures=100)) as endpoint:
-        config = {"provider": "openai", "base_url": endpoint.url, "model": "m", "api_key": "k", "max_ai_calls": budget, "concurrency": 6}
+        config = {
+            "provider": "openai",
+            "base_url": endpoint.url,
+            "model": "m",
+            "api_key": "k",
+            "max_ai_calls": budget,
+            "concurrency": 6,
+        }
         settings = AiSettings.from_config({**config, "max_attempts": 2, "rows_per_request": together})
         sql = "SELECT ai_classify(t, ARRAY('a', 'b')) AS x FROM s"
         plan = plan_ai(sql, results_table="r", identity=settings.identity())

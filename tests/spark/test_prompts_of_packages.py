@@ -42,4 +42,6 @@ def test_a_package_has_prompts_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     for nothing in ("none", "var('no_such', none)", "3"):
         (tmp_path / "models" / "ours.sql").write_text(f"select {{{{ ai_prompt({nothing}) }}}} as b")
         failed = dbtRunner().invoke(["parse", *where])
-        assert "the first argument names a file in the folder of prompts, e.g. ai_prompt('triage')" in str(failed.exception)
+        assert "the first argument names a file in the folder of prompts, e.g. ai_prompt('triage')" in str(
+            failed.exception
+        )

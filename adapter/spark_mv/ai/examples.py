@@ -81,7 +81,9 @@ def read_examples(root: Path, seed_paths: Sequence[str], asked: Asked) -> Exampl
             hint = did_you_mean(name, columns, f"; it has {', '.join(columns)}")
             raise _refused(asked.seed, f"it has no column {name!r}{hint}")
         if columns.count(name) > 1:
-            raise _refused(asked.seed, f"its header has the column {name!r} {columns.count(name)} times: rename all but one")
+            raise _refused(
+                asked.seed, f"its header has the column {name!r} {columns.count(name)} times: rename all but one"
+            )
     if not rows:
         raise _refused(asked.seed, "it has no rows: add some, or leave examples away")
     texts = [_written(asked, number, row) for number, row in enumerate(rows, 2)]

@@ -62,7 +62,9 @@ class OpenAIProvider:
     def _together_asked(self, requests: Sequence[Request]) -> list[Answer]:
         """One request for all; what of them is too long to go along is asked alone by the caller."""
         pack, *others = packs(requests)
-        left = [Answer(None, alone("too long to be asked with others", (0, 0), sent=False)) for more in others for _ in more]
+        left = [
+            Answer(None, alone("too long to be asked with others", (0, 0), sent=False)) for more in others for _ in more
+        ]
         if len(pack) == 1:
             return [self._chat(pack[0]), *left]
         body = packed_body(pack)
@@ -128,7 +130,11 @@ class Connection:
             raise ProviderError("connection", self.settings.cleaned(f"{error}: {error.__cause__}")) from None
         except openai.APIStatusError as error:
             headers = error.response.headers
-            said = redirected(str(error.response.url), headers.get("location", "")) if error.status_code in _REDIRECTS else error.message
+            said = (
+                redirected(str(error.response.url), headers.get("location", ""))
+                if error.status_code in _REDIRECTS
+                else error.message
+            )
             text = self.settings.cleaned(f"HTTP {error.status_code}: {said}")
             after = retry_after(headers.get("retry-after"))
             raise status_error(int(error.status_code), text, after) from None
