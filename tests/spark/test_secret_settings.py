@@ -23,6 +23,8 @@ pytestmark = pytest.mark.unit
         ("spark.sql.catalog.lake.credential", "id:abc"),
         ("spark.authenticate.secret", "abc"),
         ("spark.ssl.keyStorePassword", "abc"),
+        ("spark.my.passwordhint", "abc"),
+        ("spark.hadoop.javax.jdo.option.ConnectionPasswordX", "abc"),
     ],
 )
 def test_secrets_are_not_shown(name: str, value: str) -> None:
@@ -48,3 +50,12 @@ def test_javas_own_properties_are_set_later() -> None:
     start = without_secrets({"spark.driver.extraJavaOptions": options})
     assert start.shown == {"spark.driver.extraJavaOptions": "-XX:+UseG1GC '-Dname=x y'"}
     assert start.properties == {"javax.net.ssl.trustStorePassword": "a b"}
+
+
+def test_values_of_dbts_secret_variables_are_secret_under_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBT_ENV_SECRET_S6", "hunter2-plain")
+    assert without_secrets({"spark.my.plain": "a hunter2-plain", "spark.my.other": "a"}).shown == {
+        "spark.my.other": "a"
+    }
+    monkeypatch.setenv("DBT_ENV_SECRET_S6", "a")
+    assert not is_secret("spark.my.other", "abc")

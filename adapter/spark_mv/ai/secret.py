@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 NAMED_SECRET = re.compile(
-    r"pass(word|wd|phrase)?$|token(?=$|\.)|secret|api[._-]?key|access[._-]?key|account[._-]?key|private[._-]?key|credential",
+    r"passw(or)?d|passphrase|pass$|token(?=$|\.)|secret|api[._-]?key|access[._-]?key|account[._-]?key|private[._-]?key|credential",
     re.IGNORECASE,
 )
 """Names of what is secret, in a profile, a provider's options and Spark's settings (wider than `spark.redaction.regex`)."""

@@ -6,6 +6,7 @@ A command line is seen by every user of the machine, and the launcher's answer i
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -16,17 +17,26 @@ from spark_mv.ai.secret import NAMED_SECRET
 
 _IN_A_VALUE = re.compile(r"://[^/\s:@]+:[^/\s@]+@|\b(?:password|passwd|pwd|secret|token)\s*=\s*[^\s;&]", re.IGNORECASE)
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_DBTS, _SHORTEST = "DBT_ENV_SECRET", 4
 _FOR_THE_START = ("spark.jars.", "spark.submit.")
 """Settings that Spark reads before a JVM could be told anything (`spark.jars.repositories`): they stay where they are."""
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a setting is named like a secret or holds one: a password in an address, `password=…` among its parts.
+    """Whether a setting is named like a secret or holds one: a password in an address, `password=…` among its parts, the value of one of dbt's
+    secret variables.
 
     >>> is_secret("spark.hadoop.fs.s3a.secret.key", "x"), is_secret("spark.sql.ansi.enabled", "true")
     (True, False)
     """
-    return bool(NAMED_SECRET.search(name) or _IN_A_VALUE.search(value))
+    return bool(
+        NAMED_SECRET.search(name) or _IN_A_VALUE.search(value) or any(one in value for one in _of_environment())
+    )
+
+
+def _of_environment() -> list[str]:
+    """The values of dbt's secret variables; shorter ones stand in half of all texts."""
+    return [value for name, value in os.environ.items() if name.startswith(_DBTS) and len(value) >= _SHORTEST]
 
 
 @dataclass(frozen=True)
