@@ -186,7 +186,7 @@ def report(
             Path(facts).write_text(to_json(project), encoding="utf-8")
     except OSError as error:
         raise click.UsageError(f"the report cannot be written: {error}") from error
-    click.echo(f"{file} ({file.stat().st_size / 2**20:.1f} MB)")
+    click.echo(f"{file} ({file.stat().st_size / 1024:,.0f} KB)")
 
 
 @main.command()
