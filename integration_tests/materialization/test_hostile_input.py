@@ -267,6 +267,9 @@ class TestHostileInput:
         assert "1 rows now" in said, said
         said = operation("erase", {"model": "kept", "keys": list(TEXTS), "dry_run": True})
         assert "Encountered an error" in said and "the next run would bring them back" in said, said
+        # Spark takes `FROM t WHERE (true)` for a table called `where`
+        said = operation("forget_values", {"model": "kept", "columns": ["drawn"], "where": "true"})
+        assert f"{len(TEXTS) - 2} rows now" in said, said
 
 
 def operation(name: str, args: dict[str, Any]) -> str:

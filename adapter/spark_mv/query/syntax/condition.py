@@ -38,3 +38,13 @@ def read_expression(text: str) -> exp.Expr | None:
     tree = found.tree
     whole = len(tree.expressions) == 1 and not any(value for key, value in tree.args.items() if key != "expressions")
     return tree.expressions[0] if whole else None
+
+
+def where_clause(condition: str) -> str:
+    """The clause of a condition behind a table without an alias. In two pairs of brackets: Spark reads `FROM t WHERE (flag)` as a table called
+    `where` with a column called `flag`, and filters nothing.
+
+    >>> where_clause("flag")
+    'where ((\\nflag\\n))'
+    """
+    return f"where ((\n{condition}\n))"

@@ -11,6 +11,7 @@ from typing import Any
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.rewritten import VALID_TO
 from spark_mv.maintenance.state import StateFacts
+from spark_mv.query.syntax.condition import where_clause
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Query
@@ -62,7 +63,7 @@ def _said(seen: Prepared, why: str) -> str:
 
 
 def _count(query: Query, table: str, condition: str) -> int:
-    return int(query(f"select count(*) as n from {table} where (\n{condition}\n)")[0]["n"])
+    return int(query(f"select count(*) as n from {table} {where_clause(condition)}")[0]["n"])
 
 
 def _keys(seen: Prepared) -> str:
@@ -72,9 +73,9 @@ def _keys(seen: Prepared) -> str:
 def _of_state(query: Query, seen: Prepared, state: StateFacts, condition: str) -> str:
     """The condition for rows of the state: those of the table's rows, and where it has the columns those for which `condition` is true."""
     table, keys = seen.invocation.state_table, _keys(seen)
-    by_key = f"({keys}) in (select {keys} from {seen.invocation.target} where (\n{condition}\n))"
+    by_key = f"({keys}) in (select {keys} from {seen.invocation.target} {where_clause(condition)})"
     try:
-        query_columns(query, f"select 1 as one from {table} where (\n{condition}\n)")
+        query_columns(query, f"select 1 as one from {table} {where_clause(condition)}")
         return f"(\n{condition}\n) or {by_key}"
     except Exception as error:
         if "UNRESOLVED_COLUMN" not in str(error):
@@ -110,7 +111,7 @@ def _refuse_given(query: Query, seen: Prepared, condition: str, of_state: str, b
         given = _count(query, candidates, condition)
     else:
         keys = _keys(seen)
-        found = f"select {keys} from {seen.invocation.target} where (\n{condition}\n)"
+        found = f"select {keys} from {seen.invocation.target} {where_clause(condition)}"
         if of_state:
             found += f" union all select {keys} from {seen.invocation.state_table} where {of_state}"
         same = " and ".join(f"q.{quoted(key)} <=> t.{quoted(key)}" for key in seen.config.unique_key)

@@ -16,6 +16,7 @@ from spark_mv.ai.similar_table import similar_table
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.state import StateFacts
+from spark_mv.query.syntax.condition import where_clause
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
@@ -163,7 +164,7 @@ def _delete(seen: Prepared, table: str, condition: str) -> str:
     keys = [quoted(key) for key in seen.config.unique_key]
     same = " and ".join(f"t.{key} <=> s.{key}" for key in keys)
     return (
-        f"merge into {table} t using (select distinct {', '.join(keys)} from {table} where (\n{condition}\n)) s on {same} "
+        f"merge into {table} t using (select distinct {', '.join(keys)} from {table} {where_clause(condition)}) s on {same} "
         "when matched then delete"
     )
 

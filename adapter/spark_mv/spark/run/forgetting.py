@@ -12,6 +12,7 @@ from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.maintenance.facts import TargetFacts
 from spark_mv.maintenance.forget import ForgetRequest, request_text, withdrawal_text
 from spark_mv.query.rewrite.row_condition import row_condition
+from spark_mv.query.syntax.condition import where_clause
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.run.look_up import session_facts, target_facts
@@ -116,8 +117,8 @@ def still_possible(query: Query, target: TargetFacts, tables: Sequence[str]) -> 
 
 def rows_of(query: Query, table: str, request: ForgetRequest) -> int:
     """How many rows of the table a request concerns. Raises what Spark raises for its condition."""
-    where = f" where (\n{request.where}\n)" if request.where else ""
-    return int(query(f"select count(*) as n from {table}{where}")[0]["n"])
+    where = where_clause(request.where) if request.where else ""
+    return int(query(f"select count(*) as n from {table} {where}")[0]["n"])
 
 
 def _problem(query: Query, table: str, request: ForgetRequest) -> str:
