@@ -145,6 +145,6 @@ class TestAdopt:
         twice = command("adopt", "twice", "-k", "id", "--apply")
         assert twice.exit_code == 1 and '3 keys stand in several rows, for instance [{"id":' in twice.output
         assert "is a view and keeps no values" in command("adopt", "seen", "-k", "id").output
-        assert "no model is called 'nobody'" in command("adopt", "nobody").output
+        assert "no model named 'nobody'" in command("adopt", "nobody").output
         assert "is no table of a nondeterministic_mv" in command("eject", "twice").output
         assert command("adopt", "tab", "--profile", "none").exit_code == 2
