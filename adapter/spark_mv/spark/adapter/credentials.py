@@ -95,7 +95,7 @@ class SparkMvCredentials(SparkCredentials):
         """Raises DbtRuntimeError for a word that is like one of the profile's and none: dbt passes unknown words over, and `max_rows_chnged`
         would protect nothing."""
         super().validate(data)
-        known = {one.name for one in fields(cls)} | {"threads", "token", "user", "host", "port"}
+        known = {one.name for one in fields(cls)} | {"threads"}
         if strange := unknown_word(data, known):
             raise DbtRuntimeError(f"unknown word {strange}")
 
