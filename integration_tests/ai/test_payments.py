@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from integration_tests.ai.conftest import SECRET, Bench
 from integration_tests.ai.endpoint import Behaviour, Endpoint
 
@@ -44,6 +45,23 @@ def test_a_text_is_paid_once_across_rows_models_and_runs(bench: Bench) -> None:
         assert sum(endpoint.seen.asked.values()) == 2_007
         assert len(rows) == 10_000
         assert all(s.startswith("answer to") for _, s in rows)
+
+
+@pytest.mark.parametrize("window", [None, (20, 2.0)])
+def test_a_chunk_ends_by_its_time_and_leaves_the_rest_to_the_next(
+    bench: Bench, window: tuple[int, float] | None
+) -> None:
+    """What a killed run loses: no more than it can ask in a chunk. Nothing is asked twice, and a pause that the endpoint asks for goes on behind a chunk."""
+    reviews(bench, 60, 60)
+    with Endpoint(Behaviour(seconds=0.2, window=window)) as endpoint:
+        settings = bench.openai(endpoint.url, concurrency=4, chunk_seconds=1)
+        outcome, rows = bench.run(THREE_MODELS[0], settings)
+        assert (outcome.calls, outcome.errors, outcome.left_for_later) == (60, 0, 0)
+        assert set(endpoint.seen.asked.values()) == {1} and endpoint.seen.refused == 0
+    assert all(answer is not None for _, answer in rows)
+    appended = bench.rows("SELECT count(*) FROM {results} GROUP BY _metadata.file_name")
+    most = 4 * 5 + 4  # four at once for a second, each 0.2 s, and those under way at its end
+    assert sum(n for (n,) in appended) == 60 and max(n for (n,) in appended) <= most
 
 
 def test_every_input_ends_with_one_status_and_is_paid_once(bench: Bench) -> None:

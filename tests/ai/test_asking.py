@@ -223,6 +223,34 @@ def test_a_deadline_in_the_past_asks_nothing() -> None:
     assert not fake.asked
 
 
+def test_what_a_chunk_has_no_time_for_is_left_to_the_next_with_its_time() -> None:
+    one, fake = asker(begin_by=time.time() - 1)
+    (left,) = one.ask([ask("fine")])
+    assert (left.error_class, left.attempts, fake.asked) == ("chunk", 0, Counter())
+    assert abs(float(left.error or "") - time.time()) < 60
+    (answered,) = one.ask([ask("fine")], begun=True)  # a further model of a cascade, a further part of a text
+    assert answered.value == "<fine>"
+
+
+def test_a_retry_is_no_beginning() -> None:
+    one, _ = asker(begin_by=time.time() + 0.2)
+    (answered,) = one.ask([ask("server:1")])  # waits for longer than the chunk has
+    assert (answered.value, answered.attempts) == ("<server:1>", 2)
+
+
+def test_the_end_of_the_run_comes_before_that_of_the_chunk() -> None:
+    one, _ = asker(deadline=time.time() - 2, begin_by=time.time() - 1)
+    assert [o.error_class for o in one.ask([ask("fine")])] == ["deadline"]
+
+
+def test_the_pace_goes_on_behind_a_chunk() -> None:
+    """One request a minute: the second is left, and says when it may be sent."""
+    one, _ = asker(Share(requests_per_minute=1), begin_by=time.time() + 1)
+    first, second = one.ask([ask("fine")]), one.ask([ask("fine")])
+    assert first[0].value == "<fine>" and second[0].error_class == "chunk"
+    assert 50 < float(second[0].error or "") - time.time() <= 61
+
+
 def test_no_more_at_once_than_the_share_allows() -> None:
     limits, most, now = Limits(Share(concurrency=3)), 0, 0
     lock, gate = threading.Lock(), threading.Event()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.own_tables import OWN_TABLES
 from spark_mv.spark.run import ai_upkeep, stamps
 from spark_mv.spark.run.prepare import config_of
+from spark_mv.spark.session.ended import ENDED, spark_has_ended
 
 pytestmark = pytest.mark.unit
 
@@ -71,3 +73,21 @@ def test_a_spark_that_was_ended_is_one_sentence() -> None:
     text = "Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:\n\norg.apache.spark.SparkContext.getOrCreate(SparkContext.scala)"
     message = readable(RuntimeError(text))
     assert "\n" not in message and message.endswith("nothing else was changed.")
+
+
+def test_a_refused_connection_is_of_spark_where_py4j_met_it() -> None:
+    from py4j.java_gateway import GatewayParameters, JavaGateway
+    from py4j.protocol import Py4JNetworkError
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        port = taken.getsockname()[1]
+        with pytest.raises((OSError, Py4JNetworkError)) as refused:
+            JavaGateway(gateway_parameters=GatewayParameters(port=port)).jvm.System.exit(0)
+        with pytest.raises(OSError) as other:
+            socket.create_connection(("127.0.0.1", port))
+    assert spark_has_ended(refused.value) and readable(refused.value) == ENDED
+    assert not spark_has_ended(other.value) and "refused" in readable(other.value)
+    wrapped = RuntimeError("of dbt's")
+    wrapped.__cause__ = refused.value
+    assert spark_has_ended(wrapped)

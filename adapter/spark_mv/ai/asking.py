@@ -57,7 +57,8 @@ def estimate_tokens(request: Request) -> int:
 
 
 class Asker:
-    """Thread-safe; one per partition. `deadline` in seconds since the epoch; `clean` takes secrets out of a text."""
+    """Thread-safe; one per partition. After `deadline` (seconds since the epoch) nothing is sent, after `begin_by` nothing about an input of
+    which nothing was sent: that is left to the next chunk, class `chunk`, whose text is when it may be sent. `clean` takes secrets out of a text."""
 
     def __init__(
         self,
@@ -66,12 +67,14 @@ class Asker:
         *,
         max_attempts: int,
         deadline: float | None = None,
+        begin_by: float | None = None,
         clean: Callable[[str], str] = str,
     ) -> None:
         self.provider = provider
         self.limits = limits
         self.max_attempts = max_attempts
         self.deadline = deadline
+        self.begin_by = begin_by
         self.clean = clean
         self._failed_in_a_row = 0
         self._closed: ProviderError | None = None  # why nothing more is asked
@@ -83,13 +86,13 @@ class Asker:
         except Exception:  # said again, and kept as an error row, when it is asked
             return 1
 
-    def ask(self, requests: Sequence[Request]) -> list[Outcome]:
-        """One outcome per request, order kept. Never raises."""
+    def ask(self, requests: Sequence[Request], *, begun: bool = False) -> list[Outcome]:
+        """One outcome per request, order kept. `begun`: something about these inputs was sent before. Never raises."""
         self.limits.together(len(requests))
-        return self._ask(requests)
+        return self._ask(requests, begun)
 
-    def _ask(self, requests: Sequence[Request]) -> list[Outcome]:
-        state = _Attempts()
+    def _ask(self, requests: Sequence[Request], begun: bool = True) -> list[Outcome]:
+        state = _Attempts(begun)
         try:
             answers = self._with_retries(requests, state)
         except ProviderError as error:
@@ -138,8 +141,8 @@ class Asker:
             raise ProviderError(self._closed.kind, self._closed.message)
         asked = [replace(r, complaint=state.complaint) for r in requests] if state.complaint else requests
         reserved = sum(estimate_tokens(r) for r in requests)
-        self.limits.acquire(reserved, self.deadline, requests[0].model)
-        state.attempts += 1
+        self._acquire(reserved, requests[0].model, state.begun)
+        state.attempts, state.begun = state.attempts + 1, True
         used = (0, 0)
         try:
             answers = self.provider.answer(asked)
@@ -162,6 +165,15 @@ class Asker:
         finally:
             self.limits.release(reserved, used, requests[0].model)
             self._keep_pace()
+
+    def _acquire(self, tokens: int, model: str, begun: bool) -> None:
+        ends = [at for at in (self.deadline, None if begun else self.begin_by) if at is not None]
+        try:
+            self.limits.acquire(tokens, min(ends, default=None), model)
+        except ProviderError as error:
+            if error.kind == "deadline" and self.begin_by in ends and min(ends) == self.begin_by:
+                raise ProviderError("chunk", repr(time.time() + (error.retry_after or 0.0))) from None
+            raise
 
     def _keep_pace(self) -> None:
         """Waits as the endpoint's replies ask, before it has to refuse."""
@@ -243,7 +255,8 @@ _OF_THE_BATCH = frozenset({"refused", "invalid_answer", "provider_bug", "server"
 class _Attempts:
     """What the attempts at one batch have cost so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, begun: bool) -> None:
+        self.begun = begun
         self.attempts = 0
         self.tokens = (0, 0)
         self.complaint: str | None = None

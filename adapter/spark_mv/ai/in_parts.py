@@ -32,20 +32,22 @@ def parts_of(request: Request, most: int) -> list[Request]:
     return [replace(request, row={**request.row, "content": part}) for part in texts]
 
 
-def ask_in_parts(asker: Asker, request: Request, version: str, most: int, price: Rates, deep: int = _DEEP) -> Outcome:
+def ask_in_parts(
+    asker: Asker, request: Request, version: str, most: int, price: Rates, deep: int = _DEEP, begun: bool = False
+) -> Outcome:
     """The outcome of one input; every request that it took is one of its steps. Never raises.
 
     Ends with the first part that has no answer: the input is asked again as a whole, by the rules of that part's error.
     """
     parts = parts_of(request, most)
     if len(parts) == 1 or not deep:
-        (outcome,) = asker.ask([request])
+        (outcome,) = asker.ask([request], begun=begun)
         return outcome
     taken: list[Taken] = []
     said: list[str] = []
     cached = 0
-    for part in parts:
-        (outcome,) = asker.ask([part])
+    for number, part in enumerate(parts):
+        (outcome,) = asker.ask([part], begun=begun or number > 0)
         cached += outcome.cached_tokens
         if outcome.attempts:
             taken.append(_taken(request.model, version, outcome, price))
@@ -54,7 +56,7 @@ def ask_in_parts(asker: Asker, request: Request, version: str, most: int, price:
         said += [] if outcome.value is None else [outcome.value]
     together = json.dumps(said, ensure_ascii=False) if request.function in LISTS else "\n\n".join(said)
     whole = replace(request, row={**request.row, "content": together})
-    outcome = ask_in_parts(asker, whole, version, most, price, deep - 1)
+    outcome = ask_in_parts(asker, whole, version, most, price, deep - 1, begun=True)
     last = outcome.steps or ((_taken(request.model, version, outcome, price),) if outcome.attempts else ())
     return _summed(outcome, [*taken, *last], cached + outcome.cached_tokens)
 

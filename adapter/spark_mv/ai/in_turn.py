@@ -26,7 +26,9 @@ def ask_in_turn(asker: Asker, request: Request, steps: Steps, prices: Mapping[st
     taken: list[Taken] = []
     cached = 0
     for step in steps:
-        (outcome,) = asker.ask([replace(request, model=step.model, declinable=step.least is not None)])
+        (outcome,) = asker.ask(
+            [replace(request, model=step.model, declinable=step.least is not None)], begun=bool(taken)
+        )
         why, cached = _why_not(step, outcome), cached + outcome.cached_tokens
         if outcome.attempts:
             taken.append(_taken(step, outcome, why, prices.get(step.model, (0.0, 0.0))))

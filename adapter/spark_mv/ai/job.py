@@ -21,9 +21,10 @@ from spark_mv.ai.work import build_job, endpoint_lock, note_use, partitions, shi
 from spark_mv.ai.worker import PartitionJob
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import NEAR, SUBMITTED
+from spark_mv.query.syntax.source_text import string_literal
 
 _SLICES = 1 << 20  # the pending requests are numbered 0 … _SLICES - 1; a chunk is a range of these numbers
-_FIRST_CHUNK = 16  # requests per unit of concurrency in the first chunk, whose time sizes the next
+_FIRST_CHUNK = 64  # requests per unit of concurrency in the first chunk: what it has no time for is left to the next
 
 
 @dataclass(frozen=True)
@@ -192,23 +193,28 @@ def _ask_in_chunks(
     on_progress: Callable[[Progress], None] | None,
 ) -> AiOutcome:
     ship_by_value(settings)
+    job = replace(job, chunk_seconds=settings.chunk_seconds)
     number = partitions(_cores(spark), settings, total)
     barrier = refuse_repeats(spark)
     begun = time.time()
     deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
-    done, at = AiOutcome(), 0
-    width = max(1, int(_SLICES * min(1.0, _FIRST_CHUNK * settings.concurrency / total)))
+    done, at, seen, not_before = AiOutcome(), 0, 0, 0.0
+    width = first = max(1, int(_SLICES * min(1.0, _FIRST_CHUNK * settings.concurrency / total)))
     while at < _SLICES:
         end, started = min(_SLICES, at + width), time.time()
         chunk = todo.where(f"slice >= {at} AND slice < {end}")
+        if at < seen:  # a chunk before had no time for all of these
+            chunk = chunk.join(_asked_by(spark, job, results_table), "result_key", "left_anti")
         try:
-            shared = with_shares(job, settings, number, spent + done, deadline, total - done.calls)
-            outcome = _ask_chunk(chunk, shared, results_table, barrier, ordered=_by_age(total, total, settings))
+            shared = with_shares(job, settings, number, spent + done, deadline, total - done.calls, not_before)
+            outcome, cut, not_before = _ask_chunk(
+                chunk, shared, results_table, barrier, ordered=_by_age(total, total, settings)
+            )
         except WorkersCannot as found:
             raise WorkersCannot(str(found), done + found.done) from None
         note_use(settings)
         done += outcome
-        at = end
+        at, seen = at if cut else end, max(seen, end)
         if on_progress:
             rate = done.calls / max(time.time() - begun, 1e-9)
             on_progress(
@@ -217,20 +223,31 @@ def _ask_in_chunks(
         if outcome.left_for_later:
             break
         seconds = max(time.time() - started, 0.05)
-        width = max(1, int(width * min(4.0, settings.chunk_seconds / seconds)))
+        wider = 2 * outcome.calls / (outcome.calls + cut) if cut else min(4.0, settings.chunk_seconds / seconds)
+        width = max(first, int(width * wider))
     return replace(done, left_for_later=total - done.calls)
 
 
-def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool, *, ordered: bool) -> AiOutcome:
+def _asked_by(spark: Any, job: PartitionJob, results_table: str) -> Any:
+    """The keys of what this run has asked."""
+    rows = spark.table(results_table).where(f"invocation_id = {string_literal(job.invocation_id)} AND attempts > 0")
+    return rows.select("result_key").distinct()
+
+
+def _ask_chunk(
+    chunk: Any, job: PartitionJob, results_table: str, barrier: bool, *, ordered: bool
+) -> tuple[AiOutcome, int, float]:
     """Asks and appends in one Spark job; the counts come from the same pass, because a second would ask again.
-    `ordered`: a budget may end the job within the chunk, so each partition begins with its first requests."""
+    `ordered`: a budget may end the job within the chunk, so each partition begins with its first requests.
+
+    With the outcome: how many requests the chunk had no time for, and when the next may send its first."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
     seen = Observation()
     cut = f.expr(CUT_SHORT)
     asked = (f.col("attempts") > 0) & ~cut
-    bad = f.col("error_class").isNotNull()
+    bad, late = f.col("error_class").isNotNull(), f.col("error_class") == "chunk"
     dealt = chunk.repartition(len(job.shares))
     answers = (
         (dealt.sortWithinPartitions("slice") if ordered else dealt)
@@ -241,8 +258,10 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool,
             f.count_if(asked).alias("calls"),
             f.count_if(asked & bad).alias("errors"),
             f.count_if(asked & ~bad & f.col("value").isNull()).alias("nulls"),
-            f.count_if(~asked).alias("left"),
-            f.max(f.when(~asked, f.col("error"))).alias("reason"),
+            f.count_if(~asked & ~late).alias("left"),
+            f.count_if(late).alias("late"),
+            f.max(f.when(late, f.expr("try_cast(error AS DOUBLE)"))).alias("next"),
+            f.max(f.when(~asked & ~late, f.col("error"))).alias("reason"),
             f.max(f.when(~asked & (f.col("error_class") == "worker"), f.col("error"))).alias("lacks"),
             f.sum(f.when(f.col("attempts") > 0, f.expr(REQUESTS))).alias("requests"),
             f.sum("attempts").alias("attempts"),
@@ -282,7 +301,7 @@ def _ask_chunk(chunk: Any, job: PartitionJob, results_table: str, barrier: bool,
     )
     if found["lacks"]:
         raise WorkersCannot(str(found["lacks"]), replace(outcome, left_for_later=0, message=""))
-    return outcome
+    return outcome, int(found["late"] or 0), float(found["next"] or 0.0)
 
 
 def call_limit(missing: int, take: int, settings: AiSettings) -> str:

@@ -110,7 +110,7 @@ class Limits:
     def acquire(self, tokens: int, deadline: float | None, model: str = "") -> None:
         """Waits for leave to send one request of about so many input tokens.
 
-        Raises ProviderError: `deadline`, `budget`, or `rate_limit` when the endpoint wants a longer pause than is waited for.
+        Raises ProviderError: `deadline` (`retry_after`: when there would be leave), `budget`, or `rate_limit` when the endpoint wants a longer pause than is waited for.
         """
         self._slots.acquire()
         try:
@@ -127,7 +127,7 @@ class Limits:
                 raise ProviderError("rate_limit", f"the endpoint asks for a pause of {self._cool_until - now:.0f} s")
             at = max(self._next, self._cool_until, self._tokens_at if self.share.tokens_per_minute else 0.0)
             if deadline is not None and max(at, now) > deadline:
-                raise ProviderError("deadline", "the time for this run's calls is over")
+                raise ProviderError("deadline", "the time for this run's calls is over", retry_after=max(0.0, at - now))
             if at > now:
                 return at - now
             if self._over_budget(tokens, price):

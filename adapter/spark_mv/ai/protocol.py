@@ -79,7 +79,7 @@ class Answer:
 # Every kind of failure that ends up as error_class in the result table.
 ERROR_CLASSES = (
     "rate_limit", "server", "timeout", "connection", "auth", "refused", "invalid_answer", "unsupported", "budget",
-    "deadline", "provider_bug", "worker", "batch",
+    "deadline", "provider_bug", "worker", "batch", "chunk",
 )  # fmt: skip
 
 

@@ -51,10 +51,16 @@ def build_job(calls: Sequence[AiCall], settings: AiSettings, invocation_id: str,
 
 
 def with_shares(
-    job: PartitionJob, settings: AiSettings, partitions: int, spent: AiOutcome, deadline: float | None, planned: int = 0
+    job: PartitionJob,
+    settings: AiSettings,
+    partitions: int,
+    spent: AiOutcome,
+    deadline: float | None,
+    planned: int = 0,
+    not_before: float = 0.0,
 ) -> PartitionJob:
     """The job with limits and what is left of the budget divided among the partitions. `planned` inputs are to be asked, each at least once: what
-    the budget of calls has beyond them is for asking again."""
+    the budget of calls has beyond them is for asking again. The first request is sent no sooner than `not_before`, in seconds since the epoch."""
     last = _LAST_USED.get((settings.provider, settings.base_url), 0.0)
     tokens = settings.max_ai_tokens
     if tokens is not None:
@@ -76,7 +82,7 @@ def with_shares(
                 tokens_per_minute=part(settings.tokens_per_minute, number, partitions),
                 concurrency=part(settings.concurrency, number, partitions) or 1,
                 # two intervals after the last request of all: the window over both chunks keeps the limit, too
-                start_after=last + 2 * interval(rpm) if last else 0.0,
+                start_after=max(not_before, last + 2 * interval(rpm) if last else 0.0),
                 tokens=part(tokens, number, partitions),
                 cost=None if cost is None else cost / partitions,
                 input_price=max((p[0] for p in job.prices.values()), default=0.0),

@@ -74,7 +74,8 @@ class Site:
 
 @dataclass(frozen=True)
 class PartitionJob:
-    """The function that mapInPandas runs in each partition, with all that it needs. Times in seconds."""
+    """The function that mapInPandas runs in each partition, with all that it needs. Times in seconds. What a partition cannot begin
+    within `chunk_seconds` of its own start it gives back, class `chunk`."""
 
     provider: Any
     provider_settings: ProviderSettings
@@ -88,6 +89,7 @@ class PartitionJob:
     deadline: float | None = None
     project: str = ""
     split_bytes: int | None = None
+    chunk_seconds: float | None = None
 
     def __call__(self, frames: Iterator[Any]) -> Iterator[Any]:
         import pandas
@@ -118,19 +120,28 @@ class PartitionJob:
         """Asks this job's provider within the share."""
         provider = self.provider(self.provider_settings)
         clean = self.provider_settings.cleaned
-        return Asker(provider, Limits(share), max_attempts=self.max_attempts, deadline=self.deadline, clean=clean)
+        begin_by = None if self.chunk_seconds is None else max(time.time(), share.start_after) + self.chunk_seconds
+        return Asker(
+            provider,
+            Limits(share),
+            max_attempts=self.max_attempts,
+            deadline=self.deadline,
+            begin_by=begin_by,
+            clean=clean,
+        )
 
     def answer_all(self, pending: Iterable[Pending], asker: Asker) -> Iterator[Asked]:
         """What became of every pending request, in the order of completion.
 
-        Batches hold requests of one site only; no more are under way than the share's concurrency allows.
+        Batches hold requests of one site only; no more are under way than the share's concurrency allows, and as many wait, so that no
+        thread waits for this one.
         """
         most = asker.limits.share.concurrency
         with ThreadPoolExecutor(max_workers=most) as pool:
             running: set[Future[list[Asked]]] = set()
             for batch in self._batches(pending, asker):
                 running.add(pool.submit(self._ask, batch, asker))
-                while len(running) >= most:
+                while len(running) >= 2 * most:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
                         yield from future.result()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from spark_mv.spark.session.ended import ENDED, spark_has_ended
+
 #: what an error without a message says
 _SILENT = ("", "None")
 #: PySpark asks Spark's own table of error classes and knows none of Delta's
 _UNKNOWN_CLASS = "Cannot find main error class"
 
-_STOPPED = "Cannot call methods on a stopped SparkContext"
-_ENDED = "Spark was ended while this ran (its process died, or `spark-mv serve --stop --force`). Run dbt again: what was published stands, and nothing else was changed."
 _CURES = {
     "INVALID_SCHEMA_OR_RELATION_NAME": "The name is that of a model's or a seed's file, if it has no other: give it an `alias` of these characters.",
     "java.lang.StackOverflowError": "Spark's JVM has too little stack for an expression of so many levels: cut it into columns of a subquery, or give it "
@@ -24,6 +24,8 @@ def readable(error: BaseException) -> str:
 
     Where Spark only says that a task failed, the error that the task failed of follows.
     """
+    if spark_has_ended(error):
+        return ENDED
     thrift = getattr(error.args[0], "status", None) if error.args else None
     if thrift is not None and getattr(thrift, "errorMessage", None):
         return _with_cure(_trim(str(thrift.errorMessage)))
@@ -34,8 +36,6 @@ def readable(error: BaseException) -> str:
 
 def _with_cure(message: str) -> str:
     """What Spark says is wrong, and what to do about it in a project of dbt, where Spark does not know."""
-    if _STOPPED in message:  # followed by the stack of whoever started it
-        return f"{_STOPPED}. {_ENDED}"
     return next((f"{message}\n{cure}" for code, cure in _CURES.items() if code in message), message)
 
 

@@ -8,19 +8,13 @@ from pathlib import Path
 from spark_mv.report.findings import Finding, ok, problem, warning
 from spark_mv.spark.doctor.patient import Patient
 from spark_mv.spark.serve.state import ENDS_IT, running
-from spark_mv.spark.session.derby_lock import LOCK, ONE_AT_A_TIME, UnknownHolder, derby_folder, holder
-from spark_mv.spark.session.own_catalogue import in_process
-
-URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
+from spark_mv.spark.session import own_catalogue
+from spark_mv.spark.session.derby_lock import LOCK, ONE_AT_A_TIME, UnknownHolder, holder
 
 
 def database(patient: Patient) -> Path | None:
     """The folder of the Derby database, None where the catalogue is none."""
-    settings = patient.settings
-    servers = settings.get("spark.hadoop.hive.metastore.uris") or settings.get("hive.metastore.uris")
-    kept = settings["spark.sql.catalogImplementation"] != "in-memory"
-    url = settings[URL]
-    return derby_folder(url) if patient.embedded and kept and not servers and in_process(url) else None
+    return own_catalogue.database(patient.settings) if patient.embedded else None
 
 
 def catalogue(patient: Patient) -> Finding:

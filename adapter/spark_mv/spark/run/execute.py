@@ -30,6 +30,7 @@ from spark_mv.spark.run.response import MvResponse, message
 from spark_mv.spark.run.session_pace import ended as ended_in
 from spark_mv.spark.run.stamps import ASIDE, ended
 from spark_mv.spark.run.step_args import step_args
+from spark_mv.spark.session.ended import spark_has_ended
 
 
 class Behind(Protocol):
@@ -124,7 +125,7 @@ class MvRun(CurrentRun):
                 self._execute(step, sql)
         except Exception as error:
             self._drop_stages()
-            final = isinstance(error, RunFailed) and not isinstance(error, NotFollowed)
+            final = (isinstance(error, RunFailed) and not isinstance(error, NotFollowed)) or spark_has_ended(error)
             if self.plan.fallback is None or final or step.of.publishes:
                 self._end()
                 said = explained(self, step, error)
@@ -205,6 +206,8 @@ class MvRun(CurrentRun):
                     with_files = "" if self.held else self.with_files
                     self.session.query(f"drop table if exists {self.relations[name]}{with_files}")
                 except Exception as error:  # a leftover is dropped by the next run; the first error matters more
+                    if spark_has_ended(error):
+                        return
                     self.session.warn(f"could not drop {self.relations[name]}: {error}")
 
     def _view(self, step: Step) -> StepView:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import sys
+import time
 from pathlib import Path
 
 LOCK = "dbex.lck"
@@ -49,3 +50,17 @@ def holder(database: Path) -> int | None:
     except OSError as error:
         raise UnknownHolder(str(error)) from error
     return None if kind == fcntl.F_UNLCK else int(process)
+
+
+def held_for(database: Path, seconds: float) -> bool:
+    """Whether another process has the database open for all of these seconds; a process that ends lets go of it on its way.
+    False where that cannot be told."""
+    until = time.monotonic() + seconds
+    try:
+        while holder(database) is not None:
+            if time.monotonic() > until:
+                return True
+            time.sleep(0.2)
+    except UnknownHolder:
+        pass
+    return False

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from spark_mv.spark.session.derby_lock import derby_folder
+
+URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
+
+
+def database(settings: Mapping[str, str]) -> Path | None:
+    """The folder of the Derby database that an embedded session with these settings opens, None where its catalogue is none."""
+    servers = settings.get("spark.hadoop.hive.metastore.uris") or settings.get("hive.metastore.uris")
+    kept, url = settings["spark.sql.catalogImplementation"] != "in-memory", settings[URL]
+    return derby_folder(url) if kept and not servers and in_process(url) else None
 
 
 def own_catalogue(spark: Any) -> bool:

@@ -15,12 +15,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spark_mv.spark.session.derby_lock import ONE_AT_A_TIME
+from spark_mv.spark.session.derby_lock import ONE_AT_A_TIME, held_for
 from spark_mv.spark.session.iceberg import FORMATS, asked_for, make_lock_tables, stand_behind_delta
 from spark_mv.spark.session.jars import delta_coordinates, iceberg_coordinates, local_jars
 from spark_mv.spark.session.java import JavaError, find_java
 from spark_mv.spark.session.launch import java_command, start_gateway
 from spark_mv.spark.session.log_causes import causes
+from spark_mv.spark.session.own_catalogue import database
 from spark_mv.spark.session.secret_settings import without_secrets
 from spark_mv.spark.session.spark_settings import brings_delta, brings_iceberg, embedded_settings
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _lock = threading.Lock()
+_early: list[Exception] = []
+"""Why the start in the background failed, for the first connection that wants the Spark."""
+_HELD_SECONDS = 10
+"""How long a start waits for the catalogue of another process: one that ends needs seconds to let go of it."""
 
 
 class SessionError(Exception):
@@ -53,6 +58,8 @@ def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path, remot
     if is_remote(user):
         return _remote_session(user, remote_seconds)
     with _lock:
+        if _early:
+            raise _early.pop()
         root = _running() or _start(user, warehouse, log_file)
     session = root.newSession()
     _apply(session, user)
@@ -82,11 +89,12 @@ def start_early(user: Mapping[str, str], warehouse: Path, log_file: Path) -> Non
 
     def start() -> None:
         with _lock:
+            _early.clear()
             if _running() is None:
                 try:
                     _start(user, warehouse, log_file)
                 except Exception as error:
-                    logging.getLogger(__name__).debug("early start of Spark failed: %s", error)
+                    _early.append(error)
 
     threading.Thread(target=start, name="spark-start", daemon=True).start()
 
@@ -196,6 +204,9 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
     _hush()
     try:
         if SparkContext._gateway is None:
+            own = database(settings)
+            if own is not None and held_for(own, _HELD_SECONDS):
+                raise _in_use(warehouse)
             home = Path(_find_spark_home())
             with log_file.open("ab") as log:
                 # what Java and Spark print belongs into a file, dbt's own lines onto the terminal
@@ -213,7 +224,11 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
         session.sql("show databases").collect()
         if asked_for(user):
             make_lock_tables(session)
+    except SessionError:
+        raise
     except Exception as error:
+        if (half := _running()) is not None:  # another connection would take it for a Spark that has started
+            half.stop()
         raise why_no_start(error, warehouse, log_file, earlier) from error
     return session
 
@@ -232,13 +247,17 @@ def why_no_start(error: Exception, warehouse: Path, log_file: Path, earlier: int
     fill hundreds of lines, and the one that matters may stand anywhere among them."""
     text, logged = str(error), _logged(log_file, earlier)
     if any(mark in said for mark in ("Another instance of Derby", "XSDB6") for said in (text, logged)):
-        return CatalogueInUse(
-            f"The catalogue in {warehouse} is in use by another process: the embedded session serves one process at a "
-            f"time. {ONE_AT_A_TIME}"
-        )
+        return _in_use(warehouse)
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     said = causes(f"{text}\n{logged}").replace("\n", "\n  ")
     return SessionError(f"Spark could not be started: {first}\nIts log, {log_file}, says:\n  {said}")
+
+
+def _in_use(warehouse: Path) -> CatalogueInUse:
+    return CatalogueInUse(
+        f"The catalogue in {warehouse} is in use by another process: the embedded session serves one process at a "
+        f"time. {ONE_AT_A_TIME}"
+    )
 
 
 def _logged(log_file: Path, earlier: int) -> str:
