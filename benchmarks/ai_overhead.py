@@ -7,7 +7,9 @@
    minus the endpoint's own (calls x latency / concurrency).
 3. The same asked from the driver, over SQL alone.
 4. A run with nothing new to ask.
-5. Look-ups in a result table of `--results` answers: a small change (1,000 rows) and as many rows as there are results / 10.
+5. 1,000 answers of 0.1 s by 32 at a time, from an endpoint in a process of its own, beside the time that the endpoint takes, and the fixed cost:
+   a round with one answer to ask for.
+6. Look-ups in a result table of `--results` answers: a small change (1,000 rows) and as many rows as there are results / 10.
 
 Seconds of one run on this machine; the first numbers include the JVM's warm-up, so each is taken twice.
 """
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -82,6 +85,24 @@ def overhead(spark: Any, calls: int) -> None:
                     timed(what, lambda sql=sql, driver=driver, http=http: run(spark, sql, http, driver), calls, waited)
 
 
+def answers(spark: Any, calls: int = 1_000, latency: float = 0.1, concurrency: int = 32) -> None:
+    program = [sys.executable, str(Path(__file__).with_name("quick_endpoint.py")), str(latency)]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as endpoint:
+        assert endpoint.stdout is not None
+        url = f"http://127.0.0.1:{int(endpoint.stdout.readline())}/v1"
+        settings = AiSettings.from_config(
+            {"provider": "openai", "base_url": url, "model": "m", "api_key": "none", "concurrency": concurrency}
+        )
+        ideal = calls * latency / concurrency
+        for number in range(4):
+            one, many = (
+                f"SELECT ai_summarize(concat('{number} of {n} ', id)) AS s FROM range({n})" for n in (1, calls)
+            )
+            timed("one answer of a warm endpoint", lambda one=one: run(spark, one, settings), 1, latency)
+            timed(f"{calls:,} answers, {ideal:.2f} s by the endpoint", lambda many=many: run(spark, many, settings))
+        endpoint.kill()
+
+
 def lookups(spark: Any, results: int) -> None:
     settings = AiSettings.from_config({"provider": "scripted"})
     sql = "SELECT id, ai_summarize(concat('kept ', id)) AS s FROM rows"
@@ -119,7 +140,9 @@ def main() -> None:
     try:
         spark = open_session(conf, home / "warehouse", home / "spark.log")
         spark.sql(create_sql("ai_results"))
-        overhead(spark, options.calls)
+        if options.calls:
+            overhead(spark, options.calls)
+        answers(spark)
         if options.results:
             lookups(spark, options.results)
     finally:

@@ -310,5 +310,7 @@ def call_limit(missing: int, take: int, settings: AiSettings) -> str:
 
 
 def _cores(spark: Any) -> int:
-    """How many tasks Spark runs at once: what it cuts a range into (a Connect session has no SparkContext to ask)."""
+    """How many tasks Spark runs at once. A Connect session has no SparkContext to ask: there it is what Spark cuts a range into."""
+    if hasattr(spark, "_jsparkSession"):
+        return int(spark.sparkContext.defaultParallelism)
     return int(spark.range(1 << 16).selectExpr("spark_partition_id() AS p").distinct().count())
