@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -140,12 +141,31 @@ def benchmark() -> Drawing:
             if found is None:
                 raise ValueError(f"docs/incremental.md has no figures for {change!r} in {rows} rows")
             bars.append((f"{change}, {rows}", float(found[1]), float(found[2])))
-    drawing = Drawing(
-        760,
-        40 + 44 * len(bars),
-        "Seconds of a run beside a rebuild",
-        "; ".join(f"{n}: {a:g} and {b:g} s" for n, a, b in bars),
-    )
+    return _beside("Seconds of a run beside a rebuild", bars)
+
+
+def growth() -> Drawing:
+    """Runs of a fixed change beside rebuilds, over tables of different sizes, from the table of docs/benchmarks.md."""
+    text = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    head = re.search(r"^\| change of 10,000 rows((?: \| [\d,]+ rows \| rebuild)+) \|$", text, re.M)
+    if head is None:
+        raise ValueError("docs/benchmarks.md has no table of how cost grows")
+    sizes = re.findall(r"([\d,]+) rows", head[1])
+    bars: list[tuple[str, float, float]] = []
+    for line in text[head.end() :].split("\n\n")[0].splitlines()[2:]:
+        name, *cells = (cell.strip() for cell in line.strip("| ").split("|"))
+        seconds = [float(cell) for cell in cells]
+        named = name.split(" (")[0]
+        bars += [
+            (f"{named}, {size} rows", *seconds[2 * n : 2 * n + 2])  # type: ignore[misc]
+            for n, size in enumerate(sizes)
+        ]
+    return _beside("Seconds of a run that takes in 10,000 changed rows, beside a rebuild", bars)
+
+
+def _beside(title: str, bars: Sequence[tuple[str, float, float]]) -> Drawing:
+    """Pairs of bars, seconds of a run and of a rebuild, each with its name."""
+    drawing = Drawing(760, 40 + 44 * len(bars), title, "; ".join(f"{n}: {a:g} and {b:g} s" for n, a, b in bars))
     scale = 400 / max(b for _, _, b in bars)
     drawing.text(300, 18, "this run, and a rebuild, in seconds", "dim")
     for number, (name, run, rebuild) in enumerate(bars):
@@ -197,4 +217,5 @@ DIAGRAMS = {
     "one-commit.svg": one_commit,
     "benchmark.svg": benchmark,
     "planning.svg": planning,
+    "growth.svg": growth,
 }
