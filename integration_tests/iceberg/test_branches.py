@@ -142,3 +142,66 @@ def test_what_a_dead_run_left_goes_where_the_table_is_made_anew(anew: Anew) -> N
     made = f"create or replace table iceberg_catalog.{TABLE} using iceberg as select 1 as id"
     iceberg_target.publish(asked, anew.session, anew.session.query, lambda: anew.session.query(made))
     assert anew.branches == ["mv_live"]
+
+
+def test_what_others_do_right_behind_it_takes_nothing_from_it(anew: Anew) -> None:
+    """One who was too late drops its branch, another one has begun and published already, before the run looks whether it was the first."""
+    anew.other.query(f"alter table iceberg_catalog.{TABLE} create branch mv_second")
+    made = f"create or replace table iceberg_catalog.{TABLE} using iceberg as select 1L as id, 'anew' as name"
+
+    def published(then: Callable[[], object]) -> None:
+        def write() -> None:
+            anew.session.query(made)
+            then()
+
+        iceberg_target.publish(anew.asked(anew=True), anew.session, anew.session.query, write)
+
+    def next_run() -> None:
+        asked = anew.asked()
+        to = iceberg_target.branch_of(TABLE, asked.branch)
+        write = lambda: anew.other.query(f"insert into {to} values (7, 'next')")  # noqa: E731
+        iceberg_target.publish(asked, anew.other, anew.other.query, write)
+
+    published(lambda: iceberg_target._drop_branches(TABLE, anew.other, ["mv_second"]))
+    assert anew.other.bag(f"select id, name from {TABLE}") == {(1, "anew"): 1} and anew.branches == []
+    published(next_run)
+    assert anew.other.bag(f"select id, name from {TABLE}") == {(1, "anew"): 1, (7, "next"): 1} and anew.branches == []
+
+
+@pytest.mark.parametrize("looks", ["at once", "behind the other", "last"])
+def test_of_two_that_make_it_anew_the_last_to_claim_it_publishes(anew: Anew, looks: str) -> None:
+    """Whenever the first one, whose statement overlooks the claim, finds that out."""
+    claimed, go_on, replaced, end = Event(), Event(), Event(), Event()
+    made = f"create or replace table iceberg_catalog.{TABLE} using iceberg as select 1L as id, '{{}}' as name"
+
+    def first() -> None:
+        claimed.set()
+        assert go_on.wait(60)
+        anew.session.query(made.format("first"))
+        replaced.set()
+        assert end.wait(60)
+
+    with ThreadPoolExecutor(1) as thread:
+        asked = anew.asked(anew=True)
+        run = thread.submit(iceberg_target.publish, asked, anew.session, anew.session.query, first)
+
+        def second() -> None:
+            go_on.set()
+            assert replaced.wait(60)
+            if looks == "at once":
+                end.set()
+                assert isinstance(run.exception(), TurnTaken)
+            anew.other.query(made.format("second"))
+            if looks == "behind the other":
+                end.set()
+                assert isinstance(run.exception(), TurnTaken)
+
+        try:
+            assert claimed.wait(60)
+            iceberg_target.publish(anew.asked(anew=True), anew.other, anew.other.query, second)
+        finally:
+            go_on.set()
+            end.set()
+        assert isinstance(run.exception(), TurnTaken)
+    assert anew.other.query(f"select name from {TABLE}") == [{"name": "second"}]
+    assert anew.branches == [] and not anew.session.warnings and not anew.other.warnings

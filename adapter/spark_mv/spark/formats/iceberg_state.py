@@ -8,7 +8,8 @@ from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.state import StateFacts, StateVersion, read_state_record
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.iceberg_log import Log, read_log
-from spark_mv.spark.formats.iceberg_target import LOOK, RECORD, keeps_rows
+from spark_mv.spark.formats.iceberg_states import RECORD
+from spark_mv.spark.formats.iceberg_target import LOOK, keeps_rows
 from spark_mv.spark.formats.state_rows import readable
 
 

@@ -17,21 +17,22 @@ from spark_mv.maintenance.record import RunRecord, read_record
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.history import History
 from spark_mv.spark.formats.iceberg_log import Log, Snapshot, loaded_table, read_log
+from spark_mv.spark.formats.iceberg_states import CLAIM, RECORD, judged, states_since
 from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import TurnSession, tagged
 
-RECORD = "spark_mv"
-"""Property of a snapshot with the record of the run that made it, or with a request to forget."""
 SETTING = f"spark.sql.iceberg.snapshot-property.{RECORD}"
 """Setting with which Iceberg gives the snapshots of a statement that property. A DELETE that only drops files takes no notice."""
+CLAIMED = f"spark.sql.iceberg.snapshot-property.{CLAIM}"
 BRANCH = "mv_"
+UNDO = 10
+"""How often a table that somebody else commits to is put back before that is given up."""
 _LOST = re.compile(
     r"CommitFailedException|Cannot commit|not an ancestor|stale|ValidationException|ALREADY_EXISTS|AlreadyExists|already exists|"
     r"branch \(does not exist\)",
     re.IGNORECASE,
 )
 """What Iceberg says to the second of two writers."""
-_METADATA = re.compile(r"/v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?$")
 _WRITTEN = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 LOOK = (5, 100, 100_000)
 """Snapshots to look at first, and next if there is no record among them."""
@@ -108,7 +109,8 @@ def publish(asked: Publishing, session: TurnSession, query: Query, write: Callab
         if _LOST.search(str(error)) and not isinstance(error, TurnTaken):
             raise TurnTaken(asked.turn.table) from error
         raise
-    if not asked.part and not _is_published(asked, query):
+    # from a base, Iceberg itself has compared; and who comes right after this run may have taken its snapshot out of the history
+    if asked.base is None and not asked.part and not _is_published(asked, query):
         raise TurnTaken(asked.turn.table)
 
 
@@ -163,77 +165,58 @@ def _make(
 ) -> None:
     """CREATE TABLE fails where there is a table. CREATE OR REPLACE does not look at what it replaces: an empty commit claims the
     table first, so that whoever else started from the same state is too late."""
-    claim = None
-    if asked.base is not None:
-        table, name = asked.turn.table, BRANCH + asked.branch
-        loaded = loaded_table(session.mv_spark(), table)
-        _make_branch(loaded, name, asked)
-        to = branch_of(table, asked.branch)
-        query(f"insert into {to} select * from {to} where false")
-        loaded = loaded_table(session.mv_spark(), table)
-        claim = int(_end_of_branch(loaded, name, asked).snapshotId())
-        _move_main(loaded, name, asked)
-    with tagged(session, settings):
-        write()
-    if claim is not None:
-        _undo_unless_next(asked, session, claim)
-
-
-def _undo_unless_next(asked: Publishing, session: TurnSession, claim: int) -> None:
-    """Raises TurnTaken where a run that started from the claim published before the table was replaced; the table is put back, its
-    columns and layout included."""
-    loaded = loaded_table(session.mv_spark(), asked.turn.table)
-    operations = loaded.operations()
-    replaced = operations.current()
-    before = _overwritten(operations, replaced, session)
-    newest = before.currentSnapshot()
-    if newest is not None and int(newest.snapshotId()) == claim:
-        _drop_branches(asked.turn.table, session, _revived(loaded, before))
+    if asked.base is None:
+        with tagged(session, settings):
+            write()
         return
-    operations.commit(replaced, before)
+    table, name, claim = asked.turn.table, BRANCH + asked.branch, {CLAIMED: asked.turn.run_id}
+    loaded = loaded_table(session.mv_spark(), table)
+    _make_branch(loaded, name, asked)
+    to = branch_of(table, asked.branch)
+    with tagged(session, claim):
+        query(f"insert into {to} select * from {to} where false")
+    loaded = loaded_table(session.mv_spark(), table)
+    claimed = int(_end_of_branch(loaded, name, asked).snapshotId())
+    since = loaded.operations().current()
+    _move_main(loaded, name, asked)
+    with tagged(session, {**settings, **claim}):
+        write()
+    for _ in range(UNDO):
+        try:
+            return _undo_unless_next(asked, session, claimed, since)
+        except Exception as error:  # somebody has made a commit meanwhile, if only of a branch
+            if isinstance(error, TurnTaken) or not _LOST.search(str(error)):
+                raise
+    raise TurnTaken(table)
+
+
+def _undo_unless_next(asked: Publishing, session: TurnSession, claimed: int, since: Any) -> None:
+    """Raises TurnTaken where a run that started from the claim published before the table was replaced; the table is put back, its
+    columns and layout included. What others do once it is replaced takes nothing from this run, and is not undone."""
+    table, spark = asked.turn.table, session.mv_spark()
+    loaded = loaded_table(spark, table)
+    operations = loaded.operations()
+    now = operations.current()
+    ours, before = judged(states_since(since, now, operations.io(), session), asked.turn.run_id)
+    if ours is None:
+        raise TurnTaken(table)
+    newest = before.currentSnapshot()
+    if newest is not None and int(newest.snapshotId()) == claimed:
+        _drop_branches(table, session, _revived(ours, before))
+        return
+    if now.currentSnapshot() is None or now.currentSnapshot().snapshotId() != ours.currentSnapshot().snapshotId():
+        raise TurnTaken(table)
+    operations.commit(now, before)
     loaded.refresh()
     if newest is not None and loaded.currentSnapshot().snapshotId() != newest.snapshotId():
         # a REST catalogue is sent changes, of which metadata that was read has none
         loaded.manageSnapshots().setCurrentSnapshot(newest.snapshotId()).commit()
-    raise TurnTaken(asked.turn.table)
+    raise TurnTaken(table)
 
 
-def _overwritten(operations: Any, replaced: Any, session: TurnSession) -> Any:
-    """The metadata that the table had right before it was replaced. The new metadata names those of the moment when the statement
-    began; what others committed during it shows in the number of its file alone, each commit of a catalogue raising it by one."""
-    files, io = replaced.previousFiles(), operations.io()
-    known = str(files.get(files.size() - 1).file())
-    parser = session.mv_spark()._jvm.org.apache.iceberg.TableMetadataParser
-    number = _number(str(replaced.metadataFileLocation()))
-    if number is None or _number(known) in (None, number - 1):
-        return parser.read(io, known)
-    folder = str(replaced.metadataFileLocation()).rpartition("/")[0]
-    try:
-        found = io.listPrefix(folder + "/").iterator()
-        names = [str(found.next().location()) for _ in iter(found.hasNext, False)]
-        overwritten = [parser.read(io, name) for name in names if _number(name) == number - 1]
-        return max(overwritten, key=lambda metadata: int(metadata.lastUpdatedMillis()))
-    except Exception as error:
-        session.warn(
-            f"{folder}: the table's metadata number {number - 1} could not be read ({first_line(error)}), so that it is not known whether "
-            "somebody else published while this run made the table anew. See the table's history, and let one run at a time rebuild it"
-        )
-        return parser.read(io, known)
-
-
-def _number(file: str) -> int | None:
-    """The number of a metadata file.
-
-    >>> _number("s3://b/t/metadata/00012-6f3d.metadata.json"), _number("/t/metadata/v7.gz.metadata.json"), _number("/t/metadata/snap-1.avro")
-    (12, 7, None)
-    """
-    found = _METADATA.search(file)
-    return None if found is None else int(found[1])
-
-
-def _revived(loaded: Any, before: Any) -> list[str]:
+def _revived(then: Any, before: Any) -> list[str]:
     """CREATE OR REPLACE writes the branches that there were when it began: also those that other runs have dropped since."""
-    names = {str(name) for name in loaded.refs().keySet()} - {str(name) for name in before.refs().keySet()}
+    names = {str(name) for name in then.refs().keySet()} - {str(name) for name in before.refs().keySet()}
     return sorted(name for name in names if name.startswith(BRANCH))
 
 
