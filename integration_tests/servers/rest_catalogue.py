@@ -76,7 +76,12 @@ class RestCatalogue:
 
     def __enter__(self) -> RestCatalogue:
         jars = server_jars(self.folder)
-        places = {"CATALOG_REST_PORT": str(self.port), "CATALOG_WAREHOUSE": str(self.folder / "warehouse")}
+        # a second connection to a database in memory finds an empty one
+        places = {
+            "CATALOG_REST_PORT": str(self.port),
+            "CATALOG_WAREHOUSE": str(self.folder / "warehouse"),
+            "CATALOG_CLIENTS": "1",
+        }
         with (self.folder / "server.log").open("wb") as log:
             self.process = subprocess.Popen(
                 ["java", "-cp", f"{jars}/*", "org.apache.iceberg.rest.RESTCatalogServer"],

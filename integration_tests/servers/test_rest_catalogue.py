@@ -3,6 +3,7 @@ several processes at a time work in it."""
 
 from __future__ import annotations
 
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,18 @@ def project_of(home: Path, name: str, catalogue: RestCatalogue, endpoint: Endpoi
     for model, text in {"sample": SAMPLE, "named": NAMED}.items():
         (project.folder / "models" / f"{model}.sql").write_text(text, encoding="utf-8")
     return project
+
+
+def test_it_answers_many_at_once(catalogue: RestCatalogue) -> None:
+    made = {"data": b'{"namespace": ["many"], "properties": {}}', "headers": {"Content-Type": "application/json"}}
+    urllib.request.urlopen(urllib.request.Request(f"{catalogue.url}/v1/namespaces", **made)).close()
+
+    def ask(_: int) -> int:
+        with urllib.request.urlopen(f"{catalogue.url}/v1/namespaces/many", timeout=60) as answer:
+            return int(answer.status)
+
+    with ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(ask, range(200))) == {200}
 
 
 def test_days_and_two_processes(catalogue: RestCatalogue, home: Path) -> None:
