@@ -1,7 +1,7 @@
 """Writes docs/reference/faults.md from what the tests counted.
 
 FAULTS_COUNTED=build/faults.jsonl pytest -m slow integration_tests/incremental/test_faults.py integration_tests/incremental/test_interleavings.py
-FAULTS_COUNTED=build/faults.jsonl pytest integration_tests/servers/test_killed_dbt.py integration_tests/servers/test_full_disk.py
+FAULTS_COUNTED=build/faults.jsonl pytest integration_tests/servers/test_killed_dbt.py integration_tests/servers/test_killed_client.py integration_tests/servers/test_full_disk.py
 python docs_build/faults.py build/faults.jsonl
 """
 
@@ -19,7 +19,7 @@ FAULTS = ("error", "answer lost", "engine away", "away behind", "killed before",
 HEAD = """# Faults and interleavings
 
 What the tests do to a run, and what came of it: the figures are counted by the tests themselves
-(`integration_tests/incremental/test_faults.py`, `test_interleavings.py`, `integration_tests/servers/test_killed_dbt.py`, `test_full_disk.py`) and put into this page by
+(`integration_tests/incremental/test_faults.py`, `test_interleavings.py`, `integration_tests/servers/test_killed_dbt.py`, `test_killed_client.py`, `test_full_disk.py`) and put into this page by
 `docs_build/faults.py`. A few of them are part of each test run, drawn from a seed.
 
 ## What is promised, and what is not
@@ -117,6 +117,9 @@ A process that runs dbt, the Spark that it started, or both get SIGKILL at a mom
 answers of an AI function, and its source changes before each run. Then another process looks at the table, which must be the old one or the new one,
 and runs dbt: the table must be what the query gives, with the kept values, and no staging table may be left. Asked again may be what was
 paid and is not in `ai_results`.
+
+A *client of a server* runs a model over Spark Connect and is killed before a statement, right behind it, or while the server works at it; the server lives on and
+finishes what it was sent. Up to five in a row are killed, then comes a whole run. 30 of them are part of each test run.
 """
 
 
