@@ -19,12 +19,14 @@
   {%- do log(adapter.mv_ai_upkeep('prune', mv.mv_asking(none), older_than_days=older_than_days, dry_run=dry_run, include_unowned=include_unowned), info=true) -%}
 {%- endmacro %}
 
-{#- Take in the answers of AI batches that have ended. The next runs of the models show them.
+{#- Take in the answers of AI batches that have ended. The next runs of the models show them. `gone`: the id of a batch, or a list of
+    ids, that the endpoint does not know and will not know again: its inputs are asked again.
 
-    dbt run-operation collect_ai -#}
-{% macro collect_ai(model=none) -%}
+    dbt run-operation collect_ai
+    dbt run-operation collect_ai --args '{gone: batch_1}' -#}
+{% macro collect_ai(model=none, gone=none) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {%- do log(adapter.mv_ai_upkeep('collect', mv.mv_asking(model)), info=true) -%}
+  {%- do log(adapter.mv_ai_upkeep('collect', mv.mv_asking(model), gone=gone or []), info=true) -%}
 {%- endmacro %}
 
 {#- Views of who answered what: ai_errors, ai_costs, and <model>__ai_answers for each model with AI functions.

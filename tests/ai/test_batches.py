@@ -178,9 +178,9 @@ class World:
             now=self.clock,
         )
 
-    def collect(self, around: Any = lambda thing: thing) -> Collected:
+    def collect(self, around: Any = lambda thing: thing, gone: Sequence[str] = ()) -> Collected:
         terms = Terms(Retries(6, 3600.0), lambda _: (1.0, 2.0))
-        return collect(around(self.store), around(self.endpoint()), terms, now=self.clock)
+        return collect(around(self.store), around(self.endpoint()), terms, now=self.clock, gone=gone)
 
     def one_run(self, around: Any = lambda thing: thing) -> None:
         self.collect(around)
@@ -363,11 +363,13 @@ def test_answers_that_are_counted_but_not_handed_over_are_read_again(new: Callab
     world.submit()
     server.finish()
     found = world.collect()
-    assert (found.waiting, found.answers, len(found.notes)) == (1, 0, 1)
+    assert (found.waiting, found.answers, found.errors, len(found.notes)) == (1, 11, 0, 1)
+    again = world.collect()  # nothing is taken in twice
+    assert (again.waiting, again.answers, again.batches) == (1, 0, 0)
     assert world.submit().inputs == 0
     world.clock.ahead += LEFT_OUT_FOR + 60  # it never comes: that one input is asked again
     found = world.collect()
-    assert (found.answers, found.errors) == (11, 1)
+    assert (found.waiting, found.answers, found.errors) == (0, 0, 1)
 
 
 def test_counts_that_say_too_little_hold_nothing_up(new: Callable[..., World]) -> None:
@@ -393,6 +395,18 @@ def test_a_batch_that_is_gone_for_good_is_asked_again(world: World) -> None:
     world.server.batches.clear()
     world.clock.ahead += GONE_AFTER + 1
     assert world.collect().errors == 12
+    world.one_run()
+    assert len(world.store.answered()) == 12
+
+
+def test_a_batch_that_its_user_gives_up_is_asked_again_at_once(world: World) -> None:
+    world.submit()
+    known = dict(world.server.batches)
+    remote_id = next(iter(known))
+    assert world.collect(gone=[remote_id]).waiting == 1  # the endpoint knows it: it is under way
+    world.server.batches.clear()
+    assert f"{{gone: {remote_id}}}" in world.collect(gone=["another"]).notes[0]
+    assert world.collect(gone=[remote_id]).errors == 12
     world.one_run()
     assert len(world.store.answered()) == 12
 

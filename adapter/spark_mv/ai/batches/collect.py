@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from typing import Any
 
 from spark_mv.ai.asking import Outcome
@@ -57,15 +58,23 @@ class Terms:
     clean: Callable[[str], str] = str
 
 
-def collect(store: Store, endpoint: BatchEndpoint, terms: Terms, *, now: Callable[[], float] = time.time) -> Collected:
+def collect(
+    store: Store,
+    endpoint: BatchEndpoint,
+    terms: Terms,
+    *,
+    now: Callable[[], float] = time.time,
+    gone: Sequence[str] = (),
+) -> Collected:
     """Takes in every batch of the endpoint that has ended. May be called at any time, by any process, twice at a time: a
-    second call finds nothing left, or appends the same rows, of which one counts."""
+    second call finds nothing left, or appends the same rows, of which one counts. `gone`: ids of batches of which a user says that the
+    endpoint will not know them any more; one that it does know is taken in as ever."""
     done = Collected()
     for batch in store.open():
         try:
             found = _known(store, endpoint, batch, now())
             if found is not None:
-                done += _collect(store, endpoint, found, terms, now())
+                done += _collect(store, endpoint, found, terms, now(), given_up=found.remote_id in gone)
             else:
                 done += Collected(waiting=int(now() - batch.intended_at <= LOST_AFTER))
         except ProviderError as error:  # of this batch, now; the others may go on
@@ -88,11 +97,18 @@ def _known(store: Store, endpoint: BatchEndpoint, batch: Batch, at: float) -> Ba
     return None
 
 
-def _collect(store: Store, endpoint: BatchEndpoint, batch: Batch, terms: Terms, at: float) -> Collected:
+def _collect(
+    store: Store, endpoint: BatchEndpoint, batch: Batch, terms: Terms, at: float, given_up: bool = False
+) -> Collected:
     remote = endpoint.look(batch.remote_id or "")
     if remote is None:
-        if at - batch.intended_at <= GONE_AFTER:
-            note = f"batch {batch.remote_id} is not known at {batch.endpoint}; is it another account's?"
+        until = batch.intended_at + GONE_AFTER
+        if at <= until and not given_up:
+            note = (
+                f"batch {batch.remote_id} is not known at {batch.endpoint}. If it is another account's, collect with that account's key; if it is "
+                f"gone, its inputs are free from {datetime.fromtimestamp(until, timezone.utc):%Y-%m-%d %H:%M} UTC on, or now by dbt run-operation "
+                f"collect_ai --args '{{gone: {batch.remote_id}}}'"
+            )
             return Collected(waiting=1, notes=(note,))
         remote = RemoteBatch(batch.remote_id or "", "gone")
     elif not remote.ended:
@@ -100,14 +116,13 @@ def _collect(store: Store, endpoint: BatchEndpoint, batch: Batch, terms: Terms, 
     texts = [endpoint.read(file) for file in (remote.output_file, remote.error_file) if file]
     lines = replies(texts)
     ended_at = remote.ended_at or at
-    if _left_out(remote, lines) and at - ended_at < LEFT_OUT_FOR:
-        note = f"batch {remote.id} counts {remote.answered:,} answers and hands over fewer; it is read again later"
-        return Collected(waiting=1, notes=(note,))
+    waits = _left_out(remote, lines) and at - ended_at < LEFT_OUT_FOR
     otherwise = f"the batch ended as {remote.status} without an answer to this input"
     otherwise += f" ({terms.clean(remote.error)})" if remote.error else ""
-    done = Collected(batches=1)
+    done = Collected()
     rows: list[tuple[Any, ...]] = []
-    for claim, outcome in _outcomes(store.claims(batch), lines, otherwise, ended_at):
+    claims = [claim for claim in store.claims(batch) if not waits or claim.result_key in lines]
+    for claim, outcome in _outcomes(claims, lines, otherwise, ended_at):
         said = replace(outcome, error=terms.clean(outcome.error)) if outcome.error else outcome
         row = _row(batch, claim, said, terms)
         done += _counted(said, float(row[13]))
@@ -117,6 +132,10 @@ def _collect(store: Store, endpoint: BatchEndpoint, batch: Batch, terms: Terms, 
             rows = []
     if rows:
         store.take_in(rows)
+    if waits:
+        note = f"batch {remote.id} counts {remote.answered:,} answers and hands over fewer; it is read again later"
+        return done + Collected(batches=int(bool(claims)), waiting=1, notes=(note,))
+    done += Collected(batches=1)
     store.note(batch, COLLECTED)
     for file in (remote.input_file, remote.output_file, remote.error_file):
         _clear(endpoint, file)

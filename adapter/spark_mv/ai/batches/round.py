@@ -86,9 +86,9 @@ def batchable(call: AiCall) -> bool:
     return call.function != "ai_similarity"
 
 
-def collect_batches(place: Place) -> Collected:
-    """Takes in what has come, of any model. The table of batches must be there."""
-    found = collect(place.store(), place.endpoint(), place.terms(), now=place.now)
+def collect_batches(place: Place, gone: Sequence[str] = ()) -> Collected:
+    """Takes in what has come, of any model. The table of batches must be there. `gone`: see collect."""
+    found = collect(place.store(), place.endpoint(), place.terms(), now=place.now, gone=gone)
     for note in found.notes:
         place.say(note)
     if found.batches:

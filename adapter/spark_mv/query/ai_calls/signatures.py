@@ -209,9 +209,9 @@ def _must(text: TokenText, span: Span, name: str, kind: type | tuple[type, ...],
 
 
 _STRING = "cast({} as string)"
-# BINARY is a file, a text the address of one; the request's text stands once, so that it is given to a function of it
+# BINARY is a file (none where it has no byte), a text the address of one; the request's text stands once, so that it is given to a function of it
 _FILE = (
-    "element_at(transform(array({}), f -> if(typeof(f) = 'binary', base64(cast(f as binary)), "
+    "element_at(transform(array({}), f -> if(typeof(f) = 'binary', nullif(base64(cast(f as binary)), ''), "
     "concat('url:', cast(f as string)))), 1)"
 )
 

@@ -59,8 +59,10 @@ def recompute(models: Models, errors_only: bool = False, where: str | None = Non
     return "\n".join(lines)
 
 
-def collect(models: Models) -> str:
-    """Take in the answers of batches that have ended; the models' next runs show them."""
+def collect(models: Models, gone: str | Sequence[str] = ()) -> str:
+    """Take in the answers of batches that have ended; the models' next runs show them. The inputs of batches that are `gone` (an id, or
+    several, that the endpoint does not know) are asked again."""
+    given_up = [gone] if isinstance(gone, str) else [str(one) for one in gone or ()]
     lines: list[str] = []
     seen: set[tuple[str, str]] = set()
     for model in models.asking():
@@ -72,7 +74,7 @@ def collect(models: Models) -> str:
             continue
         seen.add((place.results_table, place.address))
         place.make_table()
-        found = collect_batches(place)
+        found = collect_batches(place, given_up)
         lines.append(f"{place.results_table}: {found.waiting:,} batches are under way at {place.address}")
     return "\n".join(lines) or "no model asks an endpoint that has batches"
 
