@@ -77,6 +77,14 @@ def look_at(bench: Bench, functions: list[tuple[str, str, str]], settings: Any) 
     assert found[2][number:] == (True,) * number
 
 
+def test_a_file_of_no_byte_is_none(bench: Bench) -> None:
+    bench.table("src", "id INT, f BINARY", "(1, x'89504E470D0A1A0A00')", "(2, x'')", "(3, NULL)")
+    with Endpoint() as endpoint:
+        sql = "SELECT id, ai_query('m', 'What is it?', files => f) AS x FROM {s}.src"
+        outcome, rows = bench.run(sql, bench.openai(endpoint.url))
+    assert outcome.calls == 1 and {id_: answer is None for id_, answer in rows} == {1: False, 2: True, 3: True}
+
+
 def test_the_cosine_of_two_vectors(bench: Bench) -> None:
     package = SimpleNamespace()
     file = Path(__file__).parents[2] / "macros" / "functions" / "vector_cosine.sql"
