@@ -38,7 +38,9 @@ def planned(spark: Any, sql: str) -> tuple[float, float]:
 
 def used(spark: Any) -> float:
     """CPU seconds of the JVM so far (Linux)."""
-    words = Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/stat").read_text().rpartition(")")[2].split()
+    words = (
+        Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/stat").read_text().rpartition(")")[2].split()
+    )
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
