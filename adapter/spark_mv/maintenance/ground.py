@@ -96,9 +96,9 @@ def _columns(situation: Situation, refused: tuple[str, ...]) -> ColumnPlan:
 
 def _refuse_gone(facts: RunFacts, columns: ColumnPlan) -> None:
     """Kept values whose column somebody else renamed or dropped since the last run are in earlier versions of the table, and drawing others is the
-    user's to say."""
+    user's to say. That need not show in the table's history: on Iceberg another schema is no snapshot."""
     target = facts.target
-    if target.record is None or target.intact or facts.full_refresh:
+    if target.record is None or facts.full_refresh:
         return
     added = {name.lower() for name in columns.added}
     kept = {name.lower() for name in target.record.kept}
