@@ -17,6 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from threading import Timer
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from integration_tests.counting import counted, wrong_counts
@@ -175,7 +176,8 @@ class Victims:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(CONNECT, tmp_path_factory.mktemp("killed") / "server") as running:
+    # a Connect session tells its process, and what that starts, to have no Spark of their own
+    with patch.dict(os.environ), Server(CONNECT, tmp_path_factory.mktemp("killed") / "server") as running:
         yield running
 
 
