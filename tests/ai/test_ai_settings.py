@@ -8,6 +8,7 @@ import pytest
 
 from spark_mv.ai.secret import Secret
 from spark_mv.ai.settings import AiConfigError, AiSettings, check_ai_words
+from spark_mv.maintenance.ai_context import AiContext
 
 
 def test_every_error_is_in_one_list() -> None:
@@ -76,3 +77,30 @@ def test_functions() -> None:
     for wrong, message in (({"ai_gen": {"prompt": "x"}}, "built-in"), ({"f": {"promt": "x"}}, "did you mean 'prompt'")):
         with pytest.raises(AiConfigError, match=message):
             AiSettings.from_config({"functions": wrong})
+
+
+def test_a_budget_of_cost_needs_a_price_of_each_model_that_is_asked() -> None:
+    base = {
+        "provider": "openai",
+        "api_key": "k",
+        "model": "m",
+        "prices": {"big": {"input": 1, "output": 4}, "own": {"input": 0, "output": 0}},
+    }
+    settings = AiSettings.from_config({**base, "max_ai_cost": 1})
+    settings.check_prices(["big", "own"])
+    with pytest.raises(AiConfigError, match=r"max_ai_cost needs a price of bigg, .*it has big, own"):
+        settings.check_prices(["big", "bigg"])
+    AiSettings.from_config(base).check_prices(["bigg"])
+    AiSettings.from_config({**base, "max_ai_cost": 1, "price_per_1k_output_tokens": 1}).check_prices(["bigg"])
+
+
+def test_whether_old_answers_are_asked_for_anew_is_part_of_what_a_table_knows_of_its_configuration() -> None:
+    """Under a budget the same older answers are shown, and asked for anew; else a run would find nothing to do."""
+    budget = AiSettings.from_config({"provider": "scripted", "max_ai_calls": 2})
+    keep = AiSettings.from_config({"provider": "scripted", "max_ai_calls": 2, "on_model_change": "keep"})
+    assert budget.identity() == keep.identity()
+    texts = {
+        AiContext("r", one.identity(), (), only_unanswered=one.on_model_change == "keep").identity_text
+        for one in (budget, keep)
+    }
+    assert len(texts) == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -182,6 +182,20 @@ class AiSettings:
     def price_of(self, model: str) -> Price:
         """What a model's tokens cost: its own line in `prices`, else the two prices of the profile."""
         return self.prices.get(model) or Price(self.price_per_1k_input_tokens, self.price_per_1k_output_tokens)
+
+    def check_prices(self, models: Collection[str]) -> None:
+        """Raises AiConfigError where a budget of cost is set and one of these models, which are to be asked, has no price: it would cost nothing."""
+        if self.provider == "local" or self.price_per_1k_input_tokens or self.price_per_1k_output_tokens:
+            return
+        budgets = [word for word in _COSTS if getattr(self, word) is not None]
+        unpriced = sorted(model for model in {*models} if model not in self.prices)
+        if budgets and unpriced:
+            raise _not_usable(
+                [
+                    f"{budgets[0]} needs a price of {', '.join(unpriced)}, without which it costs nothing: add it to `prices` in the profile's ai block "
+                    f"(it has {', '.join(sorted(self.prices)) or 'none'}), or use max_ai_tokens"
+                ]
+            )
 
     def cost(self, input_tokens: int, output_tokens: int) -> float:
         """The price of so many tokens of the profile's model."""

@@ -20,6 +20,8 @@ class AiContext:
     identity: Any
     functions: Any
     failing_keys: tuple[str, ...] = ()  # unique_key, under on_ai_error: keep_old
+    only_unanswered: bool = False
+    """on_model_change: keep. A budget shows older answers as well, and asks for the new model's."""
 
     @property
     def identity_text(self) -> str:
@@ -27,7 +29,11 @@ class AiContext:
         steps = getattr(self.identity, "cascade", ())
         shared = "".join(f" {status}" for status in getattr(self.identity, "shared", ()))
         return (
-            repr(self.identity) + (f" {steps!r}" if steps else "") + shared + (" keep_old" if self.failing_keys else "")
+            repr(self.identity)
+            + (f" {steps!r}" if steps else "")
+            + shared
+            + (" keep_old" if self.failing_keys else "")
+            + (" only_unanswered" if self.only_unanswered else "")
         )
 
 

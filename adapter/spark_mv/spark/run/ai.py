@@ -65,6 +65,7 @@ class AiRunner:
         its turn: the rounds that it waited for have spent, too."""
         with endpoint_lock(self.settings):
             self._keep_to_the_periods()
+            self.settings.check_prices({model for call in calls for model in call.models})
             self._find_similar(calls)
             if self.settings.canary is None or self.settings.on_model_change == "keep":
                 return self._run(calls)
@@ -262,6 +263,7 @@ def ai_runner(
             identity=settings.identity(),
             functions=settings.functions,
             failing_keys=unique_key if settings.on_ai_error == "keep_old" else (),
+            only_unanswered=settings.on_model_change == "keep",
         ),
         invocation_id=invocation_id,
         as_of=as_of,
