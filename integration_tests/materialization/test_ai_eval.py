@@ -63,7 +63,11 @@ class TestEvaluation:
         run_dbt(["seed"])
         asked = {"data": "labels", "key": "id", "call": CALL, "label": "kind"}
         variants = {"small": {"model": "small", "options": {"answers": WORSE}}, "large": {}}
+        sql("insert into {schema}.labels values (99, 'without a label', null)")
         said = operation("ai_eval", {**asked, "variants": variants})
+        (paid,) = sql("select count(*), count(distinct arguments_hash) from {schema}.ai_results")
+        assert tuple(paid) == (40, 20)
+        sql("delete from {schema}.labels where id = 99")
         assert "small: 17 of 20 as kind, 85.0% (95 % interval 64.0% to 94.8%)" in said
         assert "large: 20 of 20 as kind, 100.0%" in said
         assert "small and large: same answer for 85.0% of 20 rows" in said

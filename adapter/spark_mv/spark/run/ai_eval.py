@@ -117,8 +117,9 @@ def _answered(
         file_format=own_format_of(adapter).name,
     )
     expected = f"cast({quoted(asked.label)} AS STRING)" if asked.label else "cast(NULL AS STRING)"
+    labelled = f" WHERE {quoted(asked.label)} IS NOT NULL" if asked.label else ""  # the others are not paid for
     plan = plan_ai(
-        f"SELECT cast({quoted(asked.key)} AS STRING) AS row_key, {expected} AS expected, cast(({call}) AS STRING) AS answer FROM {asked.data}",
+        f"SELECT cast({quoted(asked.key)} AS STRING) AS row_key, {expected} AS expected, cast(({call}) AS STRING) AS answer FROM {asked.data}{labelled}",
         results_table=runner.context.results_table,
         # under a budget a model's rows show older answers: these are another model's
         identity=replace(runner.context.identity, keep_old=False),
