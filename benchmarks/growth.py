@@ -22,24 +22,19 @@ from small import timed
 from spark_mv.spark.session.session import open_session
 
 CHANGE = 10_000
-_COLUMNS = "id, k, x, at"
 MODELS = {
-    "new rows": ("id", "select id, k, x, rand() as r from bench.new_rows where x >= 0"),
-    "edited rows": ("id", "select id, k, x, rand() as r from bench.edited_rows where x >= 0"),
-    "a window that moves": ("id", "select id, x, at from bench.window_rows where at > current_timestamp() - interval 30 days"),
-    "groups": ("k", "select k, count(*) as n, sum(x) as total from bench.group_rows group by k"),
+    "new rows": ("id", "select id, k, x, rand() as r from bench.src where x >= 0"),
+    "edited rows": ("id", "select id, k, x, rand() as r from bench.src where x >= 0"),
+    "a window that moves": ("id", "select id, x, at from bench.src where at > current_timestamp() - interval 30 days"),
+    "groups": ("k", "select k, count(*) as n, sum(x) as total from bench.src group by k"),
 }  # fmt: skip
 START = "2026-01-31 00:00:00"
 
 
-def name_of(model: str) -> str:
-    return {"new rows": "new_rows", "edited rows": "edited_rows", "groups": "group_rows"}.get(model, "window_rows")
-
-
-def make(session: Direct, table: str, rows: int) -> None:
-    """So many rows; the last CHANGE of each round are the first to leave, one round an hour."""
+def make(session: Direct, rows: int) -> None:
+    """So many rows, of which CHANGE leave in each hour."""
     session.query(
-        f"create table bench.{table} using delta tblproperties (delta.enableChangeDataFeed = true, delta.enableDeletionVectors = true) as "
+        f"create table bench.src using delta tblproperties (delta.enableChangeDataFeed = true, delta.enableDeletionVectors = true) as "
         f"select id, id % 1000 as k, cast(id % 997 as int) as x, timestamp'2026-01-01 00:30:00' + make_interval(0, 0, 0, 0, least(id div {CHANGE}, 700)) as at "
         f"from range({rows})"
     )
@@ -47,13 +42,13 @@ def make(session: Direct, table: str, rows: int) -> None:
 
 def change(session: Direct, model: str, rows: int, round_: int) -> str:
     """The change of a round; what the clock says in it."""
-    table, first = f"bench.{name_of(model)}", rows + round_ * CHANGE
+    first = rows + round_ * CHANGE
     if model in ("new rows", "groups"):
         session.query(
-            f"insert into {table} select id, id % 1000, 1, timestamp'{START}' from range({first}, {first + CHANGE})"
+            f"insert into bench.src select id, id % 1000, 1, timestamp'{START}' from range({first}, {first + CHANGE})"
         )
     elif model == "edited rows":
-        session.query(f"update {table} set x = x + 1 where id % {rows // CHANGE} = {round_}")
+        session.query(f"update bench.src set x = x + 1 where id % {rows // CHANGE} = {round_}")
     return f"2026-01-31 {round_ + 1:02}:00:00"
 
 
@@ -63,7 +58,7 @@ def measure(session: Direct, rows: int, rounds: int, models: list[str]) -> dict[
     for model in models:
         session.query("drop schema if exists bench cascade")
         session.query("create schema bench")
-        make(session, name_of(model), rows)
+        make(session, rows)
         key, sql = MODELS[model]
         lives = Model("bench", "m", sql, {"unique_key": [key]}, choose_by="seconds", followed=False)
         lives.run(session, START)
