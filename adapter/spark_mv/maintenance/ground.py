@@ -98,11 +98,12 @@ def _refuse_gone(facts: RunFacts, columns: ColumnPlan) -> None:
     """Kept values whose column somebody else renamed or dropped since the last run are in earlier versions of the table, and drawing others is the
     user's to say. That need not show in the table's history: on Iceberg another schema is no snapshot."""
     target = facts.target
-    if target.record is None or facts.full_refresh:
+    if target.record is None or facts.full_refresh or not target.exists:
         return
-    added = {name.lower() for name in columns.added}
     kept = {name.lower() for name in target.record.kept}
-    if gone := [c.name for c in columns.columns if c.role is Role.KEPT and c.name.lower() in added & kept]:
+    if gone := [
+        c.name for c in columns.columns if c.role is Role.KEPT and c.name.lower() in kept and not target.has(c.name)
+    ]:
         raise RefusedError(
             "KEPT_COLUMN_GONE",
             f"model {facts.model}: the table has lost {', '.join(gone)}, whose values are kept ({target.foreign_operation or 'something else'}). "
