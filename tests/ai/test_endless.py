@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -71,3 +73,19 @@ def test_a_reply_that_does_not_end(address: str, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ProviderError, match="more than") as fast:
         ask("fast")
     assert fast.value.kind == "connection"
+
+
+def test_threads_that_begin_together_share_one_client(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+
+    def slowly(*args: Any) -> Any:
+        time.sleep(0.05)  # the others come meanwhile
+        made.append(endless.bounded_client(*args))
+        return made[-1]
+
+    monkeypatch.setattr("spark_mv.ai.providers.openai.bounded_client", slowly)
+    provider = OpenAIProvider(ProviderSettings(f"{address}/well", Secret("sk-test"), 5.0))
+    with ThreadPoolExecutor(8) as pool:
+        asked = [[Request("ai_gen", {"prompt": str(n)}, model="m")] for n in range(8)]
+        assert {a.value for answers in pool.map(provider.answer, asked) for a in answers} == {"yes"}
+    assert len(made) == 1

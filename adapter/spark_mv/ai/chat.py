@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from spark_mv.ai.cascade import confidence_of
@@ -38,7 +40,7 @@ def content_of(reply: Any) -> tuple[str, str]:
     choice = (getattr(reply, "choices", None) or [None])[0]
     if choice is None or getattr(choice, "message", None) is None:
         raise ProviderError("invalid_answer", "the endpoint's reply has no choices", spent=used)
-    content, end = choice.message.content, getattr(choice, "finish_reason", None)
+    content, end = getattr(choice.message, "content", None), getattr(choice, "finish_reason", None)
     refusal = getattr(choice.message, "refusal", None)
     if end == "content_filter" or (refusal and not content):
         raise ProviderError("refused", f"the model refused: {refusal or end}", spent=used)
@@ -109,6 +111,17 @@ def cached(reply: Any) -> int:
     """Of the input tokens, those that the endpoint had cached; never more than there are."""
     details = getattr(getattr(reply, "usage", None), "prompt_tokens_details", None)
     return min(plain_count(getattr(details, "cached_tokens", None)), spent(reply)[0])
+
+
+def reply_of(body: Any) -> Any:
+    """A reply from its parsed JSON: objects with attributes, whatever the endpoint put into them.
+
+    >>> reply_of({"choices": [{"message": {"content": "a"}}]}).choices[0].message.content
+    'a'
+    """
+    if isinstance(body, Mapping):
+        return SimpleNamespace(**{name: reply_of(value) for name, value in body.items()})
+    return [reply_of(one) for one in body] if isinstance(body, list) else body
 
 
 def spent(reply: Any) -> tuple[int, int]:

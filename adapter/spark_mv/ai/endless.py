@@ -14,11 +14,15 @@ FILES = "/files/"
 """Results of batches, which are as large as the batch: only silence ends them."""
 
 
+def http_package(client: type) -> Any:
+    """The HTTP package that the `openai` package is made for, of whose client this is a class: httpx, or httpx2 with later ones."""
+    base = next(one for one in client.__mro__ if one.__module__.startswith("httpx"))
+    return import_module(base.__module__.partition(".")[0])
+
+
 def bounded_client(openai: Any, seconds: float) -> Any:
     """An HTTP client for the `openai` package, as it makes its own, that gives a body up after so many seconds or MOST_BYTES, and follows no redirect."""
-    # the HTTP package that this `openai` is made for: httpx, or httpx2 with later ones
-    base = next(one for one in openai.DefaultHttpxClient.__mro__ if one.__module__.startswith("httpx"))
-    http = import_module(base.__module__.partition(".")[0])
+    http = http_package(openai.DefaultHttpxClient)
 
     class Bounded(http.SyncByteStream):  # type: ignore[name-defined,misc]
         def __init__(self, response: Any) -> None:

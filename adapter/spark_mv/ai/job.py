@@ -26,6 +26,28 @@ from spark_mv.query.syntax.source_text import string_literal
 _SLICES = 1 << 20  # the pending requests are numbered 0 … _SLICES - 1; a chunk is a range of these numbers
 _FIRST_CHUNK = 64  # requests per unit of concurrency in the first chunk: what it has no time for is left to the next
 
+_BECAME = f"""CASE WHEN error_class = 'chunk' THEN 'late' WHEN attempts = 0 OR {CUT_SHORT} THEN 'left'
+  WHEN error_class IS NOT NULL THEN 'failed' ELSE 'answered' END AS became"""
+"""SQL of what became of a request: the chunk had no time for it, it is left for a later run, it failed, or it has an answer."""
+_COUNTED = (
+    "count_if(became IN ('answered', 'failed')) AS calls",
+    "count_if(became = 'failed') AS errors",
+    "count_if(became = 'answered' AND value IS NULL) AS nulls",
+    "count_if(became = 'left') AS left",
+    "count_if(became = 'late') AS late",
+    "max(if(became = 'late', try_cast(error AS DOUBLE), NULL)) AS next",
+    "max(if(became = 'left', error, NULL)) AS reason",
+    "max(if(became = 'left' AND error_class = 'worker', error, NULL)) AS lacks",
+    f"sum(if(attempts > 0, {REQUESTS}, 0)) AS requests",
+    "sum(attempts) AS attempts",
+    "max(if(became = 'failed', concat_ws(': ', error_class, error), NULL)) AS example",
+    "count_if(became = 'failed' AND next_retry_at IS NULL) AS gave_up",
+    "min(if(became = 'failed', unix_micros(next_retry_at), NULL)) AS retry_at",
+    *(f"sum({name}) AS {name}" for name in ("input_tokens", "output_tokens", "cost")),
+    *(f"count_if(became = 'failed' AND error_class = '{kind}') AS {kind}" for kind in ERROR_CLASSES),
+)
+"""What is counted of a chunk's rows. Texts: an expression made of Columns is several calls of the JVM for each of its parts."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -245,34 +267,14 @@ def _ask_chunk(
     from pyspark.sql import functions as f
 
     seen = Observation()
-    cut = f.expr(CUT_SHORT)
-    asked = (f.col("attempts") > 0) & ~cut
-    bad, late = f.col("error_class").isNotNull(), f.col("error_class") == "chunk"
     dealt = chunk.repartition(len(job.shares))
     answers = (
         (dealt.sortWithinPartitions("slice") if ordered else dealt)
         .select("result_key", "request", "site", "failures", *(["near_key"] if "near_key" in chunk.columns else []))
         .mapInPandas(job, schema=DDL, barrier=barrier)
-        .observe(
-            seen,
-            f.count_if(asked).alias("calls"),
-            f.count_if(asked & bad).alias("errors"),
-            f.count_if(asked & ~bad & f.col("value").isNull()).alias("nulls"),
-            f.count_if(~asked & ~late).alias("left"),
-            f.count_if(late).alias("late"),
-            f.max(f.when(late, f.expr("try_cast(error AS DOUBLE)"))).alias("next"),
-            f.max(f.when(~asked & ~late, f.col("error"))).alias("reason"),
-            f.max(f.when(~asked & (f.col("error_class") == "worker"), f.col("error"))).alias("lacks"),
-            f.sum(f.when(f.col("attempts") > 0, f.expr(REQUESTS))).alias("requests"),
-            f.sum("attempts").alias("attempts"),
-            f.max(f.when(asked & bad, f.concat_ws(": ", "error_class", "error"))).alias("example"),
-            f.count_if(asked & bad & f.col("next_retry_at").isNull()).alias("gave_up"),
-            f.min(f.when(asked & bad, f.unix_micros("next_retry_at"))).alias("retry_at"),
-            f.sum("input_tokens").alias("input_tokens"),
-            f.sum("output_tokens").alias("output_tokens"),
-            f.sum("cost").alias("cost"),
-            *(f.count_if(asked & (f.col("error_class") == kind)).alias(kind) for kind in ERROR_CLASSES),
-        )
+        .selectExpr("*", _BECAME)
+        .observe(seen, *map(f.expr, _COUNTED))
+        .drop("became")
     )
     try:
         answers.where("attempts > 0").writeTo(results_table).append()

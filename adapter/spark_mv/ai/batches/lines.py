@@ -14,6 +14,7 @@ from spark_mv.ai.chat import (
     chat_body,
     embedding_body,
     embedding_text,
+    reply_of,
     spent,
     status_error,
     vectors_of,
@@ -89,24 +90,17 @@ def _answer(request: Request, line: Mapping[str, Any], otherwise: str) -> Answer
 
 
 def _read(request: Request, body: Mapping[str, Any]) -> Answer:
-    from openai.types import CreateEmbeddingResponse
-    from openai.types.chat import ChatCompletion
-
-    reply: Any = None
+    reply = reply_of(body)
     try:
         if request.embedding:
-            reply = CreateEmbeddingResponse.construct(**body)
             vectors, tokens = vectors_of(reply, 1)
             return Answer(json.dumps(vectors[0]), None, tokens, 0)
-        reply = ChatCompletion.construct(**body)
         return chat_answer(request, reply)
     except ProviderError:
         raise
     except Exception as error:  # a body of another shape costs this input alone
-        used = spent(reply) if reply is not None else (0, 0)
-        raise ProviderError(
-            "invalid_answer", f"unreadable reply: {type(error).__name__}: {error}", spent=used
-        ) from None
+        said = f"unreadable reply: {type(error).__name__}: {error}"
+        raise ProviderError("invalid_answer", said, spent=spent(reply)) from None
 
 
 def _said(body: Any) -> str:
