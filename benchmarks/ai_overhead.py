@@ -7,8 +7,8 @@
    minus the endpoint's own (calls x latency / concurrency).
 3. The same asked from the driver, over SQL alone.
 4. A run with nothing new to ask.
-5. 1,000 answers of 0.1 s by 32 at a time, from an endpoint in a process of its own, beside the time that the endpoint takes, and the fixed cost:
-   a round with one answer to ask for.
+5. 1,000 answers of 0.1 s by 32 at a time, from an endpoint in a process of its own: the whole, the time in which requests are under way,
+   the same requests by bare sockets, and the fixed cost: a round with one answer to ask for.
 6. Look-ups in a result table of `--results` answers: a small change (1,000 rows) and as many rows as there are results / 10.
 
 Seconds of one run on this machine; the first numbers include the JVM's warm-up, so each is taken twice.
@@ -18,11 +18,14 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -89,18 +92,38 @@ def answers(spark: Any, calls: int = 1_000, latency: float = 0.1, concurrency: i
     program = [sys.executable, str(Path(__file__).with_name("quick_endpoint.py")), str(latency)]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as endpoint:
         assert endpoint.stdout is not None
-        url = f"http://127.0.0.1:{int(endpoint.stdout.readline())}/v1"
-        settings = AiSettings.from_config(
-            {"provider": "openai", "base_url": url, "model": "m", "api_key": "none", "concurrency": concurrency}
-        )
+        port = int(endpoint.stdout.readline())
+        config = {"provider": "openai", "base_url": f"http://127.0.0.1:{port}/v1", "model": "m", "api_key": "none"}
+        settings = AiSettings.from_config({**config, "concurrency": concurrency})
         ideal = calls * latency / concurrency
         for number in range(4):
             one, many = (
                 f"SELECT ai_summarize(concat('{number} of {n} ', id)) AS s FROM range({n})" for n in (1, calls)
             )
             timed("one answer of a warm endpoint", lambda one=one: run(spark, one, settings), 1, latency)
+            timed(f"{calls:,} answers by {concurrency} bare sockets", lambda: bare_sockets(port, calls, concurrency))
+            begun = time.time()
             timed(f"{calls:,} answers, {ideal:.2f} s by the endpoint", lambda many=many: run(spark, many, settings))
+            came = f"SELECT min(called_at), max(called_at) FROM ai_results WHERE unix_micros(called_at) > {begun * 1e6}"
+            (first, last), *_ = spark.sql(came).collect()
+            print(f"{'    under way':60s} {(last - first).total_seconds() + latency:7.2f} s", flush=True)
         endpoint.kill()
+
+
+def bare_sockets(port: int, calls: int, concurrency: int) -> None:
+    """So many requests of a chat completion's size, by as many connections at once: as fast as this endpoint can be asked."""
+    body = b'{"model": "m", "messages": [{"role": "user", "content": "%s"}]}' % (b"x" * 300)
+    request = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    open_ = threading.local()
+
+    def ask(_: int) -> None:
+        if not hasattr(open_, "socket"):
+            open_.socket = socket.create_connection(("127.0.0.1", port))
+        open_.socket.sendall(request)
+        assert open_.socket.recv(65_536)
+
+    with ThreadPoolExecutor(concurrency) as pool:
+        list(pool.map(ask, range(calls)))
 
 
 def lookups(spark: Any, results: int) -> None:
