@@ -32,11 +32,16 @@ select id, ai_classify(body, array('billing', 'shipping', 'other')) as topic
 from values (1, 'The delivery was late and nobody answered'), (2, 'The delivery was late, and nobody answered.'), (3, 'I love it') as t(id, body)
 """
 
+ANSWERED_BY = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', ai=var('ai', {})) }}
+select id, ai_gen(concat('question ', id)) as answer from {{ target.schema }}.asked
+"""
+
 
 class TestAiColumns:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"mv.sql": TICKETS, "topics.sql": OTHER, "meant.sql": MEANT}
+        return {"mv.sql": TICKETS, "topics.sql": OTHER, "meant.sql": MEANT, "answered_by.sql": ANSWERED_BY}
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
@@ -101,6 +106,20 @@ class TestAiColumns:
         assert sql("select count(*), count(similarity) from {schema}.ai_similar") == [(3, 1)]
         assert meant.run("2026-02-02 06:00:00", "--full-refresh")["ai_calls"] == 0
 
+    def test_another_model_keeps_the_answers_until_it_may_recompute_them(self, project: Any, sql: Any) -> None:
+        from conftest import Mv
+
+        model = Mv(sql, "answered_by")
+        sql("create or replace table {schema}.asked using delta as select id from range(3)")
+        assert model.run()["ai_calls"] == 3
+        before = model.by_id("answer")
+        kept = model.run(ai={"model": "new", "on_model_change": "keep"})
+        assert (kept["ai_calls"], model.by_id("answer")) == (0, before)
+        # what was kept is what another model said: it is asked anew, within the budget
+        within = {"model": "new", "max_ai_calls": 2}
+        assert [model.run(ai=within)["ai_calls"] for _ in range(3)] == [2, 1, 0]
+        assert model.run(ai=within)["strategy"] == "NO_OP"
+
 
 MISSPELT = "{{ config(materialized='nondeterministic_mv', unique_key='id', ai={'max_ai_cals': 3}) }} select 1 as id"
 
@@ -110,10 +129,13 @@ class TestNoProvider:
     def models(self) -> dict[str, str]:
         return {"mv.sql": TICKETS, "plain.sql": MISSPELT}
 
-    def test_a_misspelt_word_of_a_model_that_asks_nothing(self, project: Any, sql: Any) -> None:
+    def test_a_misspelt_word_of_a_model_that_asks_nothing(self, project: Any, sql: Any, operation: Any) -> None:
         from conftest import Mv
 
-        assert "did you mean 'max_ai_calls'?" in Mv(sql, "plain").run(expect_pass=False)
+        said = Mv(sql, "plain").run(expect_pass=False)
+        assert "did you mean 'max_ai_calls'?" in said
+        said = operation("prune_ai_results", {}, expect_pass=False)
+        assert "model plain: " in said and "did you mean 'max_ai_calls'?" in said
 
     def test_says_what_to_configure(self, project: Any, mv: Any, sql: Any) -> None:
         sql(

@@ -115,7 +115,7 @@ def test_auto_packs_what_is_worth_it() -> None:
             took.append(sum(o.input_tokens for o in found))
         alone, text = took[1], sum(len(t) for t in texts) / 4
         assert took[0] < 1.25 * text < alone
-    with pytest.raises(AiConfigError, match="rows_per_request must be a number"):
+    with pytest.raises(AiConfigError, match="rows_per_request must be a whole number"):
         AiSettings.from_config({"provider": "scripted", "rows_per_request": "many"})
 
 

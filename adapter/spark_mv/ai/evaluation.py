@@ -48,7 +48,7 @@ AGREEMENT: tuple[tuple[str, str, str], ...] = (
     ("first", "STRING", "a variant"),
     ("second", "STRING", "another one"),
     ("n", "BIGINT", "rows"),
-    ("agreed", "BIGINT", "rows with the same answer"),
+    ("agreed", "BIGINT", "rows with the same answer; a missing one is none"),
     ("agreement", "DOUBLE", "agreed / n"),
     ("agreement_low", "DOUBLE", "lower end of the 95 % interval (Wilson)"),
     ("agreement_high", "DOUBLE", "upper end"),
@@ -124,11 +124,11 @@ class Agreement:
 
 
 def agreement(expected: Answers, first: Answers, second: Answers) -> Agreement:
-    """How often they say the same, and who is right where they do not."""
+    """How often they say the same, and who is right where they do not. Two that say nothing do not say the same."""
     rows = [(right, first.get(row), second.get(row)) for row, right in expected.items()]
     return Agreement(
         len(rows),
-        sum(a == b for _, a, b in rows),
+        sum(a == b is not None for _, a, b in rows),
         sum(a == right != b for right, a, b in rows),
         sum(b == right != a for right, a, b in rows),
     )

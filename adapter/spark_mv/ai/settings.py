@@ -281,7 +281,7 @@ def _problem(source: str, key: str, value: Any) -> str | None:
         try:
             number = _NUMBERS[key](str(value))
         except ValueError:
-            return f"{source}: {key} must be a number, not {value!r}"
+            return f"{source}: {key} must be a {'whole ' if _NUMBERS[key] is int else ''}number, not {value!r}"
         if number < 0 or (number == 0 and key not in _ZERO_ALLOWED):
             return f"{source}: {key} must be {'0 or more' if key in _ZERO_ALLOWED else 'more than 0'}, not {value!r}"
     if key in _CHOICES and value not in _CHOICES[key]:

@@ -11,6 +11,7 @@ from typing import Any
 from spark_mv.ai.batches.round import collect_batches
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import quoted
+from spark_mv.ai.settings import AiConfigError
 from spark_mv.ai.similar_table import forget_sql, similar_table
 from spark_mv.ai.upkeep import (
     costs_view_sql,
@@ -184,7 +185,12 @@ class Models:
         found = False
         for invocation in self.invocations:
             with session_of(self.adapter, invocation):
-                model = look(self.adapter, invocation.by_any_strategy(), self.profile)
+                try:
+                    model = look(self.adapter, invocation.by_any_strategy(), self.profile)
+                except AiConfigError as error:  # a run of one model need not say whose block it is
+                    raise RefusedError(
+                        error.code, f"model {invocation.name}: {str(error).removeprefix(f'[{error.code}] ')}"
+                    ) from None
                 if model.ai is not None and model.ai.calls:
                     found = True
                     yield model
