@@ -58,9 +58,9 @@ def row(outcome: Outcome, model: str = "m") -> dict[str, Any]:
 
 
 def test_a_lone_surrogate_is_replaced_wherever_it_comes_from(endpoint: Canned) -> None:
-    endpoint.says("a\ud800b")
+    endpoint.says("a\ud800b", usage={"prompt_tokens": 5, "completion_tokens": 1})
     assert row(endpoint.asked(FREE), "m\udfff") | {"called_at": 0} == row(
-        Outcome("a\ufffdb", None, None, 1, 0, 0, 0.0), "m\ufffd"
+        Outcome("a\ufffdb", None, None, 1, 5, 1, 0.0), "m\ufffd"
     ) | {"called_at": 0}
     endpoint.reply = 400, {"Content-Type": "application/json"}, b'{"error": {"message": "not \\udc00 this"}}'
     assert "not \ufffd this" in row(endpoint.asked(FREE))["error"]
@@ -73,6 +73,15 @@ def test_an_answer_is_kept_whatever_its_usage_says(endpoint: Canned, said: Any) 
     found = row(endpoint.asked(FREE))
     assert (found["status"], found["value"], found["input_tokens"], found["output_tokens"]) == ("ok", "yes", 0, 3)
     assert (found["cached_tokens"], found["cost"]) == (0, 0.006)
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0, "completion_tokens": 0}])
+def test_tokens_that_no_endpoint_counts_are_estimated(endpoint: Canned, usage: Any) -> None:
+    for content, tokens in (("twelve bytes", 3), ("a\ud800b", 2)):
+        endpoint.says(content, usage=usage)
+        found = row(endpoint.asked(FREE))
+        assert (found["status"], found["output_tokens"]) == ("ok", tokens) and found["input_tokens"] > 0
+        assert found["cost"] == (found["input_tokens"] + 2 * tokens) / 1000
 
 
 def test_what_a_users_provider_gives_is_made_plain() -> None:

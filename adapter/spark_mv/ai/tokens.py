@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
 
-from spark_mv.ai.chat import chat_body, embedding_text
+from spark_mv.ai.chat import chat_body, embedding_text, spent
 from spark_mv.ai.files import text_of
 from spark_mv.ai.protocol import ProviderError, Request
 
@@ -33,7 +35,7 @@ def four_bytes(text: str) -> int:
     >>> four_bytes("four byt"), four_bytes("")
     (2, 0)
     """
-    return -(-len(text.encode()) // 4)
+    return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 
 def input_tokens(request: Request, count: Callable[[str], int]) -> int:
@@ -46,7 +48,28 @@ def input_tokens(request: Request, count: Callable[[str], int]) -> int:
         body = chat_body(request)
     except (ProviderError, KeyError):
         return count(json.dumps(dict(request.row), ensure_ascii=False))
+    return body_tokens(body, count)
+
+
+def body_tokens(body: Mapping[str, Any], count: Callable[[str], int]) -> int:
+    """The tokens of a request's body."""
+    if "messages" not in body:
+        return sum(count(str(text)) for text in body.get("input", ()))
     texts = [text_of(message.get("content")) for message in body["messages"]]
     said = sum(PER_MESSAGE + count(text) + files for text, files in texts)
     shape = body.get("response_format")
     return said + (count(json.dumps(shape)) if shape else 0)
+
+
+def with_usage(reply: Any, body: Mapping[str, Any]) -> Any:
+    """The reply to this body; where the endpoint has counted no tokens, with their estimate: budgets and prices are not without effect
+    because of that."""
+    if sum(spent(reply)) or not isinstance(reply, SimpleNamespace):
+        return reply
+    choices = getattr(reply, "choices", None)
+    said = [
+        getattr(getattr(c, "message", None), "content", None) for c in (choices if isinstance(choices, list) else ())
+    ]
+    written = sum(four_bytes(text) for text in said if isinstance(text, str))
+    reply.usage = SimpleNamespace(prompt_tokens=body_tokens(body, four_bytes), completion_tokens=written)
+    return reply

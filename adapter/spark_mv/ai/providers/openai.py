@@ -26,6 +26,7 @@ from spark_mv.ai.endless import bounded_client, http_package
 from spark_mv.ai.pace import pause
 from spark_mv.ai.packing import alone, divided, packable, packed_answers, packed_body, packs, worthwhile
 from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
+from spark_mv.ai.tokens import with_usage
 from spark_mv.query.ai_calls.signatures import VECTORS
 
 _EMBEDDING_BATCH = 64
@@ -106,7 +107,7 @@ class OpenAIProvider:
             response = client.post(
                 path.removeprefix("/v1"), cast_to=http_package(type(client._client)).Response, body=body
             )
-            reply = reply_of(response.json())
+            reply = with_usage(reply_of(response.json()), body)
             self._next = max(self._next, time.time() + pause(response.headers, sum(spent(reply))))
             return reply
 

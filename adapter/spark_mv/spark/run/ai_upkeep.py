@@ -22,10 +22,11 @@ from spark_mv.ai.upkeep import (
     unused_sql,
     used_sql,
 )
-from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.errors import RefusedError, refused
 from spark_mv.maintenance.strategies.no_op import setting_changes
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.condition import is_one_condition
+from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.header import header_of, session_of
@@ -188,9 +189,8 @@ class Models:
                 try:
                     model = look(self.adapter, invocation.by_any_strategy(), self.profile)
                 except AiConfigError as error:  # a run of one model need not say whose block it is
-                    raise RefusedError(
-                        error.code, f"model {invocation.name}: {str(error).removeprefix(f'[{error.code}] ')}"
-                    ) from None
+                    said = QueryError(error.code, str(error).removeprefix(f"[{error.code}] "))
+                    raise refused([said], f"model {invocation.name}: ") from None
                 if model.ai is not None and model.ai.calls:
                     found = True
                     yield model
