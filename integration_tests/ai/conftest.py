@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from integration_tests.under_format import FORMAT, in_format
 
 from spark_mv.ai.job import run_ai_round
 from spark_mv.ai.outcome import AiOutcome
@@ -26,10 +27,13 @@ class Bench:
     schema: str
     results: str
 
+    def sql(self, statement: str) -> Any:
+        return self.spark.sql(in_format(statement))
+
     def table(self, name: str, columns: str, *rows: str) -> None:
-        self.spark.sql(f"CREATE TABLE {self.schema}.{name} ({columns}) USING delta")
+        self.sql(f"CREATE TABLE {self.schema}.{name} ({columns}) USING delta")
         if rows:
-            self.spark.sql(f"INSERT INTO {self.schema}.{name} VALUES {', '.join(rows)}")
+            self.sql(f"INSERT INTO {self.schema}.{name} VALUES {', '.join(rows)}")
 
     def settings(self, profile: dict[str, Any] | None = None, **model: Any) -> AiSettings:
         return AiSettings.from_config({"provider": "scripted", **(profile or {})}, model)
@@ -74,6 +78,6 @@ def bench(spark: Any) -> Iterator[Bench]:
     schema = f"ai_{uuid.uuid4().hex[:8]}"
     spark.sql(f"CREATE SCHEMA {schema}")
     results = table_name(schema)
-    spark.sql(create_sql(results))
+    spark.sql(create_sql(results, FORMAT))
     yield Bench(spark, schema, results)
     spark.sql(f"DROP SCHEMA {schema} CASCADE")

@@ -9,6 +9,7 @@ import pytest
 from integration_tests.ai.batch_endpoint import BatchEndpoint as Server
 from integration_tests.ai.batch_endpoint import BatchFaults
 from integration_tests.ai.conftest import SECRET, Bench
+from integration_tests.under_format import FORMAT
 
 from spark_mv.ai.batches import state
 from spark_mv.ai.batches.remote import BatchEndpoint
@@ -36,7 +37,9 @@ class Run:
         self.ahead = 0.0
 
     def place(self) -> Place:
-        return Place(self.bench.rows, self.bench.results, self.settings, "run-1", "p", self.said.append, self.now)
+        return Place(
+            self.bench.rows, self.bench.results, self.settings, "run-1", "p", self.said.append, self.now, FORMAT
+        )
 
     def now(self) -> float:
         return time.time() + self.ahead
@@ -53,7 +56,7 @@ class Run:
 
 
 def reviews(bench: Bench, texts: int) -> None:
-    bench.spark.sql(
+    bench.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id % {texts}) AS body FROM range({2 * texts})"
     )
 
@@ -108,7 +111,7 @@ def test_killed_where_it_hurts(bench: Bench, monkeypatch: Any) -> None:
         run = Run(bench, server)
         for step in STEPS:
             # each time, there are four new texts to ask about
-            bench.spark.sql(f"UPDATE {bench.schema}.reviews SET body = concat('text ', id % 4, ' of {step}')")
+            bench.sql(f"UPDATE {bench.schema}.reviews SET body = concat('text ', id % 4, ' of {step}')")
             with monkeypatch.context() as patched:
                 _die_after(patched, step)
                 with pytest.raises(Killed):
@@ -135,7 +138,7 @@ def test_budgets_and_the_threshold_of_auto(bench: Bench) -> None:
         auto = bench.openai(server.url, mode="auto", batch_from=12)
         (calls,) = bench.plan(SQL, auto).rounds
         batches = len(server.batches)
-        place = Place(bench.rows, bench.results, auto, "run-1", "p", lambda line: None)
+        place = Place(bench.rows, bench.results, auto, "run-1", "p", lambda line: None, file_format=FORMAT)
         assert run_ai_round_in_batches(place, calls) is None
         assert len(server.batches) == batches
         waiting = Run(bench, server, wait_minutes=1, batch_poll_seconds=0.5)

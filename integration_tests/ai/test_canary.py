@@ -26,7 +26,7 @@ class Session:
         self.bench, self.said = bench, ""
 
     def query(self, sql: str) -> list[dict[str, Any]]:
-        return [row.asDict() for row in self.bench.spark.sql(sql).collect()]
+        return [row.asDict() for row in self.bench.sql(sql).collect()]
 
     def mv_spark(self) -> None:
         return None  # dbt's own process asks: quicker for so few
@@ -48,7 +48,7 @@ def ask(bench: Bench, settings: AiSettings) -> tuple[Any, Session]:
 
 @pytest.mark.slow
 def test_a_new_model_answers_a_sample_first(bench: Bench) -> None:
-    bench.spark.sql(
+    bench.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id) AS body FROM range(100)"
     )
 
@@ -98,7 +98,7 @@ def test_a_new_model_answers_a_sample_first(bench: Bench) -> None:
 
 @pytest.mark.slow
 def test_batches_wait_for_the_canary(bench: Bench) -> None:
-    bench.spark.sql(
+    bench.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id) AS body FROM range(60)"
     )
     with BatchEndpoint(behaviour=Behaviour(differs=0.6)) as server:

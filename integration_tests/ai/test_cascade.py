@@ -20,16 +20,16 @@ SQL = "SELECT id, ai_classify(body, ARRAY('good', 'bad')) AS label FROM {s}.revi
 
 
 def test_a_cascade_from_the_query_to_the_views(bench: Bench) -> None:
-    bench.spark.sql(
+    bench.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id % 60) AS body FROM range(90)"
     )
     old = [name for name in COLUMN_NAMES if name not in ("confidence", "steps", "cached_tokens")]
-    bench.spark.sql(f"CREATE TABLE {bench.schema}.kept USING delta AS SELECT {', '.join(old)} FROM {bench.results}")
-    bench.spark.sql(f"DROP TABLE {bench.results}")
-    bench.spark.sql(f"ALTER TABLE {bench.schema}.kept RENAME TO {bench.results}")
+    bench.sql(f"CREATE TABLE {bench.schema}.kept USING delta AS SELECT {', '.join(old)} FROM {bench.results}")
+    bench.sql(f"DROP TABLE {bench.results}")
+    bench.sql(f"ALTER TABLE {bench.schema}.kept RENAME TO {bench.results}")
     alter = add_columns_sql(bench.results, old)
     assert alter is not None
-    bench.spark.sql(alter)
+    bench.sql(alter)
     with Endpoint(Behaviour(unsure=0.3)) as endpoint:
         settings = bench.openai(endpoint.url, cascade=CASCADE, prices=PRICES, concurrency=2)
         (calls,) = bench.plan(SQL, settings).rounds
@@ -48,7 +48,7 @@ def test_a_cascade_from_the_query_to_the_views(bench: Bench) -> None:
         assert (again.calls, again.further, again.reused) == (0, 0, 60)
         assert sum(endpoint.seen.models.values()) == 60 + large
 
-        bench.spark.sql(costs_view_sql(f"{bench.schema}.ai_costs", bench.results))
+        bench.sql(costs_view_sql(f"{bench.schema}.ai_costs", bench.results))
         costs = bench.rows(
             "SELECT model, calls, errors, declined, round(cost, 6), confidence FROM {s}.ai_costs ORDER BY model"
         )
@@ -62,7 +62,7 @@ def test_a_cascade_from_the_query_to_the_views(bench: Bench) -> None:
         assert {row[0]: row[1] for row in who} == {"small": 60 - large, "large": large}
         assert {row[0]: row[2] for row in who}["small"] == pytest.approx(0.95)
 
-        bench.spark.sql(f"UPDATE {bench.schema}.reviews SET body = concat('new ', id) WHERE id < 40")
+        bench.sql(f"UPDATE {bench.schema}.reviews SET body = concat('new ', id) WHERE id < 40")
         (after,) = forecast(bench.rows, calls, settings, bench.results)
         assert after.cascade is not None
         assert after.cascade.expected == [40, round(40 * large / 60)]

@@ -18,7 +18,7 @@ SQL = "SELECT id,\n ai_classify(body, ARRAY('good', 'bad')) AS label,\n ai_gen(b
 
 
 def test_forecast_packs_and_the_budget_of_a_day(bench: Bench) -> None:
-    bench.spark.sql(
+    bench.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id % 60) AS body FROM range(90)"
     )
     with Endpoint(Behaviour(pack_missing=0.1, cached=0.5)) as endpoint:
@@ -79,9 +79,7 @@ def test_forecast_packs_and_the_budget_of_a_day(bench: Bench) -> None:
 
 @pytest.mark.parametrize("ask_from", ["executors", "driver"])
 def test_attempts_count_as_calls(bench: Bench, ask_from: str) -> None:
-    bench.spark.sql(
-        f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT concat('text ', id) AS body FROM range(30)"
-    )
+    bench.sql(f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT concat('text ', id) AS body FROM range(30)")
     with Endpoint(Behaviour(server_error=1.0, failures=100)) as endpoint:
 
         def asked(budget: int, invocation: str) -> AiOutcome:
@@ -100,7 +98,7 @@ def test_attempts_count_as_calls(bench: Bench, ask_from: str) -> None:
 
         first = asked(5, "first")
         assert (sum(endpoint.seen.asked.values()), first.calls, first.repeated, first.left_for_later) == (5, 5, 0, 25)
-        bench.spark.sql(f"DELETE FROM {bench.results}")
+        bench.sql(f"DELETE FROM {bench.results}")
         endpoint.behaviour = Behaviour(server_error=0.3)
         second = asked(40, "second")
         assert sum(endpoint.seen.asked.values()) == second.charged_calls <= 40

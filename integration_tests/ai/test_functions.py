@@ -67,7 +67,7 @@ def test_every_function_answers_in_its_type(bench: Bench) -> None:
 def look_at(bench: Bench, functions: list[tuple[str, str, str]], settings: Any) -> None:
     """Checks types, answers, and NULL for NULL."""
     columns = ", ".join(f"{call} AS c{n}" for n, (call, _, _) in enumerate(functions))
-    frame = bench.spark.sql(bench.plan(f"SELECT id, {columns} FROM {{s}}.src", settings).sql)
+    frame = bench.sql(bench.plan(f"SELECT id, {columns} FROM {{s}}.src", settings).sql)
     assert [f.dataType.simpleString() for f in frame.schema.fields[1:]] == [kind for _, kind, _ in functions]
     checks = [like.replace("{x}", f"c{n}") for n, (_, _, like) in enumerate(functions)]
     nulls = [f"c{n} IS NULL" for n in range(len(functions))]
@@ -99,7 +99,7 @@ def test_the_cosine_of_two_vectors(bench: Bench) -> None:
         ("cast(array() as array<float>)", "cast(array() as array<float>)"): None,
         ("cast(NULL as array<float>)", "array(1f)"): None,
     }
-    found = bench.spark.sql("select " + ", ".join(cosine(a, b) for a, b in pairs)).first()
+    found = bench.sql("select " + ", ".join(cosine(a, b) for a, b in pairs)).first()
     assert list(found) == [None if cosine is None else pytest.approx(cosine) for cosine in pairs.values()]
 
 
@@ -116,7 +116,7 @@ def test_an_error_is_a_field_where_the_query_asks_for_one(bench: Bench) -> None:
 
 
 def test_a_batch_of_embeddings_is_one_request(bench: Bench) -> None:
-    bench.spark.sql(f"CREATE TABLE {bench.schema}.src USING delta AS SELECT concat('text ', id) AS t FROM range(200)")
+    bench.sql(f"CREATE TABLE {bench.schema}.src USING delta AS SELECT concat('text ', id) AS t FROM range(200)")
     with Endpoint() as endpoint:
         outcome, rows = bench.run(
             "SELECT t, ai_query('text-embedding-3-small', t) AS e FROM {s}.src", bench.openai(endpoint.url)

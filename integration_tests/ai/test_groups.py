@@ -30,11 +30,11 @@ def test_a_group_is_asked_about_once_in_whatever_order(bench: Bench) -> None:
         }
         assert (outcome.calls, asked()) == (4, 4)
 
-        bench.spark.sql(f"DROP TABLE {bench.schema}.notes")
+        bench.sql(f"DROP TABLE {bench.schema}.notes")
         bench.table("notes", columns, "('a', 'x \"q\"')", "('c', 'z')", "('a', 'x \"q\"')", "('b', NULL)", "('a', 'y')")
         again, same = bench.run(SQL, settings)
         assert (again.calls, sorted(same), asked()) == (0, sorted(rows), 4)
-        bench.spark.sql(f"INSERT INTO {bench.schema}.notes VALUES ('c', 'z'), ('b', 'new')")
+        bench.sql(f"INSERT INTO {bench.schema}.notes VALUES ('c', 'z'), ('b', 'new')")
         later, rows = bench.run(SQL, settings)
         assert (
             later.calls == 3

@@ -10,6 +10,7 @@ from integration_tests.ai.batch_endpoint import BatchEndpoint as BatchServer
 from integration_tests.ai.conftest import Bench
 from integration_tests.ai.endpoint import Behaviour, Endpoint
 from integration_tests.ai.test_batches import Run
+from integration_tests.under_format import FORMAT
 
 from spark_mv.ai.driver_job import count_ai_round_on_driver, run_ai_round_on_driver
 from spark_mv.ai.providers.local import LocalProvider
@@ -76,7 +77,7 @@ def test_one_of_them_is_asked_and_its_answer_counts_for_all(bench: Bench) -> Non
         assert (exact.calls, exact.reused, asked(endpoint)) == (3, 4, 7)
         assert set(keys) < set(bench.rows("SELECT result_key FROM {results} WHERE status = 'ok'"))
 
-        bench.spark.sql(recompute_sql(bench.results, "run-2"))
+        bench.sql(recompute_sql(bench.results, "run-2"))
         fresh, rows = bench.run(SQL, folding)
         assert (fresh.calls, fresh.near, fresh.pending) == (4, 3, 0)
         assert None not in dict(rows).values()
@@ -90,7 +91,7 @@ def test_the_driver_and_batches_fold_too(bench: Bench) -> None:
         (calls,) = bench.plan(SQL, settings).rounds
 
         def execute(sql: str) -> list[tuple[Any, ...]]:
-            return [tuple(row) for row in bench.spark.sql(sql).collect()]
+            return [tuple(row) for row in bench.sql(sql).collect()]
 
         outcome = run_ai_round_on_driver(
             execute, calls, settings=settings, results_table=bench.results, invocation_id="run-1"
@@ -98,7 +99,7 @@ def test_the_driver_and_batches_fold_too(bench: Bench) -> None:
         assert (outcome.requested, outcome.calls, outcome.reused, outcome.near) == (7, 4, 3, 3)
         assert (asked(endpoint), statuses(bench)) == (4, {"ok": 4, "near": 3})
         assert bench.rows("SELECT count(near_key) FROM {results}") == [(7,)]
-    bench.spark.sql(f"DELETE FROM {bench.results}")
+    bench.sql(f"DELETE FROM {bench.results}")
     bench.table("reviews", "id INT, body STRING", "(1, 'One')", "(2, 'ONE')", "(3, 'two')")
     with BatchServer() as server:
         run = Run(bench, server, dedupe=FOLD)
@@ -124,7 +125,7 @@ def test_a_failing_question_is_not_asked_again_in_other_letters(bench: Bench) ->
         assert {label for _, label in rows} == {None}
         assert asked(endpoint) == 1
         endpoint.behaviour.refused = 0.0
-        bench.spark.sql(recompute_sql(bench.results, "run-2", errors_only=True))
+        bench.sql(recompute_sql(bench.results, "run-2", errors_only=True))
         healed, rows = bench.run(SQL, settings)
         assert (healed.calls, healed.near, len({label for _, label in rows}), asked(endpoint)) == (1, 2, 1, 2)
 
@@ -143,7 +144,7 @@ def placed(bench: Bench, settings: AiSettings, sql: str = SQL) -> int:
 
 
 def test_what_means_the_same_is_asked_once(bench: Bench) -> None:
-    bench.spark.sql(create_similar_sql(bench.results))
+    bench.sql(create_similar_sql(bench.results, FORMAT))
     notes(bench, *SENTENCES)
     with Endpoint(Behaviour()) as endpoint:
         meaning, folding = bench.openai(endpoint.url, dedupe=MEANT), bench.openai(endpoint.url, dedupe=FOLD)
@@ -176,8 +177,8 @@ def test_what_means_the_same_is_asked_once(bench: Bench) -> None:
         # who folds alone does not take what only means the same
         exact, _ = bench.run(SQL, folding)
         assert (exact.calls, exact.reused, asked(endpoint)) == (1, 5, 5)
-        bench.spark.sql(f"DELETE FROM {bench.results} WHERE value IS NOT NULL")
-        bench.spark.sql(forget_sql(bench.results))
+        bench.sql(f"DELETE FROM {bench.results} WHERE value IS NOT NULL")
+        bench.sql(forget_sql(bench.results))
         assert bench.rows(f"SELECT count(*) FROM {similar_table(bench.results)}") == [(0,)]
 
 

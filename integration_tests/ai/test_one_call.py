@@ -9,7 +9,7 @@ BOTH = "ai_extract(body, ARRAY('product', 'city'))"
 
 
 def test_one_text_is_asked_once_for_all_its_columns(bench: Bench) -> None:
-    bench.spark.sql(
+    bench.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT id, concat('text ', id % 5) AS body FROM range(8)"
     )
     with Endpoint() as endpoint:
@@ -17,7 +17,7 @@ def test_one_text_is_asked_once_for_all_its_columns(bench: Bench) -> None:
 
         def asked(sql: str) -> tuple[int, list[tuple[object, ...]]]:
             endpoint.seen = Seen()
-            bench.spark.sql(f"DELETE FROM {bench.results}")
+            bench.sql(f"DELETE FROM {bench.results}")
             _, rows = bench.run(sql, settings)
             return sum(endpoint.seen.asked.values()), sorted(rows, key=str)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from integration_tests.ai.conftest import SECRET, Bench
 from integration_tests.ai.endpoint import Behaviour, Endpoint
+from integration_tests.under_format import COMMITS, FORMAT
 
 THREE_MODELS = (
     "SELECT id, ai_summarize(body) AS s FROM {s}.reviews",
@@ -17,7 +18,7 @@ THREE_MODELS = (
 
 
 def reviews(bench: Bench, rows: int, texts: int) -> None:
-    bench.spark.sql(
+    bench.sql(
         f"CREATE TABLE {bench.schema}.reviews USING delta AS "
         f"SELECT id, concat('text ', id % {texts}) AS body, cast(id % 5 AS int) AS stars FROM range({rows})"
     )
@@ -35,11 +36,11 @@ def test_a_text_is_paid_once_across_rows_models_and_runs(bench: Bench) -> None:
             outcome, rows = bench.run(sql, settings)
             assert (outcome.calls, outcome.reused) == (0, 2_000)
             assert all(r[0] is not None for r in rows)
-        bench.spark.sql(f"UPDATE {bench.schema}.reviews SET stars = stars + 1 WHERE id < 5000")
+        bench.sql(f"UPDATE {bench.schema}.reviews SET stars = stars + 1 WHERE id < 5000")
         bench.run(THREE_MODELS[0], settings)
         assert sum(endpoint.seen.asked.values()) == 2_000
 
-        bench.spark.sql(f"UPDATE {bench.schema}.reviews SET body = concat('new ', id) WHERE id < 7")
+        bench.sql(f"UPDATE {bench.schema}.reviews SET body = concat('new ', id) WHERE id < 7")
         outcome, rows = bench.run(THREE_MODELS[0], settings)
         assert outcome.calls == 7
         assert sum(endpoint.seen.asked.values()) == 2_007
@@ -131,7 +132,7 @@ def test_the_key_is_nowhere_to_be_seen(bench: Bench, warehouse: Path, capfd: Any
         "output": "".join(capfd.readouterr()),
         "results": str(bench.rows("SELECT * FROM {results}")),
         "properties": str(bench.rows("SHOW TBLPROPERTIES {results}")),
-        "history": str(bench.rows("DESCRIBE HISTORY {results}")),
+        "history": str(bench.rows(COMMITS[FORMAT].format(table="{results}"))),
         "query plan": str(bench.rows(f"EXPLAIN EXTENDED {plan.sql}")),
         "conf": str(bench.rows("SET -v")),
         "files": "".join(

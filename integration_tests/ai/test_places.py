@@ -66,6 +66,6 @@ def test_the_answers_stand_where_the_calls_stood(bench: Bench, sql: str, calls: 
     expected = bench.rows(plain)
     assert sorted(rows, key=repr) == sorted(expected, key=repr)
     assert (outcome.calls, outcome.errors) == (calls, 0)
-    columns = bench.spark.sql(bench.plan(sql.replace("GEN(", "ai_gen("), bench.settings()).sql).columns
+    columns = bench.sql(bench.plan(sql.replace("GEN(", "ai_gen("), bench.settings()).sql).columns
     if "AS n FROM" not in sql:
-        assert columns == bench.spark.sql(plain.replace("{s}", bench.schema)).columns
+        assert columns == bench.sql(plain.replace("{s}", bench.schema)).columns

@@ -40,7 +40,7 @@ def test_a_model_change_under_a_budget_and_what_is_kept(bench: Bench) -> None:
     assert (outcome.calls, outcome.reused) == (0, 12)
     assert all(k for _, k in rows)
 
-    bench.spark.sql(f"INSERT INTO {bench.schema}.src VALUES (100, 'new')")
+    bench.sql(f"INSERT INTO {bench.schema}.src VALUES (100, 'new')")
     budget = bench.settings({"model": "m", "model_version": "2"}, max_ai_calls=5)
     outcome, rows = bench.run(SQL, budget)
     assert (outcome.calls, outcome.left_for_later) == (5, 8)
@@ -57,7 +57,7 @@ def test_budgets_of_tokens_and_cost_end_a_job_not_a_run(bench: Bench) -> None:
     twelve(bench)
     priced = {"price_per_1k_input_tokens": 1, "price_per_1k_output_tokens": 1, "concurrency": 1}
     for limit in ({"max_ai_tokens": 40}, {"max_ai_cost": 0.03}):
-        bench.spark.sql(f"DELETE FROM {bench.results}")
+        bench.sql(f"DELETE FROM {bench.results}")
         settings = bench.settings(priced, **limit)
         total = AiOutcome()
         for _ in range(12):
@@ -76,9 +76,9 @@ def test_the_oldest_answers_are_renewed_first(bench: Bench, tmp_path: Path) -> N
     old = bench.settings({"model": "m", "model_version": "1"})
     bench.table("src", "id INT, t STRING", "(1, 'c')", "(2, 'a')")
     bench.run(SQL, old)
-    bench.spark.sql(f"INSERT INTO {bench.schema}.src VALUES (3, 'b'), (4, 'd')")
+    bench.sql(f"INSERT INTO {bench.schema}.src VALUES (3, 'b'), (4, 'd')")
     bench.run(SQL, old)
-    bench.spark.sql(f"INSERT INTO {bench.schema}.src VALUES (5, 'never asked')")
+    bench.sql(f"INSERT INTO {bench.schema}.src VALUES (5, 'never asked')")
 
     def asked(version: str, **limit: Any) -> list[int]:
         """The ages of the texts that a run asks for, in its order."""
@@ -94,11 +94,11 @@ def test_the_oldest_answers_are_renewed_first(bench: Bench, tmp_path: Path) -> N
     assert asked("2", max_ai_calls=1) == [0]
     assert asked("2", max_ai_calls=2) == [1, 1]
     assert asked("2", max_ai_calls=2) == [2, 2]
-    bench.spark.sql(f"DELETE FROM {bench.results} WHERE model_version = '2'")
+    bench.sql(f"DELETE FROM {bench.results} WHERE model_version = '2'")
     for limit in ({"max_ai_tokens": 12}, {"max_ai_cost": 0.5}):
         found = [*asked("3", **limit), *asked("3", **limit), *asked("3")]
         assert found == [0, 1, 1, 2, 2]
-        bench.spark.sql(f"DELETE FROM {bench.results} WHERE model_version = '3'")
+        bench.sql(f"DELETE FROM {bench.results} WHERE model_version = '3'")
 
 
 def test_errors_wait_and_can_be_asked_again(bench: Bench) -> None:
@@ -107,17 +107,17 @@ def test_errors_wait_and_can_be_asked_again(bench: Bench) -> None:
     first, rows = bench.run(SQL, failing)
     assert 0 < first.errors < 12
     assert sum(k is None for _, k in rows) == first.errors
-    bench.spark.sql(errors_view_sql(f"{bench.schema}.ai_errors", bench.results))
+    bench.sql(errors_view_sql(f"{bench.schema}.ai_errors", bench.results))
     assert bench.rows("SELECT error_class, inputs FROM {s}.ai_errors") == [("refused", first.errors)]
     working = bench.settings()
     assert bench.run(SQL, working)[0].blocked == first.errors
-    bench.spark.sql(recompute_sql(bench.results, "op", errors_only=True))
+    bench.sql(recompute_sql(bench.results, "op", errors_only=True))
     second, rows = bench.run(SQL, working)
     assert (second.calls, second.errors) == (first.errors, 0)
     assert all(k for _, k in rows)
     assert bench.rows("SELECT * FROM {s}.ai_errors") == []
 
-    bench.spark.sql(recompute_sql(bench.results, "op", where="value LIKE '%text 1%'"))
+    bench.sql(recompute_sql(bench.results, "op", where="value LIKE '%text 1%'"))
     count = count_ai_round(
         bench.spark, bench.plan(SQL, working).rounds[0], settings=working, results_table=bench.results
     )
@@ -125,7 +125,7 @@ def test_errors_wait_and_can_be_asked_again(bench: Bench) -> None:
     assert count.input_tokens > 0
     assert all(k for _, k in bench.rows(bench.plan(SQL, working).sql))  # stale answers stay visible
     assert bench.run(SQL, working)[0].calls == 3
-    bench.spark.sql(costs_view_sql(f"{bench.schema}.ai_costs", bench.results))
+    bench.sql(costs_view_sql(f"{bench.schema}.ai_costs", bench.results))
     (calls,) = bench.rows("SELECT sum(calls) FROM {s}.ai_costs")
     assert calls == (12 + first.errors + 3,)
 
@@ -154,18 +154,16 @@ def test_a_refusal_is_final_and_an_error_of_the_moment_waits_longer_each_time(be
                 assert again.retry_at is not None and waiting.retry_at == again.retry_at
                 assert abs(again.retry_at - time.time() - waits_hours * 3600) < 600
                 assert waiting.pending == failing
-                bench.spark.sql(f"UPDATE {bench.results} SET next_retry_at = called_at WHERE status = 'error'")
+                bench.sql(f"UPDATE {bench.results} SET next_retry_at = called_at WHERE status = 'error'")
         assert waiting.pending == 0 and waiting.retry_at is None
         assert sorted(endpoint.seen.asked.values())[-1] == 4  # once, and three times again
         refused_texts = [text for text, number in endpoint.seen.asked.items() if number == 1]
         assert len(refused_texts) == 12 - failing
 
         # only recompute_ai asks again, and counts from the start; rows of earlier releases are as final
-        bench.spark.sql(
-            f"UPDATE {bench.results} SET status = 'error', next_retry_at = called_at WHERE status = 'refused'"
-        )
+        bench.sql(f"UPDATE {bench.results} SET status = 'error', next_retry_at = called_at WHERE status = 'refused'")
         assert bench.run(SQL, settings)[0].calls == 0
-        bench.spark.sql(recompute_sql(bench.results, "op", errors_only=True))
+        bench.sql(recompute_sql(bench.results, "op", errors_only=True))
         last, _ = bench.run(SQL, settings)
         assert (last.calls, last.gave_up) == (refused + failing, refused)
 
@@ -183,7 +181,7 @@ def test_pruning_leaves_what_another_project_uses(bench: Bench) -> None:
     twelve(bench)
     settings = bench.settings()
     assert bench.run(SQL, settings, project="shop")[0].calls == 12
-    bench.spark.sql(f"CREATE TABLE {bench.schema}.other USING delta AS SELECT * FROM {bench.schema}.src WHERE id < 6")
+    bench.sql(f"CREATE TABLE {bench.schema}.other USING delta AS SELECT * FROM {bench.schema}.src WHERE id < 6")
     other = SQL.replace("src", "other")
     for _ in range(2):
         assert bench.run(other, settings, project="club")[0].calls == 0
@@ -191,22 +189,22 @@ def test_pruning_leaves_what_another_project_uses(bench: Bench) -> None:
     assert bench.rows(claimed) == [("club", "used", 6), ("shop", "ok", 12)]  # said once
 
     # shop needs only 0 to 3 now: 4 and 5 are club's from now on, the rest goes
-    bench.spark.sql(f"DELETE FROM {bench.schema}.src WHERE id > 3")
-    bench.spark.sql(prune_sql(bench.results, bench.plan(SQL, settings).calls, "2100-01-01", "shop"))
+    bench.sql(f"DELETE FROM {bench.schema}.src WHERE id > 3")
+    bench.sql(prune_sql(bench.results, bench.plan(SQL, settings).calls, "2100-01-01", "shop"))
     assert bench.rows(claimed) == [("club", "ok", 2), ("club", "used", 6), ("shop", "ok", 4)]
     assert bench.run(other, settings, project="club")[0].calls == 0
     # club needs none: what shop uses stays with shop
-    bench.spark.sql(f"DELETE FROM {bench.schema}.other")
-    bench.spark.sql(prune_sql(bench.results, bench.plan(other, settings).calls, "2100-01-01", "club"))
+    bench.sql(f"DELETE FROM {bench.schema}.other")
+    bench.sql(prune_sql(bench.results, bench.plan(other, settings).calls, "2100-01-01", "club"))
     assert bench.rows(claimed) == [("shop", "ok", 4)]
     assert bench.run(SQL, settings, project="shop")[0].calls == 0
 
     # answers without a project are left alone, unless they are said to be this project's
-    bench.spark.sql(f"UPDATE {bench.results} SET project = NULL")
-    bench.spark.sql(f"DELETE FROM {bench.schema}.src")
-    bench.spark.sql(prune_sql(bench.results, bench.plan(SQL, settings).calls, "2100-01-01", "shop"))
+    bench.sql(f"UPDATE {bench.results} SET project = NULL")
+    bench.sql(f"DELETE FROM {bench.schema}.src")
+    bench.sql(prune_sql(bench.results, bench.plan(SQL, settings).calls, "2100-01-01", "shop"))
     assert bench.rows("SELECT count(*) FROM {results}") == [(4,)]
-    bench.spark.sql(prune_sql(bench.results, bench.plan(SQL, settings).calls, "2100-01-01", "shop", unowned=True))
+    bench.sql(prune_sql(bench.results, bench.plan(SQL, settings).calls, "2100-01-01", "shop", unowned=True))
     assert bench.rows("SELECT count(*) FROM {results}") == [(0,)]
 
 
@@ -214,19 +212,19 @@ def test_pruning_takes_what_nobody_refers_to(bench: Bench) -> None:
     twelve(bench)
     settings = bench.settings()
     bench.run(SQL, settings)
-    bench.spark.sql(f"DELETE FROM {bench.schema}.src WHERE id < 4")
+    bench.sql(f"DELETE FROM {bench.schema}.src WHERE id < 4")
     calls = bench.plan(SQL, settings).calls
-    bench.spark.sql(prune_sql(bench.results, calls, "2020-01-01"))
+    bench.sql(prune_sql(bench.results, calls, "2020-01-01"))
     assert bench.rows("SELECT count(*) FROM {results}") == [(12,)]
-    bench.spark.sql(prune_sql(bench.results, calls, "2100-01-01"))
+    bench.sql(prune_sql(bench.results, calls, "2100-01-01"))
     assert bench.rows("SELECT count(*) FROM {results}") == [(8,)]
     assert bench.run(SQL, settings)[0].calls == 0
 
 
 def test_native_functions_answer_through_the_result_table(bench: Bench) -> None:
     twelve(bench)
-    bench.spark.sql("CREATE OR REPLACE TEMPORARY FUNCTION ai_gen(x STRING) RETURNS STRING RETURN upper(x)")
-    bench.spark.sql(
+    bench.sql("CREATE OR REPLACE TEMPORARY FUNCTION ai_gen(x STRING) RETURNS STRING RETURN upper(x)")
+    bench.sql(
         "CREATE OR REPLACE TEMPORARY FUNCTION ai_classify(x STRING, l ARRAY<STRING>) RETURNS STRING RETURN l[length(x) - 6]"
     )
     sql = "SELECT ai_gen(t) AS k, ai_classify(t, ARRAY('it''s', 'b')) AS c FROM {s}.src WHERE id IN (1, 11)"
@@ -245,7 +243,7 @@ def test_the_driver_can_do_it_over_plain_sql(bench: Bench, tmp_path: Path, monke
     plan = bench.plan(SQL, settings)
 
     def execute(sql: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in bench.spark.sql(sql).collect()]
+        return [tuple(row) for row in bench.sql(sql).collect()]
 
     more: dict[str, Any] = {"settings": settings, "results_table": bench.results, "invocation_id": "i"}
     outcome = run_ai_round_on_driver(execute, plan.rounds[0], **more)
@@ -279,7 +277,7 @@ def test_where_the_workers_lack_a_package_the_driver_asks(bench: Bench) -> None:
             return bench.spark
 
         def query(self, sql: str) -> list[dict[str, Any]]:
-            return [row.asDict() for row in bench.spark.sql(sql).collect()]
+            return [row.asDict() for row in bench.sql(sql).collect()]
 
         def warn(self, text: str) -> None:
             said.append(text)
