@@ -25,7 +25,7 @@ COLLATIONS = "set spark.databricks.delta.schema.typeCheck.enabled = false"
 class Odd:
     """`rows` is a query; its rows with `n` = 9 come with the changes, all others are there from the start. `sql` is the model's SELECT over `{t}`, with
     `{kept}` where what is kept stands. `key` as in the config block. `shown`: what of the table and of the query is compared, `key_shown`: what tells its keys.
-    `columns`: those of the source, where a query does not make them. `refused`: what the refusal of the first run has to say; `{t}` may stand in none of it. `feed`: whether the source has a change feed.
+    `columns`: those of the source, where a query does not make them. `refused`: what the refusal of the first run has to say; `{t}` may stand in none of it. `delta_only`: why it is none on other formats. `feed`: whether the source has a change feed. `variants`: whether tables hold some.
     `quick`: part of each test run."""
 
     name: str
@@ -42,6 +42,8 @@ class Odd:
     properties: str = ""
     columns: str = ""
     feed: bool = True
+    variants: bool = False
+    delta_only: str = ""
     quick: bool = False
 
 
@@ -169,7 +171,7 @@ GROUPS: dict[str, tuple[Odd, ...]] = {
         keyed("key_array", "ARRAY", ("array(1)", "array(2)", "array(1, 2)", "array(cast(null as int))")),
         keyed("key_struct", "STRUCT", ("named_struct('a', 1)", "named_struct('a', 2)", "named_struct('a', 3)", "named_struct('a', 9)"), refused="Take its fields"),
         keyed("key_map", "MAP", ("map(1, 1)", "map(2, 2)", "map(3, 3)", "map(9, 9)"), refused="."),
-        keyed("key_variant", "VARIANT", ("parse_json('1')", "parse_json('2')", "parse_json('3')", "parse_json('9')"), refused="."),
+        keyed("key_variant", "VARIANT", ("parse_json('1')", "parse_json('2')", "parse_json('3')", "parse_json('9')"), variants=True, refused="."),
         keyed("key_null", "NULL", ("null", "1", "2", "3"), refused="KEY"),
         Odd("key_eight", "eight columns, whose values joined are alike", "select n as a, if(n = 1, 'b', 'bc') as b, if(n = 1, 'cd', 'd') as c, n % 2 = 0 as d, "
             "date'2026-01-01' as e, 1.50BD as f, X'00' as g, -0.0D as h, n, concat('v', n) as v from values (1), (2), (3), (9) as r(n)",
@@ -177,7 +179,7 @@ GROUPS: dict[str, tuple[Odd, ...]] = {
         Odd("key_alike", "two texts that joined are the same", "select * from values ('a', 'bc', 1, 'v1'), ('ab', 'c', 2, 'v2'), ('a,b', 'c', 3, 'v3'), ('a', 'b,c', 9, "
             "'v9') as r(id, id2, n, v)", key=["id", "id2"]),
         Odd("key_collated", "STRING COLLATE UTF8_LCASE", "select id collate UTF8_LCASE as id, n, v from values ('a', 1, 'v1'), ('B', 2, 'v2'), ('c', 3, 'v3'), "
-            "('D', 9, 'v9') as r(id, n, v)", header=COLLATIONS),
+            "('D', 9, 'v9') as r(id, n, v)", header=COLLATIONS, delta_only="collations"),
     ),
     "Values": (
         valued("wide", "1,000 columns", "n", sql="select *, {wide}{kept} from {t}"),
@@ -194,12 +196,12 @@ GROUPS: dict[str, tuple[Odd, ...]] = {
         valued("map", "MAP", "map(n, named_struct('a', v), n + 1, null)", shown="id, n, v, to_json(c)", quick=True),
         valued("map_surrogate", "a MAP with a text that is no valid UTF-8 and becomes another one", "map('a', cast(X'EDA080' as string))",
                changes=(*EDIT, "update {t} set c = map('a', cast(X'EDA081' as string)) where n = 3"), shown="id, n, v, hex(c['a'])"),
-        valued("variant", "VARIANT", "parse_json(concat('{\"a\": [', n, ', null, 1.50]}'))", shown="id, n, v, to_json(c)", quick=True),
+        valued("variant", "VARIANT", "parse_json(concat('{\"a\": [', n, ', null, 1.50]}'))", shown="id, n, v, to_json(c)", variants=True, quick=True),
         valued("nested", "nested 10 deep", DEEP, shown="id, n, v, to_json(c)", quick=True),
         valued("void", "a column that is NULL alone", "cast(null as string)", sql="select *, null as nothing{kept} from {t}"),
         valued("interval", "INTERVAL, which Delta does not hold", "n", sql="select id, make_dt_interval(n) as i{kept} from {t}", refused="."),
         valued("binary", "BINARY", "cast(concat('\\u0000', n) as binary)"),
-        valued("collated", "a collated text that changes its case alone", "concat('A', n) collate UNICODE_CI", shown="id, n, v, c collate UTF8_BINARY", header=COLLATIONS,
+        valued("collated", "a collated text that changes its case alone", "concat('A', n) collate UNICODE_CI", shown="id, n, v, c collate UTF8_BINARY", header=COLLATIONS, delta_only="collations",
                changes=(*EDIT, "update {t} set c = lower(c) where n = 3")),
         Odd("char", "CHAR(5) and VARCHAR(5)", "values (1, 1, 'v1', 'a', 'a '), (2, 2, 'v2', 'b', ''), (3, 3, 'v3', ' b', 'b')",
             columns="(id int, n int, v string, c char(5), w varchar(5))", changes=(*EDIT[:2], "update {t} set c = 'b', w = 'b ' where n = 3",

@@ -61,9 +61,9 @@ class TestUpkeep:
         assert "0 rows would be removed" in operation("prune_ai_results", {"older_than_days": 1, "dry_run": True})
         would = operation("prune_ai_results", {"older_than_days": -1, "dry_run": True})
         before = sql("select count(*) from {schema}.ai_results")[0][0]
-        operation("prune_ai_results", {"older_than_days": -1})
+        said = operation("prune_ai_results", {"older_than_days": -1})
         gone = before - sql("select count(*) from {schema}.ai_results")[0][0]
-        assert gone > 0 and f" {gone} rows would be removed" in would
+        assert gone > 0 and f" {gone} rows would be removed" in would and f" {gone} rows removed" in said
         pruned = mv.run()
         assert (pruned["rows_deleted"], pruned["ai_calls"]) == (4, 0)
 

@@ -76,14 +76,14 @@ class TestOnRightTables:
         ],
     )  # fmt: skip
     def test_nothing_is_found(self, engine: Engine, strategy: str, sql: str, config: dict[str, Any]) -> None:
-        engine.query(f"create or replace table {{schema}}.src {FEED} as select id, id % 5 as g, id % 7 as v, id / 3 as f, "
+        engine.query(f"create or replace table {{schema}}.src {FEED} as select id, id % 5 as g, id % 7 as v, id / 4 as f, "
                      "map('a', id) as m, date_add(date'2026-01-30', cast(id % 6 as int)) as d from range(60)")  # fmt: skip
         engine.model(sql, audit=True, **config)
         assert run(engine).rows == 0
         if strategy != "APPEND_ONLY":
             engine.query("update {schema}.src set v = v + 1, f = f * 3 where id % 11 = 0")
             engine.query("delete from {schema}.src where id = 13")
-        engine.query("insert into {schema}.src select id, 2, 50, 0.1, map(), date'2026-02-01' from range(100, 110)")
+        engine.query("insert into {schema}.src select id, 2, 50, 0.125, map(), date'2026-02-01' from range(100, 110)")
         before = engine.version()
         # so few rows are as quickly read whole
         only = {} if strategy == "COMPLETE_RECOMPUTE" else {"refresh": "incremental"}

@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 from integration_tests.materialization.odd_cases import CASES, GROUPS, Odd, Outcome, note
-from integration_tests.under_format import delta_only
+from integration_tests.under_format import FORMAT, in_format
 
 from spark_mv.query.syntax.table_name import quoted
 
-pytestmark = delta_only("the sources are Delta's")
 FIRST, SECOND = "2026-03-28 00:30:00+00:00", "2026-04-04 15:15:00+00:00"
 """Instants of the runs: between them Berlin skips an hour and Lord Howe repeats half of one."""
 CLOCK = {
@@ -57,8 +56,9 @@ class World:
     def start(self) -> None:
         """The source with its first rows; those with n = 9 come later."""
         feed = f"'delta.enableChangeDataFeed' = '{str(self.case.feed).lower()}'"
-        properties = ", ".join(filter(None, (feed, self.case.properties)))
-        made = f"create table {self.source}{self.case.columns} using delta tblproperties ({properties})"
+        version = "'format-version' = '3'" if self.case.variants and FORMAT == "iceberg" else ""
+        properties = ", ".join(filter(None, (feed, self.case.properties, version)))
+        made = in_format(f"create table {self.source}{self.case.columns} using delta tblproperties ({properties})")
         first = (
             f"select * from ({self.case.rows}) where n <> 9" if self.case.rows.startswith("select") else self.case.rows
         )
@@ -83,6 +83,8 @@ class World:
 
     def model(self) -> str:
         config = {"materialized": "nondeterministic_mv", "unique_key": self.case.key, **self.case.config}
+        if self.case.variants and FORMAT == "iceberg":
+            config["tblproperties"] = {"format-version": "3"}
         header = f"{{% call set_sql_header(config) %}}{self.case.header}{{% endcall %}}\n" if self.case.header else ""
         sql = self.filled(self.case.sql.replace("{kept}", ", uuid() as drawn"))
         sql = sql.replace(f"{self.schema}.", "{{ target.schema }}.")
@@ -183,13 +185,18 @@ def each(work: Any, worlds: list[World]) -> None:
         list(pool.map(work, worlds))
 
 
+def in_this_format(case: Odd) -> bool:
+    return FORMAT == "delta" or not case.delta_only
+
+
 class TestSome(OddInput):
-    cases = tuple(case for case in CASES if case.quick)
+    cases = tuple(case for case in CASES if case.quick and in_this_format(case))
 
 
 def cases_of(group: str) -> tuple[Odd, ...]:
     """All of a group, or those that `ODD_CASES` names."""
-    return tuple(case for case in GROUPS[group] if re.search(os.environ.get("ODD_CASES", ""), case.name))
+    asked = os.environ.get("ODD_CASES", "")
+    return tuple(case for case in GROUPS[group] if re.search(asked, case.name) and in_this_format(case))
 
 
 @pytest.mark.slow

@@ -131,19 +131,23 @@ def _as_it_runs(model: Prepared) -> None:
 
 def _prune(query: Query, results: str, used: _Used, until: str, dry_run: bool, include_unowned: bool) -> str:
     asked = (used.calls, until, used.project, include_unowned, used.elsewhere)
-    if not dry_run:
-        rows = query(prune_sql(results, *asked))
-        if describe(query, similar_table(results)) is not None:
-            query(forget_sql(results))
-        return f"{results}: {int(rows[0]['num_deleted_rows']):,} rows removed"
     project = quote(used.project)
     owner = f"coalesce(t.project, {project})" if include_unowned else "t.project"
-    row = query(
+    counted = (
         f"SELECT count(*) AS n FROM {results} AS t JOIN ({unused_sql(results, *asked)}) "
         f"AS s ON t.arguments_hash = s.gone AND {owner} = {project} AND t.called_at < timestamp '{until}' "
         "WHERE s.heir IS NULL OR t.status <> 'ok'"
-    )[0]
-    return f"{results}: {int(row['n']):,} rows would be removed"
+    )
+    if dry_run:
+        return f"{results}: {int(query(counted)[0]['n']):,} rows would be removed"
+    kept = describe(query, results)
+    answers = kept is not None and kept.provider == "delta"  # Iceberg's MERGE does not say what it did
+    before = 0 if answers else int(query(counted)[0]["n"])
+    rows = query(prune_sql(results, *asked))
+    if describe(query, similar_table(results)) is not None:
+        query(forget_sql(results))
+    removed = int(rows[0]["num_deleted_rows"]) if answers else before
+    return f"{results}: {removed:,} rows removed"
 
 
 def views(models: Models) -> str:
