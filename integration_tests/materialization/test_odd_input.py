@@ -18,6 +18,7 @@ from integration_tests.materialization.odd_cases import CASES, GROUPS, Odd, Outc
 from integration_tests.under_format import FORMAT, in_format
 
 from spark_mv.query.syntax.table_name import quoted
+from spark_mv.spark.session.iceberg import stand_behind_delta
 
 FIRST, SECOND = "2026-03-28 00:30:00+00:00", "2026-04-04 15:15:00+00:00"
 """Instants of the runs: between them Berlin skips an hour and Lord Howe repeats half of one."""
@@ -47,6 +48,8 @@ class World:
         self.case, self.schema = case, schema
         self.session = spark.newSession() if case.header else spark
         if case.header:
+            if FORMAT == "iceberg":
+                stand_behind_delta(self.session)
             self.session.sql(case.header)
         self.source = f"{schema}.src_{case.name}"
         self.alias = str(case.config.get("alias", case.name))
