@@ -169,10 +169,11 @@ def test_types_that_its_tables_do_not_have() -> None:
         Column("v", "struct<a:variant>"),
         Column("took", "interval day to second"),
         Column("s", "struct<variant:string,interval:int>"),
+        Column("nothing", "array<void>"),
     ]
     said = Iceberg().not_stored(columns, {})
-    assert [text.split(" is of type ")[0] for text in said] == ["column v", "column took"]
-    assert "'format-version': '3'" in said[0] and "cast it" in said[1]
+    assert [text.split(" is of type ")[0] for text in said] == ["column v", "column took", "column nothing"]
+    assert "'format-version': '3'" in said[0] and "cast it" in said[1] and "cast(null as string)" in said[2]
     (left,) = Iceberg().not_stored(columns, {"format-version": 3})
     assert "took" in left
 

@@ -24,7 +24,7 @@ from spark_mv.spark.formats.turn import TurnSession
 from spark_mv.spark.session.iceberg import CATALOG, stands_behind_delta
 
 _SMALL = re.compile(r"\b(tiny|small)int\b", re.IGNORECASE)
-_MISSING = re.compile(r"\b(variant|interval)\b(?!`?:)", re.IGNORECASE)
+_MISSING = re.compile(r"\b(variant|interval|void)\b(?!`?:)", re.IGNORECASE)
 """Types of Spark that Iceberg does not have, or not in each version of its format; a field of a struct may be called so."""
 
 
@@ -99,13 +99,17 @@ class Iceberg:
         third = str(properties.get("format-version", "")) == "3"
         problems = []
         for column in columns:
-            missing = _MISSING.search(column.type)
-            if missing is None or (missing[1].lower() == "variant" and third):
+            found = _MISSING.search(column.type)
+            kind = found[1].lower() if found else ""
+            if not kind or (kind != "interval" and third):
                 continue
             have, cure = "have no interval", "cast it"
-            if missing[1].lower() == "variant":
+            if kind == "variant":
                 have = "have variants from version 3 of the format on"
                 cure = "say tblproperties={'format-version': '3'}, make it text by to_json"
+            elif kind == "void":
+                have = "have columns of NULL alone from version 3 of the format on"
+                cure = "give it a type (cast(null as string))"
             problems.append(
                 f"column {column.name} is of type {column.type}: Iceberg tables {have}; {cure}, or use file_format: delta"
             )
