@@ -11,6 +11,7 @@ from typing import Any
 
 from integration_tests.ai.conftest import Bench
 from integration_tests.ai.endpoint import Behaviour, Endpoint
+from integration_tests.under_format import delta_only
 
 from spark_mv.ai.driver_job import run_ai_round_on_driver
 from spark_mv.ai.job import count_ai_round
@@ -221,6 +222,7 @@ def test_pruning_takes_what_nobody_refers_to(bench: Bench) -> None:
     assert bench.run(SQL, settings)[0].calls == 0
 
 
+@delta_only("functions written in SQL, which Iceberg's extensions cannot read")
 def test_native_functions_answer_through_the_result_table(bench: Bench) -> None:
     twelve(bench)
     bench.sql("CREATE OR REPLACE TEMPORARY FUNCTION ai_gen(x STRING) RETURNS STRING RETURN upper(x)")
