@@ -55,6 +55,25 @@ def test_a_group_is_asked_about_once_in_whatever_order(bench: Bench) -> None:
         assert bench.run(whole, settings)[1] == [('answer to ["b","b"]',)]
 
 
+def test_having_under_keys_that_the_select_list_tells(bench: Bench) -> None:
+    bench.table("notes", "g STRING, body STRING", "('a', 'y')", "('a', 'x')", "(NULL, 'y')", "('c', 'z')", "('c', 'z')")
+    settings = bench.settings()
+    call, key = "ai_agg(body, 'w')", "coalesce(g, '-')"
+    found = bench.run(f"SELECT {call} AS k FROM {{s}}.notes GROUP BY {key}", settings)[1]
+    assert len({k for (k,) in found}) == 3 and (None,) not in found
+    one = found[0][0].replace("'", "''")
+    for keys in ("1", "gg", "all", key):
+        sql = f"SELECT {key} AS gg, count(*) AS n FROM {{s}}.notes GROUP BY {keys} HAVING {call} <> '{one}' AND n > 0"
+        bench.rows("DELETE FROM {results}")
+        outcome, rows = bench.run(sql, settings)
+        assert (outcome.calls, len(rows)) == (3, 2), keys
+        sql = f"SELECT {key} AS gg, {call} AS k FROM {{s}}.notes GROUP BY {keys} HAVING {call} <> '{one}' OR max(body) > 'zz'"
+        assert sorted(k for _, k in bench.run(sql, settings)[1]) == sorted(k for (k,) in found[1:]), keys
+        sql = f"SELECT {key} AS gg FROM {{s}}.notes GROUP BY {keys} HAVING max(ai_gen(body)) > ''"
+        outcome, rows = bench.run(sql, settings)
+        assert (outcome.requested, len(rows)) == (3, 3), keys
+
+
 def test_where_it_may_not_stand_and_what_a_unit_test_gives() -> None:
     for sql, why in (
         ("SELECT ai_agg(t, 'w') OVER (PARTITION BY u) FROM x", "stands before OVER"),

@@ -10,11 +10,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
+from sqlglot import exp
+
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenCte, TokenItem, edited, outermost
 from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
-from spark_mv.query.syntax.aggregates import groups_or_windows
+from spark_mv.query.syntax.aggregates import groups_or_windows, of_rows
 from spark_mv.query.syntax.condition import read_expression
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -22,6 +24,7 @@ from spark_mv.query.syntax.table_name import quoted
 
 BuildRequest = Callable[[ParsedCall, Render], tuple[str, str]]  # gives SQL of the request and the identity's text
 Found = tuple[str, list[ParsedCall]]  # the statement, and the calls whose answers it reads
+_CALL = "__mv_call"
 
 
 class Requests:
@@ -35,25 +38,36 @@ class Requests:
         block, clause = self.places.block[id(parsed)], self.places.clause[id(parsed)]
         spans = [span for _, span, _ in parsed.row]
         where = [] if clause == "FROM" else self._conditions(block, "WHERE", clause)
-        groups, having = [], []
-        if clause == "HAVING":
+        groups: list[Span] = []
+        having: list[Span] = []
+        kept: list[Span] = []
+        blank: list[TokenItem] = []
+        if clause == "HAVING" and not self._of_rows(block, parsed):
             groups = [block.clauses["GROUP BY"]] if "GROUP BY" in block.clauses else []
-            having = self._conditions(block, "HAVING", clause)
+            kept, blank = self._select_list(block)
+            hidden = {item.name.lower() for item in blank if item.name}
+            having = [c for c in self._conditions(block, "HAVING", clause) if not self._names_in(c, hidden)]
         guards = self._guards(parsed)
-        read = [*spans, *where, *groups, *having, *(s for guard in guards for s in guard[1])]
+        read = [*spans, *where, *groups, *having, *kept, *(s for guard in guards for s in guard[1])]
         mine = [
             p
             for p in self.places.inside(read)
             if p is not parsed and self.places.block[id(p)] is block and not p.call.span.holds(parsed.call.span)
         ]
         text, identity = self.build(parsed, self._render_inside)
-        body = f"SELECT {self._guarded(text, guards)} AS request{self._from(block, mine, clause == 'FROM')}"
+        listed = f"{self._guarded(text, guards)} AS request"
+        if groups:  # GROUP BY may name entries of the list, and HAVING as well
+            entries = self._with(block.list_span, [*((item.expression, "NULL") for item in blank), *self.edits])
+            listed = f"{entries}, {self._guarded(text, guards)} AS __mv_request"
+        body = f"SELECT {listed}{self._from(block, mine, clause == 'FROM')}"
         if where:
             body += " WHERE " + " AND ".join(f"({self._render(s)})" for s in where)
         if groups:
             body += f" GROUP BY {self._render(groups[0])}"
         if having:
             body += " HAVING " + " AND ".join(f"({self._render(s)})" for s in having)
+        if groups:
+            body = f"SELECT __mv_request AS request FROM ({body}) AS __mv_g"
         if "FROM" in block.clauses:
             read.append(block.clauses["FROM"])
         below = [p for q in block.children if any(s.holds(q.span) for s in read) for p in self.places.inside([q.span])]
@@ -239,6 +253,21 @@ class Requests:
         """SQL about a call's answer, NULL where the CASE around the call does not take it."""
         return self._guarded(text, self._guards(parsed))
 
+    def _select_list(self, block: TokenBlock) -> tuple[list[Span], list[TokenItem]]:
+        """Entries with AI calls by which the SELECT groups, and the others."""
+        if "GROUP BY" not in block.clauses:
+            return [], []
+        group = block.clauses["GROUP BY"]
+        by_all = self.text.text(group).strip().lower() == "all"
+        asking = [(n, item) for n, item in enumerate(block.items, 1) if self.places.inside([item.span])]
+        kept = [
+            item
+            for n, item in asking
+            if not self._aggregates(item.expression)
+            and (by_all or self._names_in(group, {str(n), *([item.name.lower()] if item.name else [])}))
+        ]
+        return [item.span for item in kept], [item for _, item in asking if item not in kept]
+
     # ---- how a column flows outwards
 
     def _row_wise(self, block: TokenBlock) -> bool:
@@ -253,6 +282,11 @@ class Requests:
         tree = read_expression(self.text.text(span))
         # a window's result depends on which rows there are, so filters must not move below it
         return tree is None or groups_or_windows(tree, but=OF_GROUPS)
+
+    def _of_rows(self, block: TokenBlock, parsed: ParsedCall) -> bool:
+        """Whether an aggregate of HAVING reads the call's answer: it is asked for rows, not for groups."""
+        tree = read_expression(self._with(block.clauses["HAVING"], [(parsed.call.span, _CALL)]))
+        return tree is not None and any(of_rows(c) for c in tree.find_all(exp.Column) if c.name == _CALL)
 
     def _reader(self, query: Query) -> tuple[TokenBlock, str] | None:
         """The one SELECT that reads the query in its FROM, and the name it has there."""

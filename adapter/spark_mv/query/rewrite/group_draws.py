@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from spark_mv.query.rewrite.draw_texts import Draw, joined, stars
-from spark_mv.query.syntax.aggregates import is_aggregate
+from spark_mv.query.syntax.aggregates import of_rows
 from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_blocks import Block, conjuncts, span_of
 from spark_mv.query.syntax.source_text import Edit, apply_edits
@@ -35,23 +35,13 @@ def obstacle_of_groups(sql: str, block: Block, draws: Sequence[Draw]) -> tuple[s
     if stars(block):
         return "stands in HAVING of a SELECT with a *; name the columns", first
     having = block.tree.args["having"]
-    aggregated = {node.meta["call"].start for node in having.walk() if "call" in node.meta and _of_rows(node)}
+    aggregated = {node.meta["call"].start for node in having.walk() if "call" in node.meta and of_rows(node)}
     for draw in draws:
         if any(draw.span.start <= start < draw.span.end for start in aggregated):
             return "stands in an aggregate of HAVING, where it draws for each row of a group", draw
         if read_query(f"SELECT {draw.span.of(sql)}").expressions[0].find(exp.Column, exp.Query):
             return "stands in HAVING and reads columns; a draw that is kept for a group takes literals only", draw
     return None
-
-
-def _of_rows(node: exp.Expr) -> bool:
-    """Whether the node stands in what an aggregate or a window function reads."""
-    above = node.parent
-    while above is not None and not isinstance(above, exp.Having):
-        if isinstance(above, exp.Filter | exp.Window) or is_aggregate(above):
-            return True
-        above = above.parent
-    return False
 
 
 def draw_sql_of_groups(

@@ -56,3 +56,13 @@ def groups_or_windows(node: exp.Expr, but: Collection[str] = ()) -> bool:
     return aggregates(node, but) or any(
         isinstance(part, exp.Window) for part in node.walk(prune=lambda part: isinstance(part, exp.Query))
     )
+
+
+def of_rows(node: exp.Expr) -> bool:
+    """Whether the node of a HAVING stands in what an aggregate or a window function reads: it has a value for each row of a group."""
+    above = node.parent
+    while above is not None and not isinstance(above, exp.Having):
+        if isinstance(above, exp.Filter | exp.Window) or is_aggregate(above):
+            return True
+        above = above.parent
+    return False
