@@ -81,6 +81,8 @@ def test_where_it_may_not_stand_and_what_a_unit_test_gives() -> None:
         ("SELECT ai_agg(t, u) FROM x GROUP BY u", "needs what to do with the group's values written out"),
         ("SELECT ai_agg(t) FROM x", "lacks instruction"),
         ("SELECT ai_agg(ai_agg(t, 'a'), 'b') FROM x", "compute that in a CTE"),
+        ("SELECT u FROM x GROUP BY u ORDER BY ai_agg(t, 'w')", "order by that in an outer SELECT"),
+        ("SELECT u FROM x GROUP BY 1 ORDER BY ai_gen(u)", "order by that in an outer SELECT"),
     ):
         (error,) = plan_ai(sql, results_table="r", identity={"model": "m"}).errors
         assert why in error.message

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from spark_mv.ai.asking import GIVE_UP_AFTER, LONGEST_WAIT, Asker
+from spark_mv.ai.asking import GIVE_UP_AFTER, LONGEST_WAIT, WRONG_AFTER, Asker
 from spark_mv.ai.in_parts import ask_in_parts, parts_of
 from spark_mv.ai.limits import Limits, Share, interval, part
 from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
@@ -162,9 +162,17 @@ def test_a_bad_reply_is_asked_again_once_with_the_complaint_and_both_are_paid() 
 
 def test_a_wrong_key_ends_the_questions() -> None:
     one, fake = asker()
-    assert one.ask([ask("auth")])[0].attempts == 1
+    assert [one.ask([ask(f"auth:{n}")])[0].attempts for n in range(9, 9 + WRONG_AFTER)] == [1] * WRONG_AFTER
     (left,) = one.ask([ask("fine")])
     assert (left.error_class, left.attempts, fake.asked["fine"]) == ("auth", 0, 0)
+
+
+def test_an_input_that_alone_is_forbidden_keeps_back_no_other() -> None:
+    one, fake = asker()
+    for number in range(3 * WRONG_AFTER):
+        assert one.ask([ask(f"auth:{9 + number}")])[0].error_class == "auth"
+        assert one.ask([ask(f"fine:{number}")])[0].error_class is None
+    assert not fake.asked["left"]
 
 
 def test_an_endpoint_that_is_down_is_left_alone() -> None:

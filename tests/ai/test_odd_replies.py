@@ -84,6 +84,74 @@ def test_tokens_that_no_endpoint_counts_are_estimated(endpoint: Canned, usage: A
         assert found["cost"] == (found["input_tokens"] + 2 * tokens) / 1000
 
 
+DEEP = json.loads("[" * 200 + "]" * 200)
+
+
+@pytest.mark.parametrize("choices", [{"0": 1}, 7, "text", [], [7], [{"message": None}], [{"message": {}}], DEEP])
+def test_a_reply_of_another_shape_is_a_wrong_answer_that_was_paid(endpoint: Canned, choices: Any) -> None:
+    body = {"id": "x", "choices": choices, "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
+    endpoint.reply = 200, {"Content-Type": "application/json"}, json.dumps(body).encode()
+    for request in (FREE, LABEL):
+        found = row(endpoint.asked(request))
+        assert (found["error_class"], found["input_tokens"], found["output_tokens"]) == ("invalid_answer", 5, 2)
+
+
+@pytest.mark.parametrize("content", [7, {"a": 1}, [], ["a"], [{"text": 1}], [{"text": "a"}, {"image": "b"}], True])
+def test_content_that_is_no_text(endpoint: Canned, content: Any) -> None:
+    for request in (FREE, LABEL):
+        endpoint.says(content, usage={"prompt_tokens": 5, "completion_tokens": 2})
+        found = row(endpoint.asked(request))
+        assert (found["error_class"], found["input_tokens"]) == ("invalid_answer", 5)
+
+
+def test_content_in_parts_is_their_text(endpoint: Canned) -> None:
+    endpoint.says([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])  # type: ignore[arg-type]
+    assert row(endpoint.asked(FREE))["value"] == "ab"
+
+
+def test_a_reply_nested_without_end_is_an_error(endpoint: Canned) -> None:
+    endpoint.says("[" * 100_000, usage={"prompt_tokens": 5, "completion_tokens": 2})
+    assert row(endpoint.asked(LABEL))["error_class"] == "invalid_answer"
+    endpoint.reply = 200, {"Content-Type": "application/json"}, b'{"choices": ' + b"[" * 100_000
+    assert row(endpoint.asked(FREE))["error_class"] == "server"
+
+
+EMBED = Request("ai_embed", {"content": "?"}, model="m", answer_type="ARRAY<FLOAT>", embedding=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ([[0.5, 1], [1, 0]], None),
+        ([["0.5"], ["1"]], "no list of numbers"),
+        (["AAAA", "AAAA"], "no list of numbers"),
+        ([[], []], "no list of numbers"),
+        ([[0.5, float("nan")], [1, 0]], "no list of numbers"),
+        ([[1e300, 1], [1, 0]], "no list of numbers"),
+        ([[True, 1], [1, 0]], "no list of numbers"),
+        ([None, [1]], "no list of numbers"),
+        ([[1, 2], [1, 2, 3]], "shorter than another"),
+        ([[1, 2]], "1 embeddings for 2 texts"),
+    ],
+)
+def test_an_embedding_is_a_list_of_numbers(endpoint: Canned, data: list[Any], said: str | None) -> None:
+    listed = [{"index": number, "embedding": one} for number, one in enumerate(data)]
+    for entries, problem in (
+        (listed, said),
+        (listed[::-1], said),
+        ([{**one, "index": 0} for one in listed], said or "which text"),
+    ):
+        body = {"data": entries, "usage": {"prompt_tokens": 5}}
+        endpoint.reply = 200, {"Content-Type": "application/json"}, json.dumps(body).encode()
+        provider = OpenAIProvider(ProviderSettings(endpoint.url, Secret("sk-test"), 5.0))
+        if problem is None:
+            assert [a.value for a in provider.answer([EMBED, EMBED])] == [json.dumps(one) for one in data]
+            continue
+        with pytest.raises(ProviderError) as found:
+            provider.answer([EMBED, EMBED])
+        assert found.value.kind == "invalid_answer" and found.value.spent == (5, 0)
+
+
 def test_what_a_users_provider_gives_is_made_plain() -> None:
     import numpy
 

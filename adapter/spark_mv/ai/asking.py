@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # After so many requests in a row that failed with all their retries the endpoint counts as down.
 GIVE_UP_AFTER = 8
+# After so many in a row that were refused for a wrong key, address, model or package; a firewall may refuse a single input so.
+WRONG_AFTER = 3
 LONGEST_MESSAGE = 1000
 LONGEST_WAIT = 120.0
 """Seconds: what an endpoint asks for beyond that (Retry-After: a day) waits for a later run, not in this one."""
@@ -76,7 +78,7 @@ class Asker:
         self.deadline = deadline
         self.begin_by = begin_by
         self.clean = clean
-        self._failed_in_a_row = 0
+        self._failed_in_a_row = self._wrong_in_a_row = 0
         self._closed: ProviderError | None = None  # why nothing more is asked
         self._lock = threading.Lock()
 
@@ -109,7 +111,7 @@ class Asker:
             shares = [_part(state.tokens, n, len(requests)) for n in range(len(requests))]
             return [self._failed(error, state, s) for s in shares]
         with self._lock:
-            self._failed_in_a_row = 0
+            self._failed_in_a_row = self._wrong_in_a_row = 0
         return [
             self._alone(request, answer, state, _part(state.tokens, number, len(requests)))
             if answer.error is not None and answer.error.alone and len(requests) > 1
@@ -208,7 +210,8 @@ class Asker:
             return
         with self._lock:
             self._failed_in_a_row = self._failed_in_a_row + 1 if error.transient else 0
-            if error.kind in {"auth", "unsupported"} or self._failed_in_a_row >= GIVE_UP_AFTER:
+            self._wrong_in_a_row += error.kind in {"auth", "unsupported"}
+            if self._wrong_in_a_row >= WRONG_AFTER or self._failed_in_a_row >= GIVE_UP_AFTER:
                 self._closed = error
 
     def _failed(self, error: ProviderError, state: _Attempts, tokens: tuple[int, int]) -> Outcome:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 from spark_mv.ai.cascade import confidence_of
 from spark_mv.ai.plain import plain_count
 from spark_mv.ai.prompts import answer_text, messages, response_schema
 from spark_mv.ai.protocol import Answer, ProviderError, Request
 
+T = TypeVar("T")
 CHAT, EMBEDDINGS = "/v1/chat/completions", "/v1/embeddings"
+_LARGEST = 3.4028234663852886e38
+"""FLOAT."""
 _INPUT_REFUSED = frozenset({400, 413, 414, 422})
 """Statuses by which an endpoint refuses an input for good: invalid, too long, against its policy."""
 
@@ -37,7 +40,8 @@ def content_of(reply: Any) -> tuple[str, str]:
     """Text of a chat completion, and what to say of its length. Raises ProviderError where there is none: `refused` where the model or a
     policy kept it back."""
     used = spent(reply)
-    choice = (getattr(reply, "choices", None) or [None])[0]
+    choices = getattr(reply, "choices", None)
+    choice = choices[0] if isinstance(choices, list) and choices else None
     if choice is None or getattr(choice, "message", None) is None:
         raise ProviderError("invalid_answer", "the endpoint's reply has no choices", spent=used)
     content, end = getattr(choice.message, "content", None), getattr(choice, "finish_reason", None)
@@ -47,7 +51,27 @@ def content_of(reply: Any) -> tuple[str, str]:
     cut = " (cut off at the token limit)" if end == "length" else ""
     if content is None or (cut and not content):
         raise ProviderError("invalid_answer", f"an empty answer{cut or f' (finish_reason: {end})'}", spent=used)
-    return content, cut
+    return _text_of(content, used), cut
+
+
+def _text_of(content: Any, used: tuple[int, int]) -> str:
+    """The text, which some endpoints give as a list of parts."""
+    parts = [getattr(part, "text", None) for part in content] if isinstance(content, list) else [content]
+    texts = [part for part in parts if isinstance(part, str)]
+    if not texts or (isinstance(content, list) and len(texts) < len(parts)):
+        raise ProviderError("invalid_answer", "the content of the reply is no text", spent=used)
+    return "".join(texts)
+
+
+def read(reply: Any, how: Callable[[Any], T]) -> T:
+    """What `how` makes of a reply. One of another shape is a wrong answer that was paid for. Raises ProviderError."""
+    try:
+        return how(reply)
+    except ProviderError:
+        raise
+    except Exception as error:
+        said = f"unreadable reply: {type(error).__name__}: {error}"
+        raise ProviderError("invalid_answer", said, spent=spent(reply)) from None
 
 
 def chat_answer(request: Request, reply: Any) -> Answer:
@@ -72,12 +96,30 @@ def embedding_body(request: Request, texts: list[str]) -> dict[str, Any]:
 
 
 def vectors_of(reply: Any, number: int) -> tuple[list[list[float]], int]:
-    """So many vectors, and the tokens that they took. Raises ProviderError where there are more or fewer."""
-    tokens = spent(reply)[0]
-    found = sorted(getattr(reply, "data", None) or [], key=lambda d: d.index)
+    """So many vectors, all of one length, and the tokens that they took. Raises ProviderError where the reply has others."""
+    used = spent(reply)
+    data = getattr(reply, "data", None)
+    found = data if isinstance(data, list) else []
     if len(found) != number:
-        raise ProviderError("invalid_answer", f"{len(found)} embeddings for {number} texts", spent=(tokens, 0))
-    return [list(d.embedding) for d in found], tokens
+        raise ProviderError("invalid_answer", f"{len(found)} embeddings for {number} texts", spent=used)
+    places = [getattr(one, "index", None) for one in found]
+    if any(place is not None for place in places):
+        if sorted(map(str, places)) != sorted(map(str, range(number))):
+            raise ProviderError("invalid_answer", "the embeddings do not say which text each is of", spent=used)
+        found = sorted(found, key=lambda one: int(one.index))
+    vectors = [v for v in (getattr(one, "embedding", None) for one in found) if _is_vector(v)]
+    if len(vectors) < number or len({len(vector) for vector in vectors}) > 1:
+        raise ProviderError("invalid_answer", "an embedding is no list of numbers, or shorter than another", spent=used)
+    return vectors, used[0]
+
+
+def _is_vector(value: Any) -> TypeGuard[list[float]]:
+    """Whether Spark can have it as an array of FLOAT."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(n, (int, float)) and not isinstance(n, bool) and abs(n) <= _LARGEST for n in value)
+    )
 
 
 def status_error(status: int, text: str, after: float | None = None) -> ProviderError:

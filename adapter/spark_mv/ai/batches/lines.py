@@ -14,8 +14,8 @@ from spark_mv.ai.chat import (
     chat_body,
     embedding_body,
     embedding_text,
+    read,
     reply_of,
-    spent,
     status_error,
     vectors_of,
 )
@@ -90,17 +90,13 @@ def _answer(request: Request, line: Mapping[str, Any], otherwise: str) -> Answer
 
 
 def _read(request: Request, body: Mapping[str, Any]) -> Answer:
-    reply = reply_of(body)
-    try:
+    def answer(reply: Any) -> Answer:
         if request.embedding:
             vectors, tokens = vectors_of(reply, 1)
             return Answer(json.dumps(vectors[0]), None, tokens, 0)
         return chat_answer(request, reply)
-    except ProviderError:
-        raise
-    except Exception as error:  # a body of another shape costs this input alone
-        said = f"unreadable reply: {type(error).__name__}: {error}"
-        raise ProviderError("invalid_answer", said, spent=spent(reply)) from None
+
+    return read(reply_of(body), answer)
 
 
 def _said(body: Any) -> str:

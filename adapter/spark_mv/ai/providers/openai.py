@@ -17,6 +17,7 @@ from spark_mv.ai.chat import (
     chat_body,
     embedding_body,
     embedding_text,
+    read,
     reply_of,
     spent,
     status_error,
@@ -71,11 +72,11 @@ class OpenAIProvider:
         if len(pack) == 1:
             return [self._chat(pack[0]), *left]
         body = packed_body(pack)
-        return [*packed_answers(pack, self._call(CHAT, body)), *left]
+        return [*read(self._call(CHAT, body), lambda reply: packed_answers(pack, reply)), *left]
 
     def _chat(self, request: Request) -> Answer:
         body = chat_body(request)
-        return chat_answer(request, self._call(CHAT, body))
+        return read(self._call(CHAT, body), lambda reply: chat_answer(request, reply))
 
     def _embeddings(self, requests: Sequence[Request]) -> list[Answer]:
         texts = [embedding_text(r) for r in requests]
@@ -93,7 +94,7 @@ class OpenAIProvider:
         return Answer(repr(sum(x * y for x, y in zip(a, b, strict=False)) / size if size else 0.0), None, tokens, 0)
 
     def _embed(self, body: dict[str, Any]) -> tuple[list[list[float]], int]:
-        return vectors_of(self._call(EMBEDDINGS, body), len(body["input"]))
+        return read(self._call(EMBEDDINGS, body), lambda reply: vectors_of(reply, len(body["input"])))
 
     def pause(self) -> float:
         """Seconds that the endpoint's newest reply asks to wait before the next request."""
@@ -147,7 +148,11 @@ class Connection:
             text = self.settings.cleaned(f"HTTP {error.status_code}: {said}")
             after = retry_after(headers.get("retry-after"))
             raise status_error(int(error.status_code), text, after) from None
-        except (openai.OpenAIError, ValueError) as error:  # a reply that is not JSON
+        except (
+            openai.OpenAIError,
+            ValueError,
+            RecursionError,
+        ) as error:  # a reply that is not JSON, or nested too deeply
             raise ProviderError("server", self.settings.cleaned(f"unreadable reply: {error}")) from None
 
     def _connected(self, openai: Any) -> Any:

@@ -2,7 +2,8 @@
 
 A call becomes a correlated scalar subquery, which Spark 4.1 takes in the select list, WHERE, HAVING, CASE, aggregate
 arguments and GROUP BY (there only if selected too). What Spark refuses is answered one step earlier, by a LATERAL
-subquery behind the FROM clause: calls inside calls, in ORDER BY, in a LATERAL VIEW, and group keys not selected.
+subquery behind the FROM clause: calls inside calls, in ORDER BY, in a LATERAL VIEW, arguments of higher-order functions, and
+group keys not selected.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, edited, outermost
 from spark_mv.query.ai_calls.desugar import hidden_star
+from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.query_error import QueryError
@@ -43,7 +45,7 @@ class Places:
 
     def _needs_lateral(self, parsed: ParsedCall, block: TokenBlock) -> bool:
         clause = block.clause_of(parsed.call.span)
-        if self._around(parsed) or clause in {"ORDER BY", "FROM"}:
+        if self._around(parsed) or clause in {"ORDER BY", "FROM"} or self._lambdas_around(parsed):
             return True
         if "GROUP BY" not in block.clauses:
             return False
@@ -97,6 +99,12 @@ class Places:
                 )
             if self.clause[id(parsed)] == "FROM" and not self._in_lateral_view(parsed, block):
                 found.append(self._refuse(parsed, "stands in FROM", "compute it as a column in a CTE"))
+            if self.clause[id(parsed)] == "ORDER BY" and ("GROUP BY" in block.clauses or parsed.function in OF_GROUPS):
+                found.append(
+                    self._refuse(
+                        parsed, "stands in ORDER BY of groups", "make it a column, and order by that in an outer SELECT"
+                    )
+                )
             if any(self.outer_references(block, span) for _, span, _ in parsed.row):
                 found.append(
                     self._refuse(parsed, "has an argument from outside its subquery", "call it outside, in a CTE")
@@ -119,14 +127,17 @@ class Places:
         return QueryError("AI_UNSUPPORTED_PLACE", message, call.line, call.column)
 
     def _in_lambda(self, parsed: ParsedCall) -> bool:
+        first, _ = self.text.token_range(parsed.call.span)
+        return any(arrow < first for arrow in self._lambdas_around(parsed))
+
+    def _lambdas_around(self, parsed: ParsedCall) -> list[int]:
+        """The arrows of lambdas among the arguments of which this call is one, or stands in one."""
         first, end = self.text.token_range(parsed.call.span)
-        block = self.block[id(parsed)]
-        begin, _ = self.text.token_range(block.span)
-        for open_, close in self.text.match.items():
-            around = begin <= open_ < first and close >= end
-            if around and any(self.text.words[i] == "->" and i < first for i in self.text.top_level(open_ + 1, close)):
-                return True
-        return False
+        begin, _ = self.text.token_range(self.block[id(parsed)].span)
+        around = [(open_, close) for open_, close in self.text.match.items() if begin <= open_ < first and close >= end]
+        return [
+            i for open_, close in around for i in self.text.top_level(open_ + 1, close) if self.text.words[i] == "->"
+        ]
 
     def _in_lateral_view(self, parsed: ParsedCall, block: TokenBlock) -> bool:
         at, _ = self.insertion(block)
