@@ -16,7 +16,6 @@ from integration_tests.under_format import delta_only
 from integration_tests.upgrades.golden import CHANGES, GOLDEN, MODELS, SCHEMA, content, dbt, project, run, unpack
 
 from spark_mv.cli import main
-from spark_mv.spark.run import ai
 
 pytestmark = [pytest.mark.slow, delta_only("the tables that are kept are Delta's")]
 FILES = sorted(GOLDEN.glob("*.tar.xz"))
@@ -65,7 +64,6 @@ class Kept:
 def kept(request: pytest.FixtureRequest, spark: Any, warehouse: Path, tmp_path: Path) -> Iterator[Kept]:
     where = project(tmp_path / "project", warehouse, SETTINGS, tmp_path / "asked")
     spark.conf.set("spark.sql.session.timeZone", "UTC")
-    ai._COMPLETE.clear()  # of tables of these names that a test before has looked at
     yield Kept(spark, tmp_path / "tables", where, tmp_path / "asked", unpack(spark, request.param, tmp_path / "tables"))
     spark.sql(f"drop schema {SCHEMA} cascade")
     shutil.rmtree(tmp_path / "tables")
@@ -169,3 +167,4 @@ def test_a_release_to_come_is_refused(kept: Kept) -> None:
     assert "NEWER_FORMAT" in status.output and "by_group" in status.output, status.output
     explained = dbt(kept.where, "run-operation", "explain_mv", "--args", json.dumps({"model": "by_row"}))
     assert not explained.success  # what it printed is the message of the runs
+    assert not dbt(kept.where, "run-operation", "maintain").success

@@ -89,6 +89,16 @@ def test_the_table_is_made_when_it_is_missing() -> None:
     assert [s.split(" ", 1)[0] for s in engine.sent] == ["insert", "create", "insert"]
 
 
+def test_the_table_is_made_by_another_process_meanwhile() -> None:
+    history, engine = (
+        RunHistory(),
+        Engine("[TABLE_OR_VIEW_NOT_FOUND] mv_runs", "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] no"),
+    )
+    history.add("`a`", done())
+    history.write(engine, pytest.fail)
+    assert [s.split(" ", 1)[0] for s in engine.sent] == ["insert", "create", "create", "insert"]
+
+
 def test_what_cannot_be_written_is_a_warning() -> None:
     history, engine, warnings = RunHistory(), Engine("no space\nleft"), list[str]()
     history.add("`a`", done())

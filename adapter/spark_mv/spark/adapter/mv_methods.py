@@ -14,6 +14,7 @@ from dbt.adapters.base import available
 from dbt.adapters.base.meta import AdapterMeta
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
 
 from spark_mv.maintenance.config import SAFETY
 from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError, RunFailed, first_line
@@ -333,7 +334,7 @@ class MvMixin(metaclass=AdapterMeta):
             if plan.errors:
                 raise CompilationError(plan.errors[0].message)
             if plan.rounds:
-                table = result_table(self, credentials.schema, settings, credentials.file_format)
+                table = result_table(self, credentials.schema, settings, credentials.file_format, get_invocation_id())
                 plan = plan_ai(sql, results_table=table, identity=settings.identity(), functions=settings.functions)
             return self._at(as_of, plan.sql if plan.rounds else sql, started_at)
         except ValueError as error:

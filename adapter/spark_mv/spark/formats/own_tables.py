@@ -23,8 +23,22 @@ OWN_TABLES = {
     **{EVALUATED + part: "a table of `ai_eval`" for part in ("", "_confusion", "_agreement")},
 }
 """Names, in lower case, that no model's table may have."""
+_RACES = (
+    "DELTA_PROTOCOL_CHANGED",
+    "DELTA_CONCURRENT",
+    "DELTA_METADATA_CHANGED",
+    "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
+    "ALREADY_EXISTS",
+    "AlreadyExists",
+    "CommitFailed",
+)
 _CATALOG = "spark.sql.catalog."
 SESSION_CATALOGUE = "spark_catalog"
+
+
+def made_by_another(error: Exception) -> bool:
+    """Whether CREATE TABLE IF NOT EXISTS of a shared table failed because another thread or process made it, or its columns, meanwhile."""
+    return any(sign in str(error) for sign in _RACES)
 
 
 def own_format(query: Query, wanted: str | None) -> TableFormat:

@@ -27,22 +27,15 @@ from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.format_version import check_table
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.describe import read_description
-from spark_mv.spark.formats.own_tables import own_format
+from spark_mv.spark.formats.own_tables import made_by_another, own_format
 from spark_mv.spark.run.canary import Asked, CanaryRun
 
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls.ai_plan import AiCall
 
 _CREATING = threading.Lock()
-_COMPLETE: set[str] = set()  # result tables of which this process knows that they have all columns
-_RACES = (
-    "DELTA_PROTOCOL_CHANGED",
-    "DELTA_CONCURRENT",
-    "DELTA_METADATA_CHANGED",
-    "ALREADY_EXISTS",
-    "AlreadyExists",
-    "CommitFailed",
-)
+_COMPLETE: set[tuple[str, str]] = set()
+"""Result tables, and the dbt invocation that found that they are of this release and have all columns."""
 
 
 @dataclass
@@ -253,7 +246,7 @@ def ai_runner(
             "`ai: {provider: local}` (runs offline; pip install 'dbt-spark-mv[local]') or `ai: {provider: openai, "
             "model: …, api_key: \"{{ env_var('OPENAI_API_KEY') }}\"}`",
         )
-    table = result_table(adapter, schema, settings, file_format)
+    table = result_table(adapter, schema, settings, file_format, invocation_id)
     return AiRunner(
         adapter=adapter,
         model=model,
@@ -272,13 +265,13 @@ def ai_runner(
     )
 
 
-def result_table(adapter: Any, schema: str, settings: AiSettings, file_format: str | None) -> str:
+def result_table(adapter: Any, schema: str, settings: AiSettings, file_format: str | None, invocation_id: str) -> str:
     """The result table of models in a schema, which is there from now on. `file_format`: the profile's default one."""
     table = table_name(schema, settings.result_schema)
     kind = _format(adapter, file_format)
-    _create(adapter, table, create_sql(table, kind), COLUMNS)
+    _create(adapter, table, create_sql(table, kind), COLUMNS, invocation_id)
     if settings.dedupe is not None and settings.dedupe.semantic is not None:
-        _create(adapter, similar_table(table), create_similar_sql(table, kind), SIMILAR_COLUMNS)
+        _create(adapter, similar_table(table), create_similar_sql(table, kind), SIMILAR_COLUMNS, invocation_id)
     return table
 
 
@@ -286,7 +279,7 @@ def _format(adapter: Any, file_format: str | None) -> str:
     return own_format(Ask(adapter.query, adapter.mv_spark()), file_format).name
 
 
-def _create(adapter: Any, table: str, statement: str, columns: Columns) -> None:
+def _create(adapter: Any, table: str, statement: str, columns: Columns, invocation_id: str) -> None:
     """The first run of several models, or of several dbt processes, creates the table more than once at a time: Spark
     lets one of them win, and the others find the table at their second try. A table of an earlier release gets the columns
     that it lacks; that of a later one is refused before anything is asked: what is paid could not be kept in it."""
@@ -294,15 +287,15 @@ def _create(adapter: Any, table: str, statement: str, columns: Columns) -> None:
         for last in (False, True):
             try:
                 adapter.query(statement)
-                if table not in _COMPLETE:
+                if (table, invocation_id) not in _COMPLETE:
                     found = read_description(adapter.query(f"DESCRIBE TABLE EXTENDED {table}"))
                     there = [column.name for column in found.columns]
                     check_table(table, found.properties, there, [name for name, _, _ in columns])
                     alter = add_columns_sql(table, there, columns)
                     if alter is not None:
                         adapter.query(alter)
-                    _COMPLETE.add(table)
+                    _COMPLETE.add((table, invocation_id))
                 return
             except Exception as error:
-                if last or not any(sign in str(error) for sign in _RACES):
+                if last or not made_by_another(error):
                     raise

@@ -11,6 +11,7 @@ from spark_mv.ai.results import TABLE_NAME as ANSWERS
 from spark_mv.ai.results import table_name
 from spark_mv.ai.similar_table import similar_table
 from spark_mv.maintenance.errors import RefusedError, first_line
+from spark_mv.maintenance.format_version import check_rows
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.turn import tagged
@@ -47,6 +48,7 @@ def maintain(
         found = describe(query, table)
         if found is None or found.is_view:
             continue
+        check_rows(table, [*found.properties.items()])
         lines.append(f"{table}: {_one(adapter, table, found.provider, vacuum, dry_run)}")
     dead = [name for one in invocations for name in _dead(adapter, one)]
     for name in dead if not dry_run else ():
