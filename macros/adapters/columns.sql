@@ -41,11 +41,14 @@
     Delta with mapped names and on Iceberg; Spark itself widens only a few. -#}
 {% macro spark_mv__alter_column_type(relation, column_name, new_column_type) -%}
   {%- set name = adapter.quote(column_name) -%}
-  {%- if not context.get('dbt_spark_mv', dbt).spark_mv_known(relation).is_delta -%}
+  {%- set known = context.get('dbt_spark_mv', dbt).spark_mv_known(relation) -%}
+  {%- if not (known.is_delta or known.is_iceberg) -%}
     {%- do run_query('alter table ' ~ relation.render() ~ ' alter column ' ~ name ~ ' type ' ~ new_column_type) -%}
   {%- else -%}
     {%- set temporary = adapter.quote(column_name ~ '__dbt_alter') -%}
-    {%- do run_query("alter table " ~ relation.render() ~ " set tblproperties ('delta.columnMapping.mode' = 'name')") -%}
+    {%- if known.is_delta -%}
+      {%- do run_query("alter table " ~ relation.render() ~ " set tblproperties ('delta.columnMapping.mode' = 'name')") -%}
+    {%- endif -%}
     {%- do run_query('alter table ' ~ relation.render() ~ ' add columns (' ~ temporary ~ ' ' ~ new_column_type ~ ' after ' ~ name ~ ')') -%}
     {%- do run_query('update ' ~ relation.render() ~ ' set ' ~ temporary ~ ' = cast(' ~ name ~ ' as ' ~ new_column_type ~ ')') -%}
     {%- do run_query('alter table ' ~ relation.render() ~ ' drop columns (' ~ name ~ ')') -%}

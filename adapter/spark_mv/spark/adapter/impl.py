@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,6 +63,9 @@ USES_SPARK = frozenset(
 @dataclass
 class SparkMvConfig(SparkConfig):
     file_format: str = DEFAULT_FILE_FORMAT
+
+
+_ICEBERG = re.compile(r"\btable_type=iceberg\b", re.IGNORECASE)
 
 
 class SparkMvAdapter(AiMixin, MvMixin, UpkeepMixin, SparkAdapter):
@@ -170,6 +174,13 @@ class SparkMvAdapter(AiMixin, MvMixin, UpkeepMixin, SparkAdapter):
     def list_relations(self, database: str | None, schema: str) -> list[Any]:
         """Those of the schema; the empty text of `target.database` is no database."""
         return super().list_relations(database or None, schema)
+
+    def _get_relation_information(self, row: Any) -> Any:
+        """SHOW TABLE EXTENDED knows a table of Iceberg's own session catalogue as one of Hive with a property."""
+        schema, name, information = super()._get_relation_information(row)
+        if _ICEBERG.search(information):
+            information = information.replace("Provider: hive", "Provider: iceberg")
+        return schema, name, information
 
     def get_columns_in_relation(self, relation: Any) -> list[SparkMvColumn]:
         """The relation's columns in their order; empty when there is no such relation."""
