@@ -210,7 +210,10 @@ class Asker:
             return
         with self._lock:
             self._failed_in_a_row = self._failed_in_a_row + 1 if error.transient else 0
-            self._wrong_in_a_row += error.kind in {"auth", "unsupported"}
+            if error.kind in {"auth", "unsupported"}:
+                self._wrong_in_a_row += 1
+            elif not error.transient:  # it was this input's own fault: the endpoint does answer
+                self._wrong_in_a_row = 0
             if self._wrong_in_a_row >= WRONG_AFTER or self._failed_in_a_row >= GIVE_UP_AFTER:
                 self._closed = error
 

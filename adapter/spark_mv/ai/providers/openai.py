@@ -105,9 +105,10 @@ class OpenAIProvider:
         takes it 40 % of a request's CPU."""
 
         def replied(client: Any) -> Any:
-            response = client.post(
-                path.removeprefix("/v1"), cast_to=http_package(type(client._client)).Response, body=body
-            )
+            from openai import DefaultHttpxClient
+
+            of_type = http_package(DefaultHttpxClient).Response
+            response = client.post(path.removeprefix("/v1"), cast_to=of_type, body=body)
             reply = with_usage(reply_of(response.json()), body)
             self._next = max(self._next, time.time() + pause(response.headers, sum(spent(reply))))
             return reply
