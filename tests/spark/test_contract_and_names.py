@@ -12,8 +12,8 @@ from spark_mv.query.analysis.analyze import analyze
 from spark_mv.spark.adapter.catalog import catalog_rows, parse_describe
 from spark_mv.spark.adapter.column import SparkMvColumn
 from spark_mv.spark.adapter.contract import Check, read_contract
-from spark_mv.spark.adapter.error_texts import readable
 from spark_mv.spark.adapter.relation import SparkMvRelation
+from spark_mv.spark.session.error_texts import readable
 
 pytestmark = pytest.mark.unit
 

@@ -9,8 +9,8 @@ import pytest
 
 from spark_mv.maintenance.errors import ConfigError
 from spark_mv.maintenance.facts import Column
-from spark_mv.spark.adapter.error_texts import readable
 from spark_mv.spark.run.prepare import stored_columns
+from spark_mv.spark.session.error_texts import readable
 
 pytestmark = pytest.mark.unit
 

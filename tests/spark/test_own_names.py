@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from spark_mv.maintenance.errors import RefusedError
-from spark_mv.spark.adapter.error_texts import readable
 from spark_mv.spark.formats import own_tables
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.own_tables import OWN_TABLES
 from spark_mv.spark.run import ai_upkeep, stamps
 from spark_mv.spark.run.prepare import config_of
 from spark_mv.spark.session.ended import ENDED, spark_has_ended
+from spark_mv.spark.session.error_texts import readable
 
 pytestmark = pytest.mark.unit
 

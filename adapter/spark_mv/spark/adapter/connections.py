@@ -15,9 +15,9 @@ from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark.connections import PyhiveConnectionWrapper, SparkConnectionManager, SparkConnectionMethod
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
-from spark_mv.spark.adapter.error_texts import readable
 from spark_mv.spark.adapter.handle import SessionHandle
 from spark_mv.spark.adapter.thrift_handle import ThriftHandle
+from spark_mv.spark.session.error_texts import readable
 from spark_mv.spark.session.job_names import label
 from spark_mv.spark.session.progress import Watch
 

@@ -6,6 +6,8 @@ import re
 
 from spark_mv.maintenance.errors import RunFailed, TurnTaken, first_line
 from spark_mv.spark.run.current import CurrentRun, StepView
+from spark_mv.spark.session.ended import spark_has_ended
+from spark_mv.spark.session.error_texts import readable
 
 _FILES_GONE = re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_CHANGE_DATA_FILE_NOT_FOUND|FileNotFoundException")
 _NO_DATE = re.compile(r"year -?\d+ is out of range|ordinal must be >= 1|(date value|timestamp) out of range")
@@ -47,6 +49,12 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
             "TABLE_GONE",
             f"model {run.plan.model}: {run.relations['target']} was dropped or renamed while this run worked ({step.kind}). "
             "Nothing was published. Bring it back (its kept values are in it), or run again: it is then made anew",
+        )
+    if step.kind == "ai_round" and not isinstance(error, RunFailed | ValueError) and not spark_has_ended(error):
+        return RunFailed(
+            "AI_ROUND",
+            f"model {run.plan.model}: AI functions could not be asked, or their answers not be kept: {'; '.join(readable(error).splitlines())}. The table was not touched, and "
+            "answers that are kept are not paid again. See that ai_results is there, and that whoever runs dbt may read and write it",
         )
     return error
 
