@@ -51,6 +51,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     made: dict[str, Callable[[], str]] = {
         "codes": codes.page, "command line": _command_line, "protocol": _protocol, "settings": settings.page,
     }  # fmt: skip
+    for name, of_root in FROM_ROOT.items():  # the root's files are beside the folders of docs/
+        markdown = markdown.replace(f"../{name})", f"{of_root})")
     markdown = GENERATED.sub(lambda match: made[match[1]](), markdown)
     return INCLUDE.sub(lambda match: _fenced(ROOT / match[1]), markdown)
 
