@@ -8,7 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from integration_tests.ai.conftest import Bench
 from integration_tests.ai.endpoint import Behaviour, Endpoint
+
+from spark_mv.ai.results import COLUMN_NAMES, create_sql
+from spark_mv.spark.formats.own_tables import make_table
 
 TEXTS = 240
 
@@ -37,3 +41,13 @@ def test_the_next_run_asks_only_for_what_was_not_kept(tmp_path: Path) -> None:
         assert (calls, reused, missing) == (TEXTS - kept, kept, 0)
         assert sum(endpoint.seen.answered.values()) == before + TEXTS - kept
         assert len(endpoint.seen.answered) == TEXTS
+
+
+def test_what_a_first_run_left_that_was_killed_while_it_made_the_table(bench: Bench) -> None:
+    rows = bench.spark.sql(f"DESCRIBE SCHEMA {bench.schema}").collect()
+    (place,) = [row[1].removeprefix("file:") for row in rows if row[0] == "Location"]
+    (Path(place) / "left" / "_delta_log" / "_staged_commits").mkdir(parents=True)
+    table = f"{bench.schema}.left"
+    for _ in range(2):
+        make_table(lambda sql: [row.asDict() for row in bench.spark.sql(sql).collect()], table, create_sql(table))
+    assert bench.spark.table(table).columns == list(COLUMN_NAMES)

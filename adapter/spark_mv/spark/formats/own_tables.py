@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 from spark_mv.ai.batches.store import TABLE_NAME as BATCHES
@@ -11,6 +12,7 @@ from spark_mv.ai.results import TABLE_NAME as ANSWERS
 from spark_mv.ai.similar_table import TABLE_NAME as SIMILAR
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import FORMATS
+from spark_mv.spark.formats.remains import after_remains
 from spark_mv.spark.formats.table_format import TableFormat
 
 RUNS = "mv_runs"
@@ -32,6 +34,10 @@ _RACES = (
     "AlreadyExists",
     "CommitFailed",
 )
+_PAUSES = (0.0, 0.2, 1.0, 2.0)
+"""Seconds before each attempt to make a table."""
+_IF_NOT_EXISTS = re.compile(r"create table if not exists", re.IGNORECASE)
+_FIRST_COLUMN = re.compile(r"\(\s*(\w+) (\w+)")
 _CATALOG = "spark.sql.catalog."
 SESSION_CATALOGUE = "spark_catalog"
 
@@ -39,6 +45,28 @@ SESSION_CATALOGUE = "spark_catalog"
 def made_by_another(error: Exception) -> bool:
     """Whether CREATE TABLE IF NOT EXISTS of a shared table failed because another thread or process made it, or its columns, meanwhile."""
     return any(sign in str(error) for sign in _RACES)
+
+
+def make_table(query: Query, table: str, statement: str) -> None:
+    """Sends the CREATE TABLE IF NOT EXISTS of a table that models share. Where another thread or process is making it, waits for that; where
+    only files are there that one left which was killed, before its table's first commit, makes the table in their place."""
+    for pause in _PAUSES:
+        time.sleep(pause)
+        try:
+            query(statement)
+            return
+        except Exception as error:
+            if not made_by_another(error):
+                raise
+            failed = error
+    if after_remains(query, table, table, failed) != 0:
+        raise failed
+    first = _FIRST_COLUMN.search(statement)
+    if first is None:
+        raise failed
+    # Delta puts the result of a query in the place of such files, and a table of columns only in that of a table
+    query(f"CREATE OR REPLACE TABLE {table} USING delta AS SELECT cast(NULL AS {first[2]}) AS {first[1]} WHERE false")
+    query(_IF_NOT_EXISTS.sub("CREATE OR REPLACE TABLE", statement, count=1))
 
 
 def own_format(query: Query, wanted: str | None) -> TableFormat:

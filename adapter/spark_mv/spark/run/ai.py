@@ -27,7 +27,7 @@ from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.format_version import check_table
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.describe import read_description
-from spark_mv.spark.formats.own_tables import made_by_another, own_format
+from spark_mv.spark.formats.own_tables import made_by_another, make_table, own_format
 from spark_mv.spark.run.canary import Asked, CanaryRun
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ def _create(adapter: Any, table: str, statement: str, columns: Columns, invocati
     with _CREATING:
         for last in (False, True):
             try:
-                adapter.query(statement)
+                make_table(adapter.query, table, statement)
                 if (table, invocation_id) not in _COMPLETE:
                     found = read_description(adapter.query(f"DESCRIBE TABLE EXTENDED {table}"))
                     there = [column.name for column in found.columns]

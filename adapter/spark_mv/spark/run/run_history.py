@@ -19,7 +19,7 @@ from spark_mv.maintenance.plan import Plan
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.delta import Delta
-from spark_mv.spark.formats.own_tables import RUNS, made_by_another
+from spark_mv.spark.formats.own_tables import RUNS, make_table
 from spark_mv.spark.formats.table_format import TableFormat
 
 TABLE = RUNS
@@ -161,12 +161,7 @@ def _append(query: Query, table: str, rows: list[Done], own_format: Callable[[],
             f"create table if not exists {table} ({columns}) using {made.name} "
             f"comment 'What each run of a nondeterministic_mv did and why' tblproperties ({properties}, {TABLE_PROPERTIES})"
         )
-        try:
-            query(create)
-        except Exception as raced:
-            if not made_by_another(raced):
-                raise
-            query(create)  # waits for what the other one is about to make known
+        make_table(query, table, create)
         query(insert)
 
 
