@@ -43,8 +43,9 @@ class Requests:
         kept: list[Span] = []
         blank: list[TokenItem] = []
         if clause == "HAVING" and not self._of_rows(block, parsed):
-            groups = [block.clauses["GROUP BY"]] if "GROUP BY" in block.clauses else []
-            kept, blank = self._select_list(block)
+            if "GROUP BY" in block.clauses:
+                groups = [block.clauses["GROUP BY"]]
+                kept, blank = self._select_list(block, groups[0])
             hidden = {item.name.lower() for item in blank if item.name}
             having = [c for c in self._conditions(block, "HAVING", clause) if not self._names_in(c, hidden)]
         guards = self._guards(parsed)
@@ -55,10 +56,11 @@ class Requests:
             if p is not parsed and self.places.block[id(p)] is block and not p.call.span.holds(parsed.call.span)
         ]
         text, identity = self.build(parsed, self._render_inside)
-        listed = f"{self._guarded(text, guards)} AS request"
+        asked = self._guarded(text, guards)
+        listed = f"{asked} AS request"
         if groups:  # GROUP BY may name entries of the list, and HAVING as well
             entries = self._with(block.list_span, [*((item.expression, "NULL") for item in blank), *self.edits])
-            listed = f"{entries}, {self._guarded(text, guards)} AS __mv_request"
+            listed = f"{entries}, {asked} AS __mv_request"
         body = f"SELECT {listed}{self._from(block, mine, clause == 'FROM')}"
         if where:
             body += " WHERE " + " AND ".join(f"({self._render(s)})" for s in where)
@@ -253,11 +255,8 @@ class Requests:
         """SQL about a call's answer, NULL where the CASE around the call does not take it."""
         return self._guarded(text, self._guards(parsed))
 
-    def _select_list(self, block: TokenBlock) -> tuple[list[Span], list[TokenItem]]:
+    def _select_list(self, block: TokenBlock, group: Span) -> tuple[list[Span], list[TokenItem]]:
         """Entries with AI calls by which the SELECT groups, and the others."""
-        if "GROUP BY" not in block.clauses:
-            return [], []
-        group = block.clauses["GROUP BY"]
         by_all = self.text.text(group).strip().lower() == "all"
         asking = [(n, item) for n, item in enumerate(block.items, 1) if self.places.inside([item.span])]
         kept = [

@@ -43,13 +43,11 @@ def maintain(
     if not invocations:
         raise RefusedError("NOTHING_TO_MAINTAIN", "this project has no nondeterministic_mv")
     query: Query = adapter.query
-    lines = []
-    for table in _tables(invocations, ai):
-        found = describe(query, table)
-        if found is None or found.is_view:
-            continue
+    described = {table: describe(query, table) for table in _tables(invocations, ai)}
+    there = {table: found for table, found in described.items() if found is not None and not found.is_view}
+    for table, found in there.items():  # before anything is done
         check_rows(table, [*found.properties.items()])
-        lines.append(f"{table}: {_one(adapter, table, found.provider, vacuum, dry_run)}")
+    lines = [f"{table}: {_one(adapter, table, found.provider, vacuum, dry_run)}" for table, found in there.items()]
     dead = [name for one in invocations for name in _dead(adapter, one)]
     for name in dead if not dry_run else ():
         query(f"drop table if exists {name}")
