@@ -26,6 +26,7 @@ class Bench:
     spark: Any
     schema: str
     results: str
+    ask_from: str = "executors"
 
     def sql(self, statement: str) -> Any:
         return self.spark.sql(in_format(statement))
@@ -36,10 +37,17 @@ class Bench:
             self.sql(f"INSERT INTO {self.schema}.{name} VALUES {', '.join(rows)}")
 
     def settings(self, profile: dict[str, Any] | None = None, **model: Any) -> AiSettings:
-        return AiSettings.from_config({"provider": "scripted", **(profile or {})}, model)
+        return AiSettings.from_config({"provider": "scripted", "ask_from": self.ask_from, **(profile or {})}, model)
 
     def openai(self, url: str, **more: Any) -> AiSettings:
-        base = {"provider": "openai", "base_url": url, "model": "m", "api_key": SECRET, "concurrency": 16}
+        base = {
+            "provider": "openai",
+            "base_url": url,
+            "model": "m",
+            "api_key": SECRET,
+            "concurrency": 16,
+            "ask_from": self.ask_from,
+        }
         return AiSettings.from_config({**base, **more})
 
     def plan(self, sql: str, settings: AiSettings) -> AiPlan:
@@ -74,10 +82,11 @@ class Bench:
 
 
 @pytest.fixture
-def bench(spark: Any) -> Iterator[Bench]:
+def bench(spark: Any, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """Its parameter, if it has one, is who asks."""
     schema = f"ai_{uuid.uuid4().hex[:8]}"
     spark.sql(f"CREATE SCHEMA {schema}")
     results = table_name(schema)
     spark.sql(create_sql(results, FORMAT))
-    yield Bench(spark, schema, results)
+    yield Bench(spark, schema, results, getattr(request, "param", "executors"))
     spark.sql(f"DROP SCHEMA {schema} CASCADE")

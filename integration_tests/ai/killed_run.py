@@ -16,9 +16,9 @@ from spark_mv.spark.session.iceberg import FORMATS
 from spark_mv.spark.session.session import open_session
 
 
-def main(folder: str, url: str, texts: str) -> None:
+def main(folder: str, url: str, texts: str, ask_from: str) -> None:
     config = {"provider": "openai", "base_url": url, "model": "m", "api_key": "none", "concurrency": 4}
-    settings = AiSettings.from_config({**config, "chunk_seconds": 1})
+    settings = AiSettings.from_config({**config, "chunk_seconds": 1, "ask_from": ask_from})
     conf = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "1"}
     if FORMAT != "delta":
         conf[FORMATS] = f"delta,{FORMAT}"

@@ -77,14 +77,14 @@ def test_forecast_packs_and_the_budget_of_a_day(bench: Bench) -> None:
         assert own.max_ai_calls == 50  # of which this run has used 100 of the 120 itself
 
 
-@pytest.mark.parametrize("ask_from", ["executors", "driver"])
+@pytest.mark.parametrize("ask_from", ["executors", "auto", "driver"])
 def test_attempts_count_as_calls(bench: Bench, ask_from: str) -> None:
     bench.sql(f"CREATE TABLE {bench.schema}.reviews USING delta AS SELECT concat('text ', id) AS body FROM range(30)")
     with Endpoint(Behaviour(server_error=1.0, failures=100)) as endpoint:
 
         def asked(budget: int, invocation: str) -> AiOutcome:
             endpoint.seen = Seen()
-            settings = bench.openai(endpoint.url, max_ai_calls=budget, max_attempts=3)
+            settings = bench.openai(endpoint.url, max_ai_calls=budget, max_attempts=3, ask_from=ask_from)
             (calls,) = bench.plan("SELECT ai_gen(body) AS said FROM {s}.reviews", settings).rounds
             more: Any = {
                 "settings": settings,

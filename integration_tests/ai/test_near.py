@@ -39,6 +39,7 @@ def asked(endpoint: Endpoint) -> int:
     return sum(endpoint.seen.asked.values())
 
 
+@pytest.mark.parametrize("bench", ["executors", "auto"], indirect=True)
 def test_one_of_them_is_asked_and_its_answer_counts_for_all(bench: Bench) -> None:
     notes(bench, *TEXTS)
     with Endpoint(Behaviour()) as endpoint:

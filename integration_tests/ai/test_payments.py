@@ -24,6 +24,7 @@ def reviews(bench: Bench, rows: int, texts: int) -> None:
     )
 
 
+@pytest.mark.parametrize("bench", ["executors", "auto"], indirect=True)
 def test_a_text_is_paid_once_across_rows_models_and_runs(bench: Bench) -> None:
     reviews(bench, 10_000, 2_000)
     with Endpoint() as endpoint:
@@ -65,6 +66,7 @@ def test_a_chunk_ends_by_its_time_and_leaves_the_rest_to_the_next(
     assert sum(n for (n,) in appended) == 60 and max(n for (n,) in appended) <= most
 
 
+@pytest.mark.parametrize("bench", ["executors", "auto"], indirect=True)
 def test_every_input_ends_with_one_status_and_is_paid_once(bench: Bench) -> None:
     reviews(bench, 600, 300)
     faults = Behaviour(
@@ -97,6 +99,7 @@ def test_every_input_ends_with_one_status_and_is_paid_once(bench: Bench) -> None
         assert sum(endpoint.seen.asked.values()) == asked
 
 
+@pytest.mark.parametrize("bench", ["executors", "auto"], indirect=True)
 def test_after_the_endpoint_died_the_next_run_pays_the_rest(bench: Bench) -> None:
     reviews(bench, 400, 400)
     with Endpoint(Behaviour(die_after=150)) as endpoint:
@@ -116,6 +119,7 @@ def test_after_the_endpoint_died_the_next_run_pays_the_rest(bench: Bench) -> Non
         assert all(s is not None for _, s in rows)
 
 
+@pytest.mark.parametrize("bench", ["executors", "auto"], indirect=True)
 def test_the_key_is_nowhere_to_be_seen(bench: Bench, warehouse: Path, capfd: Any) -> None:
     reviews(bench, 20, 20)
     with Endpoint(Behaviour(refused=0.3)) as endpoint:

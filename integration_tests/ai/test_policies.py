@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import pytest
 from integration_tests.ai.conftest import Bench
 from integration_tests.ai.endpoint import Behaviour, Endpoint
 from integration_tests.under_format import delta_only
@@ -54,6 +55,7 @@ def test_a_model_change_under_a_budget_and_what_is_kept(bench: Bench) -> None:
     assert outcome.calls == 13
 
 
+@pytest.mark.parametrize("bench", ["executors", "auto"], indirect=True)
 def test_budgets_of_tokens_and_cost_end_a_job_not_a_run(bench: Bench) -> None:
     twelve(bench)
     priced = {"price_per_1k_input_tokens": 1, "price_per_1k_output_tokens": 1, "concurrency": 1}
@@ -72,6 +74,7 @@ def test_budgets_of_tokens_and_cost_end_a_job_not_a_run(bench: Bench) -> None:
         assert total.calls == 12
 
 
+@pytest.mark.parametrize("bench", ["executors", "auto"], indirect=True)
 def test_the_oldest_answers_are_renewed_first(bench: Bench, tmp_path: Path) -> None:
     ages = {"never asked": 0, "a": 1, "c": 1, "b": 2, "d": 2}
     old = bench.settings({"model": "m", "model_version": "1"})
@@ -102,6 +105,7 @@ def test_the_oldest_answers_are_renewed_first(bench: Bench, tmp_path: Path) -> N
         bench.sql(f"DELETE FROM {bench.results} WHERE model_version = '3'")
 
 
+@pytest.mark.parametrize("bench", ["executors", "auto"], indirect=True)
 def test_errors_wait_and_can_be_asked_again(bench: Bench) -> None:
     twelve(bench)
     failing = bench.settings({"options": {"fail": {"refused": 0.5}}})

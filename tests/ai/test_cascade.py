@@ -11,7 +11,7 @@ import pytest
 from integration_tests.ai.endpoint import Behaviour, Endpoint, Seen
 
 from spark_mv.ai.cascade import confidence_of
-from spark_mv.ai.driver_job import _ask_page
+from spark_mv.ai.here import ask_page
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import COLUMN_NAMES
 from spark_mv.ai.settings import AiConfigError, AiSettings
@@ -66,7 +66,7 @@ class Bench:
             return row
 
         object.__setattr__(job, "row", kept)
-        outcome = _ask_page(lambda _: [], pending, job, "t", 20.0)
+        outcome = ask_page(pending, job, 20.0, lambda _: None)
         return outcome, rows
 
     def asked(self, model: str) -> int:

@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from spark_mv.ai import native
+from spark_mv.ai.here import ask_page
 from spark_mv.ai.job import Progress, call_limit, estimate, failed_before, no_provider
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import counts_sql, pending_sql
-from spark_mv.ai.results import COLUMN_NAMES, COLUMNS, insert_rows, timestamp, used_columns
+from spark_mv.ai.results import COLUMNS, insert_rows, timestamp, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, with_shares
-from spark_mv.ai.worker import PartitionJob
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import SUBMITTED
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -26,8 +26,6 @@ from spark_mv.query.syntax.source_text import string_literal as quote
 Execute = Callable[[str], Sequence[Sequence[Any]]]  # runs a statement, gives its rows (none for an INSERT)
 _PAGE = 2_000
 _PAGE_BYTES = 64 << 20
-_INSERT = 500  # rows of one INSERT
-_INSERT_BYTES = 4 << 20
 
 
 def run_ai_round_on_driver(
@@ -92,13 +90,12 @@ def run_ai_round_on_driver(
             if not page:
                 break
             shared = with_shares(job, settings, 1, spent + done, deadline, total - done.calls)
-            outcome = _ask_page(execute, page, shared, results_table, settings.chunk_seconds)
+            keep = lambda rows: execute(insert_rows(results_table, COLUMNS, rows))  # noqa: E731
+            outcome = ask_page(page, shared, settings.chunk_seconds, keep)
             note_use(settings)
             done += outcome
             if on_progress:
-                rate = done.calls / max(time.time() - begun, 1e-9)
-                left = (total - done.calls) / rate if rate else None
-                on_progress(Progress(done.calls, total, done.errors, done.cost, rate, left))
+                on_progress(Progress.of(done, total, begun))
             if outcome.left_for_later:
                 break
         near = share_near(execute, counts, calls, settings, results_table, invocation_id, project)
@@ -117,69 +114,3 @@ def count_ai_round_on_driver(
         return AiOutcome()
     rows = execute(counts_sql(calls, results_table, settings, timestamp(time.time())))
     return estimate([tuple(r) for r in rows], settings)
-
-
-def _ask_page(
-    execute: Execute, page: Sequence[Sequence[Any]], job: PartitionJob, results_table: str, chunk_seconds: float
-) -> AiOutcome:
-    asker = job.asker(job.shares[0])
-    pending = [(str(key), str(request), int(site), int(failures)) for key, request, site, failures, *_ in page]
-    near = {str(row[0]): row[4] for row in page if len(row) > 4}
-    done, rows = AiOutcome(), _Rows(execute, results_table, chunk_seconds)
-    for key, site, request, failures, outcome in job.answer_all(pending, asker):
-        if not outcome.attempts:
-            done += AiOutcome(left_for_later=1, message=outcome.error or "")
-            continue
-        row = job.row(key, site, request, failures, outcome, near.get(key))
-        rows.add(row)
-        if outcome.error_class and outcome.steps and outcome.steps[-1].declined:
-            done += AiOutcome(
-                left_for_later=1,
-                message=outcome.error or "",
-                input_tokens=outcome.input_tokens,
-                output_tokens=outcome.output_tokens,
-                cost=float(row[13]),
-                further=len(outcome.steps),
-                repeated=outcome.attempts - len(outcome.steps),
-            )
-            continue
-        failed, retry = outcome.error_class is not None, row[COLUMN_NAMES.index("next_retry_at")]
-        done += AiOutcome(
-            calls=1,
-            ok=int(not failed),
-            errors=int(failed),
-            null_answers=int(not failed and outcome.value is None),
-            input_tokens=outcome.input_tokens,
-            output_tokens=outcome.output_tokens,
-            cost=float(row[13]),
-            error_classes={outcome.error_class: 1} if outcome.error_class else {},
-            error_example=f"{outcome.error_class}: {outcome.error}" if failed else "",
-            gave_up=int(failed and retry is None),
-            retry_at=retry.timestamp() if retry is not None else None,
-            further=max(0, len(outcome.steps) - 1),
-            repeated=outcome.attempts - (len(outcome.steps) or 1),
-        )
-    rows.flush()
-    return done
-
-
-class _Rows:
-    """Rows of VALUES, inserted when they are many, large, or `seconds` old: what is paid is soon kept."""
-
-    def __init__(self, execute: Execute, table: str, seconds: float) -> None:
-        self.execute, self.table, self.seconds = execute, table, seconds
-        self.rows: list[tuple[Any, ...]] = []
-        self.size = 0
-        self.since = time.monotonic()
-
-    def add(self, row: tuple[Any, ...]) -> None:
-        self.rows.append(row)
-        self.size += sum(len(value) for value in row if isinstance(value, str))
-        late = time.monotonic() - self.since > self.seconds
-        if late or len(self.rows) >= _INSERT or self.size >= _INSERT_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        if self.rows:
-            self.execute(insert_rows(self.table, COLUMNS, self.rows))
-        self.rows, self.size, self.since = [], 0, time.monotonic()

@@ -1,4 +1,4 @@
-"""The batch job: the missing answers of one round, asked on the executors, kept chunk by chunk."""
+"""The batch job: the missing answers of one round, asked on the executors (or here, where they are few), kept chunk by chunk."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 from spark_mv.ai import native
 from spark_mv.ai.cascade import CUT_SHORT, REQUESTS
 from spark_mv.ai.engine_python import WorkersCannot, refuse_repeats, why_workers_cannot
+from spark_mv.ai.here import Row, ask_page
 from spark_mv.ai.outcome import AiOutcome
-from spark_mv.ai.pending import FIRST_RETRY, counts_sql, pending_sql
+from spark_mv.ai.pending import COUNTS, STATES, counts_sql, pending_sql
 from spark_mv.ai.protocol import ERROR_CLASSES
-from spark_mv.ai.results import DDL, timestamp, used_columns
+from spark_mv.ai.results import COLUMN_NAMES, DDL, timestamp, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, partitions, ship_by_value, with_shares
@@ -25,6 +26,7 @@ from spark_mv.query.syntax.source_text import string_literal
 
 _SLICES = 1 << 20  # the pending requests are numbered 0 … _SLICES - 1; a chunk is a range of these numbers
 _FIRST_CHUNK = 64  # requests per unit of concurrency in the first chunk: what it has no time for is left to the next
+_FEW, _FEW_BYTES = 500, 16 << 20  # requests, and bytes of them, that are sooner asked than handed to tasks
 
 _BECAME = f"""CASE WHEN error_class = 'chunk' THEN 'late' WHEN attempts = 0 OR {CUT_SHORT} THEN 'left'
   WHEN error_class IS NOT NULL THEN 'failed' ELSE 'answered' END AS became"""
@@ -60,6 +62,13 @@ class Progress:
     rate: float
     eta_seconds: float | None
 
+    @classmethod
+    def of(cls, done: AiOutcome, total: int, begun: float) -> Progress:
+        """Of a job that began then, in seconds since the epoch."""
+        rate = done.calls / max(time.time() - begun, 1e-9)
+        left = (total - done.calls) / rate if rate else None
+        return cls(done.calls, total, done.errors, done.cost, rate, left)
+
     def __str__(self) -> str:
         eta = "" if self.eta_seconds is None else f", {self.eta_seconds:.0f} s left"
         spent = f", {self.cost:.4f} spent" if self.cost else ""
@@ -87,6 +96,8 @@ def run_ai_round(
     first, then those that show an older model's answer, oldest first. `as_of` has no part in it: retry times are
     wall-clock times.
 
+    Where Spark runs in this process alone (`local[n]`), a few requests are asked here: that needs no task and no worker.
+
     Failures of the provider are rows of the result table. Raises AiConfigError when there is no provider, and
     WorkersCannot when Python on the executors is not up to it: then the driver can (spark_mv.ai.driver_job).
     """
@@ -94,44 +105,65 @@ def run_ai_round(
         return AiOutcome()
     if not settings.configured:
         raise AiConfigError("NO_PROVIDER", no_provider(calls))
-    from pyspark.sql import functions as f
-
     spent = spent or AiOutcome()
     with endpoint_lock(settings):
-        # A checkpoint, not a cache: appending to the result table would make Spark compute a cached frame anew.
-        frame = spark.sql(
-            pending_sql(calls, results_table, settings, timestamp(time.time()), project)
-        ).localCheckpoint()
-        counted = frame.groupBy("state").agg(f.count("*"), f.expr(FIRST_RETRY), f.count_if("unclaimed")).collect()
-        counts = {row[0]: int(row[1]) for row in counted}
-        if any(row[3] for row in counted):
+        alone = _alone(spark)
+        pending = pending_sql(calls, results_table, settings, timestamp(time.time()), project)
+        frame, found = _checkpoint(spark.sql(pending), alone)
+        counts = {state: int(found[state]) for state in STATES}
+        if found["unclaimed"]:
             claims = frame.where("unclaimed").selectExpr(*used_columns(invocation_id, project))
             claims.writeTo(results_table).append()
-        missing = counts.get("missing", 0)
+        missing = counts["missing"]
 
-        def shared(found: Mapping[str, int]) -> AiOutcome:
+        def shared() -> AiOutcome:
             execute = lambda sql: [tuple(row) for row in spark.sql(sql).collect()]  # noqa: E731
-            return share_near(execute, found, calls, settings, results_table, invocation_id, project)
+            return share_near(execute, counts, calls, settings, results_table, invocation_id, project)
 
         budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.charged_calls)
         take = min(n for n in (missing, budget, max_calls) if n is not None)
         outcome = AiOutcome(
             requested=sum(counts.values()),
-            reused=counts.get("reused", 0),
+            reused=counts["reused"],
             left_for_later=missing - take,
             message=call_limit(missing, take, settings),
-            under_way=counts.get(SUBMITTED, 0),
-            **failed_before(counts, [row[2] for row in counted]),
+            under_way=counts[SUBMITTED],
+            **failed_before(counts, [found["retry_at"]]),
         )
         if not take:
-            return outcome + shared(counts)
-        todo = _numbered(frame.where("state = 'missing'"), missing, take, settings)
+            return outcome + shared()
+        todo = frame.where("state = 'missing'")
         if settings.provider == "native":
-            asked = native.ask(spark, todo, calls, settings, results_table, invocation_id, project)
-            return outcome + asked + shared(counts)
+            numbered = _numbered(todo, missing, take, settings)
+            asked = native.ask(spark, numbered, calls, settings, results_table, invocation_id, project)
+            return outcome + asked + shared()
         job = build_job(calls, settings, invocation_id, project)
-        asked = _ask_in_chunks(spark, todo, take, job, settings, results_table, spent, on_progress)
-        return outcome + asked + shared(counts)
+        if alone and settings.ask_from == "auto" and missing <= _FEW and found["bytes"] <= _FEW_BYTES:
+            asked = _ask_here(spark, todo, take, job, settings, results_table, spent, on_progress)
+        else:
+            numbered = _numbered(todo, missing, take, settings)
+            asked = _ask_in_chunks(spark, numbered, take, job, settings, results_table, spent, on_progress)
+        return outcome + asked + shared()
+
+
+def _alone(spark: Any) -> bool:
+    """Whether this process and its JVM are all there is of Spark."""
+    return hasattr(spark, "_jsparkSession") and str(spark.sparkContext.master).startswith("local")
+
+
+def _checkpoint(frame: Any, observed: bool) -> tuple[Any, Mapping[str, Any]]:
+    """The frame, computed once, and its COUNTS. Not a cache: appending to the result table would make Spark compute a cached frame anew.
+
+    `observed` takes the counts from the same job; Spark Connect loses those, and on a cluster a repeated task would count twice."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    counts = [f.expr(text) for text in COUNTS]
+    if observed:
+        seen = Observation()
+        return frame.observe(seen, *counts).localCheckpoint(), seen.get
+    kept = frame.localCheckpoint()
+    return kept, kept.select(*counts).collect()[0].asDict()
 
 
 def count_ai_round(
@@ -185,12 +217,57 @@ def no_provider(calls: Sequence[AiCall]) -> str:
     )
 
 
+def _ask_here(
+    spark: Any,
+    todo: Any,
+    total: int,
+    job: PartitionJob,
+    settings: AiSettings,
+    results_table: str,
+    spent: AiOutcome,
+    on_progress: Callable[[Progress], None] | None,
+) -> AiOutcome:
+    """Asks in this process for the first `total` of a few requests."""
+    begun = time.time()
+    deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
+    rows = todo.select("old_at", *_asked_columns(settings)).collect()
+    # as _numbered has it: no answer at all comes first, then the oldest
+    rows.sort(key=lambda row: (row.old_at is not None, row.old_at or begun, row.result_key))
+    page = [tuple(row)[1:] for row in rows[:total]]
+
+    def told(done: AiOutcome) -> None:
+        if on_progress:
+            on_progress(Progress.of(done, total, begun))
+
+    shared = with_shares(job, settings, 1, spent, deadline, total)
+    keep = lambda rows: _append(spark, rows, results_table)  # noqa: E731
+    done = ask_page(page, shared, settings.chunk_seconds, keep, told)
+    note_use(settings)
+    told(done)
+    return replace(done, left_for_later=total - done.calls)
+
+
+def _append(spark: Any, rows: Sequence[Row], results_table: str) -> None:
+    """Not as an INSERT of VALUES: statements are logged, and these are somebody's texts."""
+    import pyarrow
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    schema = to_arrow_schema(StructType.fromDDL(DDL))
+    columns = [dict(zip(COLUMN_NAMES, row, strict=True)) for row in rows]
+    spark.createDataFrame(pyarrow.Table.from_pylist(columns, schema)).writeTo(results_table).append()
+
+
+def _asked_columns(settings: AiSettings) -> list[str]:
+    return ["result_key", "request", "site", "failures", *(["near_key"] if settings.dedupe else [])]
+
+
 def _numbered(todo: Any, missing: int, take: int, settings: AiSettings) -> Any:
     """The requests to ask, with `slice`: by hash, or by age where a budget may end the job before the last."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    columns = ["result_key", "function", "request", "site", "failures", *(["near_key"] if settings.dedupe else [])]
+    columns = ["function", *_asked_columns(settings)]
     if not _by_age(missing, take, settings):
         return todo.selectExpr(*columns, f"pmod(xxhash64(result_key), {_SLICES}) AS slice")
     if take < missing:
@@ -238,10 +315,7 @@ def _ask_in_chunks(
         done += outcome
         at, seen = at if cut else end, max(seen, end)
         if on_progress:
-            rate = done.calls / max(time.time() - begun, 1e-9)
-            on_progress(
-                Progress(done.calls, total, done.errors, done.cost, rate, (total - done.calls) / rate if rate else None)
-            )
+            on_progress(Progress.of(done, total, begun))
         if outcome.left_for_later:
             break
         seconds = max(time.time() - started, 0.05)

@@ -9,11 +9,19 @@ from spark_mv.ai.retry import COUNTED_CLASSES, ERROR, FAILED, FINAL_CLASSES, REF
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.similar_table import classes_sql
 from spark_mv.query.ai_calls.ai_plan import AiCall
-from spark_mv.query.ai_calls.keys import SUBMITTED, answered_sql
+from spark_mv.query.ai_calls.keys import NEAR, SUBMITTED, answered_sql
 from spark_mv.query.syntax.source_text import string_literal as quote
 
-FIRST_RETRY = "min(unix_micros(retry_at)) FILTER (WHERE state = 'blocked')"
+FIRST_RETRY = "min(if(state = 'blocked', unix_micros(retry_at), NULL))"
 """Over the requests with their state: when the first that waits may be asked again (microseconds since the epoch)."""
+STATES = ("reused", "refused", "blocked", SUBMITTED, NEAR, "missing")
+COUNTS = (
+    *(f"count_if(state = '{state}') AS {state}" for state in STATES),
+    f"{FIRST_RETRY} AS retry_at",
+    "count_if(unclaimed) AS unclaimed",
+    "sum(if(state = 'missing', octet_length(request), 0)) AS bytes",
+)
+"""What is counted of the requests with their state, in one pass."""
 
 
 def requests_sql(calls: Sequence[AiCall]) -> str:
@@ -45,26 +53,32 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
     functions = ", ".join(quote(f) for f in sorted({c.function for c in calls}))
     identity = settings.identity()
     known = (
-        f"SELECT result_key, status, error_class, called_at, next_retry_at, project, batch FROM {results_table} "
+        f"SELECT result_key, arguments_hash, status, error_class, called_at, next_retry_at, project, batch FROM {results_table} "
         f"WHERE function IN ({functions})"
     )
+    # what another model said of the same arguments is looked up in the same pass: the table is read once
+    same, of_any_model = "k.result_key = q.result_key", "k.arguments_hash = sha2(q.request, 256)"
     # by batch, not by time: who submits and who collects may have clocks that differ
-    open_ = f"array_except(collect_set(k.batch) FILTER (WHERE k.status = '{SUBMITTED}'), collect_set(k.batch) FILTER (WHERE k.status <> '{SUBMITTED}'))"
-    failed = f"k.status IN ({_listed(FAILED)})"
+    open_ = "array_except({}, {})".format(
+        *(f"collect_set(k.batch) FILTER (WHERE {same} AND k.status {is_} '{SUBMITTED}')" for is_ in ("=", "<>"))
+    )
+    answered = answered_sql("k.status", identity)
+    failed = f"{same} AND k.status IN ({_listed(FAILED)})"
     # rows of earlier releases say `error` of a refusal, too
     failed_as = f"if(k.error_class IN ({_listed(sorted(FINAL_CLASSES))}), '{REFUSED}', k.status)"
-    mine = f"coalesce(bool_or({{}}.project = {quote(project)}), false)"
+    mine = f"coalesce(bool_or(k.project = {quote(project)} AND ({same} OR {answered})), false)"
+    old_at = f"max(k.called_at) FILTER (WHERE {answered})" if settings.keep_old else "cast(NULL AS timestamp)"
     counted = f"k.error_class IN ({_listed(sorted(COUNTED_CLASSES))})"
     parts = [
         f"__mv_requests AS ({requests_sql(calls)})",
         "__mv_known AS (SELECT q.result_key, q.function, q.request, q.site,"
-        f" max(k.called_at) FILTER (WHERE {answered_sql('k.status', identity)}) AS ok_at,"
-        " max(k.called_at) FILTER (WHERE k.status = 'stale') AS stale_at,"
+        f" max(k.called_at) FILTER (WHERE {same} AND {answered}) AS ok_at,"
+        f" max(k.called_at) FILTER (WHERE {same} AND k.status = 'stale') AS stale_at,"
         f" max(k.called_at) FILTER (WHERE {failed}) AS error_at,"
         f" max_by({failed_as}, k.called_at) FILTER (WHERE {failed}) AS failed_as,"
         f" collect_list(k.called_at) FILTER (WHERE {failed} AND {counted}) AS failed_at,"
-        f" max_by(k.next_retry_at, k.called_at) FILTER (WHERE {failed}) AS retry_at, {mine.format('k')} AS mine, size({open_}) > 0 AS under_way"
-        f" FROM __mv_requests q LEFT JOIN ({known}) k ON k.result_key = q.result_key GROUP BY ALL)",
+        f" max_by(k.next_retry_at, k.called_at) FILTER (WHERE {failed}) AS retry_at, {mine} AS mine, {old_at} AS old_at, size({open_}) > 0 AS under_way"
+        f" FROM __mv_requests q LEFT JOIN ({known}) k ON {of_any_model if settings.keep_old else same} GROUP BY ALL)",
     ]
     since = "coalesce(stale_at, timestamp '1970-01-01')"
     state = (
@@ -73,20 +87,12 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
         f"WHEN error_at > {since} AND retry_at > timestamp '{at}' THEN 'blocked' ELSE 'missing' END"
     )
     failures = f"size(filter(failed_at, x -> x > {since}))"
-    old_at, claimed, source = "cast(NULL AS timestamp)", "mine", "__mv_known"
-    if settings.keep_old:
-        old = f"SELECT arguments_hash, called_at, project FROM {results_table} WHERE function IN ({functions}) AND {answered_sql('status', identity)}"
-        parts.append(
-            f"__mv_aged AS (SELECT n.*, max(o.called_at) AS old_at, {mine.format('o')} AS mine_too FROM __mv_known n "
-            f"LEFT JOIN ({old}) o ON o.arguments_hash = sha2(n.request, 256) GROUP BY ALL)"
-        )
-        old_at, claimed, source = "old_at", "(mine OR mine_too)", "__mv_aged"
-        if settings.on_model_change == "keep":
-            state = f"if(ok_at IS NULL AND stale_at IS NULL AND old_at IS NOT NULL, 'reused', {state})"
-    unclaimed = f"NOT {claimed} AND (({state}) = 'reused' OR {old_at} IS NOT NULL)" if project else "false"
+    if settings.keep_old and settings.on_model_change == "keep":
+        state = f"if(ok_at IS NULL AND stale_at IS NULL AND old_at IS NOT NULL, 'reused', {state})"
+    unclaimed = f"NOT mine AND (({state}) = 'reused' OR old_at IS NOT NULL)" if project else "false"
     columns = (
-        f"SELECT result_key, function, request, site, {state} AS state, {old_at} AS old_at, "
-        f"retry_at, {failures} AS failures, {unclaimed} AS unclaimed FROM {source}"
+        f"SELECT result_key, function, request, site, {state} AS state, old_at, "
+        f"retry_at, {failures} AS failures, {unclaimed} AS unclaimed FROM __mv_known"
     )
     if settings.dedupe is None:
         return f"WITH {', '.join(parts)} {columns}"

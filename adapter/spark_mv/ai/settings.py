@@ -30,7 +30,7 @@ _COSTS = ("max_ai_cost", *(f"max_ai_cost_per_{period}" for period in PERIODS))
 _CHOICES = {
     "on_ai_error": ("null", "keep_old", "fail"),
     "on_model_change": ("recompute", "keep"),
-    "ask_from": ("executors", "driver"),
+    "ask_from": ("auto", "executors", "driver"),
     "mode": ("direct", "batch", "auto"),
 }
 
@@ -68,7 +68,7 @@ class AiSettings:
     versions: Mapping[str, str] = field(default_factory=dict)
     functions: tuple[AiFunction, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    ask_from: str = "executors"
+    ask_from: str = "auto"
     rows_per_request: int = 1  # 0: auto
     split_bytes: int | None = None
     mode: str = "direct"

@@ -44,6 +44,8 @@ class Place:
     say: Callable[[str], None] = print
     now: Callable[[], float] = time.time
     file_format: str = "delta"
+    create: Callable[[str, str], object] | None = None
+    """Makes the table of that name by its CREATE TABLE IF NOT EXISTS, where more than sending it is needed."""
 
     @property
     def address(self) -> str:
@@ -53,14 +55,12 @@ class Place:
         return f"{parts.scheme}://{host}{parts.path.rstrip('/')}" if host else _DEFAULT_ADDRESS
 
     def make_table(self) -> None:
-        """The table of batches is there from now on. Of two processes that make it at a time one may fail, and finds it at its second try.
-        Raises RefusedError for that of a later release."""
-        statement = create_batches_sql(self.results_table, self.file_format)
-        try:
+        """The table of batches is there from now on. Raises RefusedError for that of a later release."""
+        statement, table = create_batches_sql(self.results_table, self.file_format), batches_table(self.results_table)
+        if self.create is None:
             self.execute(statement)
-        except Exception:
-            self.execute(statement)
-        table = batches_table(self.results_table)
+        else:
+            self.create(table, statement)
         check_rows(table, self.execute(ask_format(table)))
 
     def endpoint(self) -> BatchEndpoint:

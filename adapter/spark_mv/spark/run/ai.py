@@ -154,6 +154,7 @@ class AiRunner:
             self.project,
             lambda line: self.adapter.say(f"model {self.model}: {line}"),
             file_format=_format(self.adapter, self.file_format),
+            create=lambda table, statement: make_table(self.adapter.query, table, statement),
         )
 
     def _directly(self, calls: Sequence[AiCall]) -> AiOutcome:

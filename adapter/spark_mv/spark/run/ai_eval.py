@@ -17,7 +17,7 @@ from spark_mv.ai.results import insert_rows, quoted
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.ai_plan import AiCall, plan_ai
 from spark_mv.query.syntax.source_text import string_literal as quote
-from spark_mv.spark.formats.own_tables import EVALUATED, own_format_of
+from spark_mv.spark.formats.own_tables import EVALUATED, make_table, own_format_of
 from spark_mv.spark.run.ai import AiRunner, ai_runner
 
 MOST_ROWS = 100_000
@@ -197,7 +197,9 @@ def _keep(
     ):
         table = _table(schema, asked.into, suffix)
         written = ", ".join(f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in columns)
-        adapter.query(f"CREATE TABLE IF NOT EXISTS {table} ({written}) USING {own_format_of(adapter).name}")
+        make_table(
+            adapter.query, table, f"CREATE TABLE IF NOT EXISTS {table} ({written}) USING {own_format_of(adapter).name}"
+        )
         for start in range(0, len(rows), _INSERT):
             adapter.query(insert_rows(table, columns, rows[start : start + _INSERT]))
 

@@ -138,15 +138,12 @@ def _prune(query: Query, results: str, used: _Used, until: str, dry_run: bool, i
         f"AS s ON t.arguments_hash = s.gone AND {owner} = {project} AND t.called_at < timestamp '{until}' "
         "WHERE s.heir IS NULL OR t.status <> 'ok'"
     )
+    removed = int(query(counted)[0]["n"])  # not every format's MERGE says what it did
     if dry_run:
-        return f"{results}: {int(query(counted)[0]['n']):,} rows would be removed"
-    kept = describe(query, results)
-    answers = kept is not None and kept.provider == "delta"  # Iceberg's MERGE does not say what it did
-    before = 0 if answers else int(query(counted)[0]["n"])
-    rows = query(prune_sql(results, *asked))
+        return f"{results}: {removed:,} rows would be removed"
+    query(prune_sql(results, *asked))
     if describe(query, similar_table(results)) is not None:
         query(forget_sql(results))
-    removed = int(rows[0]["num_deleted_rows"]) if answers else before
     return f"{results}: {removed:,} rows removed"
 
 

@@ -1,0 +1,94 @@
+"""Asking in dbt's own process: the requests of a page, their answers kept as they come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.results import COLUMN_NAMES
+from spark_mv.ai.worker import PartitionJob
+
+Row = tuple[Any, ...]
+"""Of the result table, in the order of its columns."""
+Page = Iterable[Sequence[Any]]
+"""result_key, request, site, failures and, under dedupe, near_key of each."""
+_ROWS = 500  # of one write
+_BYTES = 4 << 20
+
+
+def ask_page(
+    page: Page,
+    job: PartitionJob,
+    chunk_seconds: float,
+    keep: Callable[[Sequence[Row]], object],
+    told: Callable[[AiOutcome], object] = lambda _: None,
+) -> AiOutcome:
+    """Asks within the first share of the job. `keep` writes rows: when they are many, large, or `chunk_seconds` old, so that what is paid
+    is soon kept; `told` hears each time what has been done so far."""
+    asker = job.asker(job.shares[0])
+    found = list(page)
+    pending = [(str(key), str(request), int(site), int(failures)) for key, request, site, failures, *_ in found]
+    near = {str(row[0]): row[4] for row in found if len(row) > 4}
+    done, rows = AiOutcome(), _Rows(keep, chunk_seconds)
+    for key, site, request, failures, outcome in job.answer_all(pending, asker):
+        if not outcome.attempts:
+            done += AiOutcome(left_for_later=1, message=outcome.error or "")
+            continue
+        row = job.row(key, site, request, failures, outcome, near.get(key))
+        if outcome.error_class and outcome.steps and outcome.steps[-1].declined:
+            done += AiOutcome(
+                left_for_later=1,
+                message=outcome.error or "",
+                input_tokens=outcome.input_tokens,
+                output_tokens=outcome.output_tokens,
+                cost=float(row[13]),
+                further=len(outcome.steps),
+                repeated=outcome.attempts - len(outcome.steps),
+            )
+        else:
+            failed, retry = outcome.error_class is not None, row[COLUMN_NAMES.index("next_retry_at")]
+            done += AiOutcome(
+                calls=1,
+                ok=int(not failed),
+                errors=int(failed),
+                null_answers=int(not failed and outcome.value is None),
+                input_tokens=outcome.input_tokens,
+                output_tokens=outcome.output_tokens,
+                cost=float(row[13]),
+                error_classes={outcome.error_class: 1} if outcome.error_class else {},
+                error_example=f"{outcome.error_class}: {outcome.error}" if failed else "",
+                gave_up=int(failed and retry is None),
+                retry_at=retry.timestamp() if retry is not None else None,
+                further=max(0, len(outcome.steps) - 1),
+                repeated=outcome.attempts - (len(outcome.steps) or 1),
+            )
+        if rows.add(row):
+            told(done)
+    rows.flush()
+    return done
+
+
+class _Rows:
+    """Rows until they are written."""
+
+    def __init__(self, keep: Callable[[Sequence[Row]], object], seconds: float) -> None:
+        self.keep, self.seconds = keep, seconds
+        self.rows: list[Row] = []
+        self.size = 0
+        self.since = time.monotonic()
+
+    def add(self, row: Row) -> bool:
+        """Whether that was the one to write them all."""
+        self.rows.append(row)
+        self.size += sum(len(value) for value in row if isinstance(value, str))
+        late = time.monotonic() - self.since > self.seconds
+        if full := late or len(self.rows) >= _ROWS or self.size >= _BYTES:
+            self.flush()
+        return full
+
+    def flush(self) -> None:
+        if self.rows:
+            self.keep(self.rows)
+        self.rows, self.size, self.since = [], 0, time.monotonic()
