@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from spark_mv.ai.asking import Outcome
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import COLUMN_NAMES
 from spark_mv.ai.worker import PartitionJob
@@ -32,42 +34,42 @@ def ask_page(
     pending = [(str(key), str(request), int(site), int(failures)) for key, request, site, failures, *_ in found]
     near = {str(row[0]): row[4] for row in found if len(row) > 4}
     done, rows = AiOutcome(), _Rows(keep, chunk_seconds)
-    for key, site, request, failures, outcome in job.answer_all(pending, asker):
-        if not outcome.attempts:
-            done += AiOutcome(left_for_later=1, message=outcome.error or "")
-            continue
-        row = job.row(key, site, request, failures, outcome, near.get(key))
-        if outcome.error_class and outcome.steps and outcome.steps[-1].declined:
-            done += AiOutcome(
-                left_for_later=1,
-                message=outcome.error or "",
-                input_tokens=outcome.input_tokens,
-                output_tokens=outcome.output_tokens,
-                cost=float(row[13]),
-                further=len(outcome.steps),
-                repeated=outcome.attempts - len(outcome.steps),
-            )
-        else:
-            failed, retry = outcome.error_class is not None, row[COLUMN_NAMES.index("next_retry_at")]
-            done += AiOutcome(
-                calls=1,
-                ok=int(not failed),
-                errors=int(failed),
-                null_answers=int(not failed and outcome.value is None),
-                input_tokens=outcome.input_tokens,
-                output_tokens=outcome.output_tokens,
-                cost=float(row[13]),
-                error_classes={outcome.error_class: 1} if outcome.error_class else {},
-                error_example=f"{outcome.error_class}: {outcome.error}" if failed else "",
-                gave_up=int(failed and retry is None),
-                retry_at=retry.timestamp() if retry is not None else None,
-                further=max(0, len(outcome.steps) - 1),
-                repeated=outcome.attempts - (len(outcome.steps) or 1),
-            )
-        if rows.add(row):
-            told(done)
-    rows.flush()
+    try:
+        for key, site, request, failures, outcome in job.answer_all(pending, asker):
+            if not outcome.attempts:
+                done += AiOutcome(left_for_later=1, message=outcome.error or "")
+                continue
+            row = job.row(key, site, request, failures, outcome, near.get(key))
+            done += _counted(outcome, row)
+            if rows.add(row):
+                told(done)
+    finally:  # what was paid is kept, whatever ends this
+        rows.flush()
     return done
+
+
+def _counted(outcome: Outcome, row: Row) -> AiOutcome:
+    """What one asked input adds to the round."""
+    cost = float(row[COLUMN_NAMES.index("cost")])
+    spent = AiOutcome(input_tokens=outcome.input_tokens, output_tokens=outcome.output_tokens, cost=cost)
+    steps = len(outcome.steps)
+    if outcome.error_class and steps and outcome.steps[-1].declined:
+        repeated, why = outcome.attempts - steps, outcome.error or ""
+        return replace(spent, left_for_later=1, message=why, further=steps, repeated=repeated)
+    failed, retry = outcome.error_class is not None, row[COLUMN_NAMES.index("next_retry_at")]
+    return replace(
+        spent,
+        calls=1,
+        ok=int(not failed),
+        errors=int(failed),
+        null_answers=int(not failed and outcome.value is None),
+        error_classes={outcome.error_class: 1} if outcome.error_class else {},
+        error_example=f"{outcome.error_class}: {outcome.error}" if failed else "",
+        gave_up=int(failed and retry is None),
+        retry_at=retry.timestamp() if retry is not None else None,
+        further=max(0, steps - 1),
+        repeated=outcome.attempts - (steps or 1),
+    )
 
 
 class _Rows:
@@ -89,6 +91,7 @@ class _Rows:
         return full
 
     def flush(self) -> None:
-        if self.rows:
-            self.keep(self.rows)
-        self.rows, self.size, self.since = [], 0, time.monotonic()
+        rows, self.rows, self.size = self.rows, [], 0  # whatever comes of it: they are not written twice
+        if rows:
+            self.keep(rows)
+        self.since = time.monotonic()
