@@ -148,7 +148,7 @@ def run_ai_round(
 
 def _alone(spark: Any) -> bool:
     """Whether this process and its JVM are all there is of Spark."""
-    return hasattr(spark, "_jsparkSession") and str(spark.sparkContext.master).startswith("local")
+    return hasattr(spark, "_jsparkSession") and f"{spark.sparkContext.master}[".startswith("local[")
 
 
 def _checkpoint(frame: Any, observed: bool) -> tuple[Any, Mapping[str, Any]]:
