@@ -121,6 +121,9 @@ def test_errors_wait_and_can_be_asked_again(bench: Bench) -> None:
     assert (second.calls, second.errors) == (first.errors, 0)
     assert all(k for _, k in rows)
     assert bench.rows("SELECT * FROM {s}.ai_errors") == []
+    for errors_only in (False, True):  # they were refused, and have an answer now
+        bench.sql(recompute_sql(bench.results, "op", errors_only=errors_only, where="error_class = 'refused'"))
+    assert bench.run(SQL, working)[0].calls == 0
 
     bench.sql(recompute_sql(bench.results, "op", where="value LIKE '%text 1%'"))
     count = count_ai_round(

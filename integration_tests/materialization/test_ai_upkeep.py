@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from conftest import Mv
 
 MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id') }}
@@ -66,6 +67,35 @@ class TestUpkeep:
         assert gone > 0 and f" {gone} rows would be removed" in would and f" {gone} rows removed" in said
         pruned = mv.run()
         assert (pruned["rows_deleted"], pruned["ai_calls"]) == (4, 0)
+
+
+class TestSharedAnswers:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        other = MODEL.replace("ai_gen(body)", "ai_gen(concat('another ', body))")
+        return {"mv.sql": MODEL, "twin.sql": MODEL, "other.sql": other, "plain.sql": PLAIN}
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "ai": {"provider": "scripted"}}
+
+    def test_who_shows_an_answer_is_told_that_it_is_asked_again(self, mv: Any, sql: Any, operation: Any) -> None:
+        sql("create table {schema}.src using delta as select id, concat('text ', id) as body from range(3)")
+        twin, other = Mv(sql, "twin"), Mv(sql, "other")
+        assert [model.run()["ai_calls"] for model in (mv, twin, other)] == [3, 0, 3]
+        answers = mv.by_id("answer")
+        sql("update {schema}.ai_results set value = 'earlier'")
+        for model in (mv, twin):
+            model.run("2026-02-01 06:00:00", "--full-refresh")
+        assert set(twin.by_id("answer").values()) == {("earlier",)}
+        said = operation("recompute_ai", {"model": "mv"})
+        assert "twin shares some of these answers" in said
+        assert not any(name in said for name in ("other", "plain"))
+        assert mv.run()["ai_calls"] == 3
+        shown = twin.run()
+        assert (shown["ai_calls"], shown["rows_updated"]) == (0, 3)
+        assert twin.by_id("answer") == mv.by_id("answer") == answers
+        assert [model.run()["strategy"] for model in (mv, twin, other)] == ["NO_OP"] * 3
 
     def test_a_model_without_ai_is_refused(self, operation: Any) -> None:
         assert "there is no AI function in plain" in operation("recompute_ai", {"model": "plain"}, expect_pass=False)

@@ -1,12 +1,12 @@
 {#- Ask again for the AI answers of a model (of all models without one); what the next runs ask, budgets and all, is up to
-    them, and the old answers stay visible until then.
+    them, and the old answers stay visible until then. Other models that share such an answer are told, too.
 
     dbt run-operation recompute_ai --args '{model: tickets, errors_only: true}'
     dbt run-operation recompute_ai --args "{model: tickets, where: \"model = 'old'\"}"     where: a condition on ai_results -#}
 {% macro recompute_ai(model=none, errors_only=false, where=none) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set asking = mv.mv_asking(model) -%}
-  {%- do log(adapter.mv_ai_upkeep('recompute', asking, errors_only=errors_only, where=where), info=true) -%}
+  {%- do log(adapter.mv_ai_upkeep('recompute', asking, errors_only=errors_only, where=where, beside=[] if model is none else mv.mv_asking(none)), info=true) -%}
 {%- endmacro %}
 
 {#- Remove answers of this project that no row of its models refers to and that are older than so many days. Never automatic.

@@ -16,31 +16,40 @@ _MARKS = ", ".join(quote(status) for status in MARKS)
 _NO_FATE = ", ".join(quote(status) for status in (USED, *UNDER_WAY))
 
 
+_OF_ANSWER = ("result_key", "function", "arguments_hash", "model", "model_version", "identity_hash", "project")
+"""What a mark has of the row that it is about; without the project the answer could never be pruned."""
+
+
 def recompute_sql(
     results_table: str, invocation_id: str, *, errors_only: bool = False, where: str | None = None
 ) -> str:
     """Marks answers as stale, so that the next run asks again; until then the old answers stay visible.
 
-    `where` is a condition over the result table's columns. `errors_only` takes the inputs whose newest row is an
-    error, also those whose next_retry_at is not reached. A mark is a row: the table is only ever appended to.
+    It is the newest row of an input that decides: `where` is a condition over the result table's columns, `errors_only` takes those
+    that are errors, also where next_retry_at is not reached. A mark is a row: the table is only ever appended to.
     """
-    newest = "result_key, function, arguments_hash, model, model_version, identity_hash"
     given = {
-        **{name: name for name in newest.split(", ")},
+        **{name: name for name in _OF_ANSWER},
         "status": "'stale'",
-        "project": "project",  # of the answer: a mark without one would keep it from ever being pruned
         "called_at": "current_timestamp()",
         "invocation_id": quote(invocation_id),
     }
     columns = ", ".join(f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS)
-    newest_status = "max_by(status, called_at)"
-    wanted = f"{newest_status} IN ({_FAILED})" if errors_only else f"{newest_status} <> 'stale'"
+    wanted = f"status IN ({_FAILED})" if errors_only else "status <> 'stale'"
     asked = f" AND (\n{where}\n)" if where else ""  # a comment in it ends with its line
-    condition = f"\n  WHERE status NOT IN ({_NO_FATE}){asked}"
+    nth = "row_number() OVER (PARTITION BY result_key ORDER BY called_at DESC)"
     return (
         f"INSERT INTO {results_table}\nSELECT {columns}\nFROM (\n"
-        f"  SELECT {newest}, max_by(project, called_at) AS project\n  FROM {results_table}{condition}\n"
-        f"  GROUP BY {newest}\n  HAVING {wanted}\n)"
+        f"  SELECT *, {nth} AS __mv_nth FROM {results_table}\n  WHERE status NOT IN ({_NO_FATE})\n)\n"
+        f"WHERE __mv_nth = 1 AND {wanted}{asked}"
+    )
+
+
+def marked_sql(results_table: str, calls: Sequence[AiCall], invocation_id: str) -> str:
+    """Has a row where the operation of that id has marked an answer to a request of these calls."""
+    return (
+        f"SELECT 1 FROM ({requests_sql(calls)}) AS __mv_q LEFT SEMI JOIN (SELECT result_key FROM {results_table} "
+        f"WHERE status = 'stale' AND invocation_id = {quote(invocation_id)}) AS m ON m.result_key = __mv_q.result_key LIMIT 1"
     )
 
 

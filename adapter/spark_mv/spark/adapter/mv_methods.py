@@ -253,13 +253,17 @@ class MvMixin(metaclass=AdapterMeta):
 
     @available
     def mv_ai_upkeep(self, what: str, invocations: Sequence[Mapping[str, Any]], **options: Any) -> str:
-        """recompute, prune or views over the AI answers of these models; returns what to tell the user."""
+        """recompute, prune or views over the AI answers of these models; returns what to tell the user. `beside` in the options: more models."""
         from spark_mv.spark.run import ai_upkeep
         from spark_mv.spark.run.invocation import Invocation
 
-        asked = [Invocation.from_macro(values) for values in invocations]
+        def models(asked: Sequence[Mapping[str, Any]]) -> ai_upkeep.Models:
+            return ai_upkeep.Models(self, [Invocation.from_macro(values) for values in asked], self._mv_profile())
+
         try:
-            return str(getattr(ai_upkeep, what)(ai_upkeep.Models(self, asked, self._mv_profile()), **options))
+            if "beside" in options:
+                options["beside"] = models(options["beside"])
+            return str(getattr(ai_upkeep, what)(models(invocations), **options))
         except (ConfigError, RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
 

@@ -16,13 +16,14 @@ from spark_mv.ai.similar_table import forget_sql, similar_table
 from spark_mv.ai.upkeep import (
     costs_view_sql,
     errors_view_sql,
+    marked_sql,
     provenance_sql,
     prune_sql,
     recompute_sql,
     unused_sql,
     used_sql,
 )
-from spark_mv.maintenance.errors import RefusedError, refused
+from spark_mv.maintenance.errors import RefusedError, first_line, refused
 from spark_mv.maintenance.strategies.no_op import setting_changes
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.condition import is_one_condition
@@ -36,9 +37,9 @@ from spark_mv.spark.run.prepare import look
 from spark_mv.spark.run.prepared import Prepared
 
 
-def recompute(models: Models, errors_only: bool = False, where: str | None = None) -> str:
+def recompute(models: Models, errors_only: bool = False, where: str | None = None, beside: Models | None = None) -> str:
     """Ask the next runs of these models again for their answers. `where` is a condition over the result table. Raises RefusedError for what
-    is none."""
+    is none. The models `beside` them that share such an answer are told, too: they show one answer to one question."""
     if where and not is_one_condition(where):
         raise RefusedError(
             "RECOMPUTE_WHERE",
@@ -52,13 +53,30 @@ def recompute(models: Models, errors_only: bool = False, where: str | None = Non
         condition = f"(\n{where}\n) AND {mine}" if where else mine
         rows = query(recompute_sql(results, model.invocation.invocation_id, errors_only=errors_only, where=condition))
         marked = int(rows[0]["num_inserted_rows"]) if rows and "num_inserted_rows" in rows[0] else None
-        if model.facts.target.exists:
-            query(
-                f"ALTER TABLE {model.invocation.target} SET TBLPROPERTIES ('{ASK_AGAIN_PROPERTY}' = '{uuid.uuid4().hex}')"
-            )
+        _tell(query, model)
         number = "" if marked is None else f"{marked:,} "
         lines.append(f"{model.invocation.name}: the next run asks again for {number}AI answers")
-    return "\n".join(lines)
+    others = [one for one in beside.one_by_one() if one.names[0] not in models.names] if beside else []
+    return "\n".join([*lines, *(line for one in others for line in _share(one))])
+
+
+def _share(models: Models) -> Iterator[str]:
+    """Tell one model that answers which it shows are asked again, where that is so."""
+    (invocation,) = models.invocations
+    try:
+        for model in models.asking():
+            if models.query(marked_sql(_results(model), _calls(model), invocation.invocation_id)):
+                _tell(models.query, model)
+                yield f"{invocation.name} shares some of these answers: its next run shows the new ones"
+    except Exception as error:  # a model that cannot be read, or whose source is gone, has its own run to say so
+        if getattr(error, "code", "") != "NO_AI_FUNCTION":
+            yield f"whether {invocation.name} shares these answers is not known: {first_line(error)}"
+
+
+def _tell(query: Query, model: Prepared) -> None:
+    if model.facts.target.exists:
+        request = uuid.uuid4().hex
+        query(f"ALTER TABLE {model.invocation.target} SET TBLPROPERTIES ('{ASK_AGAIN_PROPERTY}' = '{request}')")
 
 
 def collect(models: Models, gone: str | Sequence[str] = ()) -> str:
@@ -181,6 +199,13 @@ class Models:
     @property
     def query(self) -> Query:
         return self.adapter.query
+
+    @property
+    def names(self) -> list[str]:
+        return [one.name for one in self.invocations]
+
+    def one_by_one(self) -> list[Models]:
+        return [replace(self, invocations=[one]) for one in self.invocations]
 
     def asking(self) -> Iterator[Prepared]:
         """Those with AI functions, one after the other, while their session lasts. Raises RefusedError where there is none."""
