@@ -82,6 +82,14 @@ def test_one_of_them_is_asked_and_its_answer_counts_for_all(bench: Bench) -> Non
         fresh, rows = bench.run(SQL, folding)
         assert (fresh.calls, fresh.near, fresh.pending) == (4, 3, 0)
         assert None not in dict(rows).values()
+        # what shares an answer is asked again with it, whichever of them is meant
+        for status in ("ok", "near"):
+            one = (
+                f"near_key = (SELECT max(near_key) FROM {bench.results} WHERE status = 'near') AND status = '{status}'"
+            )
+            bench.sql(recompute_sql(bench.results, "run-3", where=one))
+            fresh, rows = bench.run(SQL, folding)
+            assert (fresh.calls, fresh.pending) == (1, 0)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from integration_tests.under_format import delta_only
+from integration_tests.under_format import REPLACES_BY_KEY, delta_only
 
 MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key=['id', 'part']) }}
@@ -52,7 +52,8 @@ class TestForeignWrites:
             version = mv.version()
             mv.run("2026-02-01 06:00:00", *args)
             assert mv.rows() == ours, names
-            assert mv.version() == version + 1, names
+            if REPLACES_BY_KEY:  # others publish two snapshots at once
+                assert mv.version() == version + 1, names
             assert mv.run()["code"] == "NO_OP", names
 
     @delta_only("VACUUM takes the files of the newest version of ours")

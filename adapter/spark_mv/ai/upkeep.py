@@ -26,7 +26,8 @@ def recompute_sql(
     """Marks answers as stale, so that the next run asks again; until then the old answers stay visible.
 
     It is the newest row of an input that decides: `where` is a condition over the result table's columns, `errors_only` takes those
-    that are errors, also where next_retry_at is not reached. A mark is a row: the table is only ever appended to.
+    that are errors, also where next_retry_at is not reached. Near duplicates have one answer, so all of them are marked with one. A mark
+    is a row: the table is only ever appended to.
     """
     given = {
         **{name: name for name in _OF_ANSWER},
@@ -37,11 +38,17 @@ def recompute_sql(
     columns = ", ".join(f"cast({given.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind, _ in COLUMNS)
     wanted = f"status IN ({_FAILED})" if errors_only else "status <> 'stale'"
     asked = f" AND (\n{where}\n)" if where else ""  # a comment in it ends with its line
-    nth = "row_number() OVER (PARTITION BY result_key ORDER BY called_at DESC)"
+    of_input = "OVER (PARTITION BY result_key"
+    alike = ", ".join(f"collect_set({what}) {of_input})" for what in ("near_key", "coalesce(answered_by, result_key)"))
+    newest = (
+        f"SELECT * FROM (\n  SELECT *, row_number() {of_input} ORDER BY called_at DESC) AS __mv_nth, array_union({alike}) AS __mv_alike\n"
+        f"  FROM {results_table} WHERE status NOT IN ({_NO_FATE})\n) WHERE __mv_nth = 1"
+    )
+    shared = "SELECT explode(__mv_alike) AS a FROM __mv_newest"
     return (
-        f"INSERT INTO {results_table}\nSELECT {columns}\nFROM (\n"
-        f"  SELECT *, {nth} AS __mv_nth FROM {results_table}\n  WHERE status NOT IN ({_NO_FATE})\n)\n"
-        f"WHERE __mv_nth = 1 AND {wanted}{asked}"
+        f"INSERT INTO {results_table}\nWITH __mv_newest AS ({newest})\nSELECT {columns}\nFROM __mv_newest WHERE status <> 'stale' "
+        f"AND result_key IN (SELECT result_key FROM (SELECT result_key, explode(__mv_alike) AS a FROM __mv_newest)\n"
+        f"WHERE a IN ({shared} WHERE {wanted}{asked}))"
     )
 
 
