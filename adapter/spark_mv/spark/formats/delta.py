@@ -75,7 +75,7 @@ class Delta:
     def refused(self, columns: Mapping[str, Any]) -> list[str]:
         return []
 
-    def not_stored(self, columns: Sequence[Column], properties: Mapping[str, Any]) -> list[str]:
+    def not_stored(self, columns: Sequence[Column], properties: Mapping[str, Any], spark: Any = None) -> list[str]:
         return [
             f"column {column.name} is of type {column.type}: Delta tables have no {found[0].lower()}; cast it, to a text or a number"
             for column in columns

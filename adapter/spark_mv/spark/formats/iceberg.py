@@ -95,8 +95,10 @@ class Iceberg:
         )
         return [problem] if clustered else []
 
-    def not_stored(self, columns: Sequence[Column], properties: Mapping[str, Any]) -> list[str]:
-        third = str(properties.get("format-version", "")) == "3"
+    def not_stored(self, columns: Sequence[Column], properties: Mapping[str, Any], spark: Any = None) -> list[str]:
+        in_hive = spark is not None and stands_behind_delta(spark)
+        third = str(properties.get("format-version", "")) == "3" and not in_hive
+        where = ", and the catalogue of the embedded session, Hive's metastore, knows no such type" if in_hive else ""
         problems = []
         for column in columns:
             found = _MISSING.search(column.type)
@@ -105,10 +107,10 @@ class Iceberg:
                 continue
             have, cure = "have no interval", "cast it"
             if kind == "variant":
-                have = "have variants from version 3 of the format on"
-                cure = "say tblproperties={'format-version': '3'}, make it text by to_json"
+                have = f"have variants from version 3 of the format on{where}"
+                cure = "make it text by to_json" + ("" if in_hive else ", say tblproperties={'format-version': '3'}")
             elif kind == "void":
-                have = "have columns of NULL alone from version 3 of the format on"
+                have = f"have columns of NULL alone from version 3 of the format on{where}"
                 cure = "give it a type (cast(null as string))"
             problems.append(
                 f"column {column.name} is of type {column.type}: Iceberg tables {have}; {cure}, or use file_format: delta"

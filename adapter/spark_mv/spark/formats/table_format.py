@@ -113,8 +113,9 @@ class TableFormat(Protocol):
     def refused(self, columns: Mapping[str, Any]) -> list[str]:
         """What a model's settings ask for that tables of this format do not have, each with the cure."""
 
-    def not_stored(self, columns: Sequence[Column], properties: Mapping[str, Any]) -> list[str]:
-        """Of which columns no table of this format with these properties can hold the type, each with the cure."""
+    def not_stored(self, columns: Sequence[Column], properties: Mapping[str, Any], spark: Any = None) -> list[str]:
+        """Of which columns no table of this format with these properties can hold the type in this session (None: one out of reach), each
+        with the cure."""
 
     def stored(self, column: Column) -> Column:
         """The column as a table of this format has it."""

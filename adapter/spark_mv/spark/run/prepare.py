@@ -165,11 +165,13 @@ def config_of(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) 
     return config
 
 
-def stored_columns(invocation: Invocation, config: ModelConfig, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The columns as the model's table has them. Raises ConfigError for those that it cannot have."""
+def stored_columns(
+    invocation: Invocation, config: ModelConfig, columns: Sequence[Column], spark: Any = None
+) -> tuple[Column, ...]:
+    """The columns as the model's table has them. Raises ConfigError for those that it cannot have in this session (None: one out of reach)."""
     table_format = target_format(config)
     problems = key_type_problems(config.unique_key, columns)
-    if problems := problems + table_format.not_stored(columns, invocation.config.get("tblproperties") or {}):
+    if problems := problems + table_format.not_stored(columns, invocation.config.get("tblproperties") or {}, spark):
         raise ConfigError(invocation.name, problems)
     return tuple(table_format.stored(column) for column in columns)
 
@@ -233,7 +235,7 @@ def _situation(
     target = replace(target, uncastable=uncastable(query, there, rewritten.columns))
     rewritten = replace(
         rewritten,
-        columns=stored_columns(invocation, config, rewritten.columns),
+        columns=stored_columns(invocation, config, rewritten.columns, getattr(query, "spark", None)),
         draw_columns=tuple(target_format(config).stored(column) for column in rewritten.draw_columns),
     )
     situation = Situation(
