@@ -71,9 +71,7 @@ class TestTypes:
 
     @pytest.mark.skipif(FORMAT != "iceberg", reason="Iceberg alone: Delta's tables are not Hive's")
     def test_a_variant_has_no_place_in_hives_metastore(self, mv: Any, sql: Any) -> None:
-        sql(
-            "create or replace table {schema}.variant_src using delta as select id, parse_json('[1]') as v from range(3)"
-        )
+        sql("create or replace table {schema}.variant_src as select id, parse_json('[1]') as v from range(3)")
         said = type(mv)(sql, "variant").run(expect_pass=False)
         assert "Hive's metastore, knows no such type" in said and "to_json" in said
 
