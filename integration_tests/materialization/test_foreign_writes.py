@@ -83,3 +83,15 @@ class TestForeignWrites:
         message = mv.run(expect_pass=False)
         assert "does not identify the rows of the query" in message
         assert "NULL" not in message
+
+    @delta_only("a table that was made anew has its versions still")
+    def test_a_table_in_our_tables_place_is_refused_and_its_version_named(self, mv: Any, sql: Any) -> None:
+        sql(SOURCE)
+        sql("delete from {schema}.src where name = 'again'")
+        mv.run("2026-02-01 06:00:00", "--full-refresh")
+        ours, version = mv.rows(), mv.version()
+        sql("create or replace table {schema}.mv using delta as select 1 as theirs")
+        assert f"version {version} is the model's own" in mv.run(expect_pass=False)
+        sql(f"restore table {{schema}}.mv to version as of {version}")
+        mv.run()
+        assert mv.rows() == ours

@@ -187,11 +187,12 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
     if table_format is not None:
         description = table_format.described(query, table, description)
     ours = OWNER_PROPERTY in description.properties
-    history, version = None, None
+    found, version = None, None
     if table_format is not None:
-        history = table_format.history(query, table, model) if ours else None
+        found = table_format.history(query, table, model)
         newest = None if ours else table_format.newest(query, table)
-        version = history.version if history else newest.version if newest else None
+        version = newest.version if newest else found.version if found else None
+    history = found if ours else None
     return TargetFacts(
         exists=True,
         is_table=not description.is_view,
@@ -201,7 +202,7 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
         version=version,
         record=history.record if history else None,
         record_at=history.record_at if history else "",
-        record_version=history.record_version if history else None,
+        record_version=found.record_version if found else None,
         clean=history.clean if history else (),
         written=description.written,
         our_checks=description.properties.get(OUR_CHECKS, ""),
