@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
+from integration_tests.under_format import FORMAT
 
 MAKES = """
 {{ config(materialized='nondeterministic_mv', unique_key='id') }}
@@ -31,6 +32,11 @@ models:
   - name: makes
     data_tests: [matches_recompute]
 """
+if FORMAT == "iceberg":  # Iceberg's own parser takes no SQL function
+    MAKES = MAKES.replace(
+        "create or replace temporary function times_seven(x bigint) returns bigint return x * 7;\n", ""
+    )
+    MAKES = MAKES.replace("times_seven(id)", "id * 7")
 DECLARED = {"functions": {"times_seven": {"determinism": "deterministic"}}}
 
 
