@@ -99,3 +99,19 @@ class TestSharedAnswers:
 
     def test_a_model_without_ai_is_refused(self, operation: Any) -> None:
         assert "there is no AI function in plain" in operation("recompute_ai", {"model": "plain"}, expect_pass=False)
+
+    def test_wrong_arguments_are_refused_before_anything_is_marked(self, operation: Any, sql: Any) -> None:
+        for name, args, why in (
+            ("recompute_ai", {"model": "mv", "where": "nosuch = 1"}, "UNRESOLVED_COLUMN"),
+            ("recompute_ai", {"model": "mv", "where": "status"}, "gives string"),
+            ("recompute_ai", {"model": "mv", "where": ""}, "is not one condition"),
+            ("recompute_ai", {"model": "mv", "where": ["status = 'ok'"]}, "is no text"),
+            ("recompute_ai", {"model": "mv", "errors_only": "false"}, "neither true nor false"),
+            ("prune_ai_results", {"older_than_days": "x"}, "is no number of days"),
+            ("prune_ai_results", {"dry_run": "no"}, "neither true nor false"),
+        ):
+            said = operation(name, args, expect_pass=False)
+            assert why in said and "Nothing was" in said and "Project [" not in said, said
+        sql("alter table {schema}.src rename to {schema}.away")
+        assert "model mv cannot be read" in operation("prune_ai_results", {"older_than_days": -1}, expect_pass=False)
+        sql("alter table {schema}.away rename to {schema}.src")

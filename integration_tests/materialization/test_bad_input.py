@@ -44,6 +44,10 @@ CASES = {
         model("select floor(rand() * 3) as id, count(*) as n from {{ target.schema }}.src group by floor(rand() * 3)"),
         ["GROUP BY", "rand()", "line"],
     ),
+    "field_twice": (
+        model("select id, named_struct('a', id, 'A', 1) as pair, rand() as split from {{ target.schema }}.src"),
+        ["column pair", "two fields called a", "rename one"],
+    ),
     "same_name_twice": (
         model("select id, rand() as a, uuid() as a from {{ target.schema }}.src"),
         ["columns named a", "own name"],

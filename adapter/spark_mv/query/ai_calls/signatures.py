@@ -325,6 +325,8 @@ def _summarize(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_
 
 def _query(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embedding: Any) -> ParsedCall:
     endpoint = _must(text, arguments["endpoint"], "endpoint", str, "the endpoint's name as a string")
+    if not endpoint.strip():
+        raise SignatureError("needs the name of an endpoint, and it is empty")
     constants: dict[str, Any] = {}
     parameters: dict[str, Any] = {}
     schema = None

@@ -27,6 +27,10 @@ DIRECT = {"mode": "direct", "on_model_change": "recompute", "on_ai_error": "null
 """What an evaluation is about is the answer of the model that is named, now."""
 
 
+_TABLES = {"": EVALUATIONS, "_confusion": CONFUSION, "_agreement": AGREEMENT}
+"""By the ends of their names, their columns."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """What is evaluated. `data` is a relation with the columns `key` and, where labels judge, `label`; `variants` are names with
@@ -44,6 +48,11 @@ class Asked:
     def of(cls, values: Mapping[str, Any]) -> Asked:
         """Raises RefusedError saying what is missing."""
         asked = cls(**{name: value for name, value in values.items() if value is not None})
+        for name in ("data", "key", "call", "label", "judge", "into"):
+            if not isinstance(getattr(asked, name), str | None):
+                raise RefusedError(
+                    "AI_EVAL", f"ai_eval: {name}: {getattr(asked, name)!r} is no text, and one name is asked for"
+                )
         named = asked.variants or {"as configured": {}}
         problem = ""
         if bool(asked.label) == bool(asked.judge):
@@ -137,6 +146,7 @@ def _answered(
             f"ai_eval: {asked.data} has {number:,} rows and {keys:,} different values of {asked.key}; it takes 1 to {MOST_ROWS:,} rows, "
             "each with a key of its own: label a sample",
         )
+    _make_tables(adapter, asked, schema)  # what is paid must have a place to be counted in
     begun, outcome = time.monotonic(), AiOutcome()
     for calls in plan.rounds:
         outcome += runner.run(calls)
@@ -190,18 +200,19 @@ def _keep(
     compared = [
         (*head, a.name, b.name, *agreement(right, a.answers, b.answers).row()) for a, b in combinations(found, 2)
     ]
-    for suffix, columns, rows in (
-        ("", EVALUATIONS, evaluations),
-        ("_confusion", CONFUSION, confusion),
-        ("_agreement", AGREEMENT, compared),
-    ):
+    for suffix, rows in (("", evaluations), ("_confusion", confusion), ("_agreement", compared)):
+        table = _table(schema, asked.into, suffix)
+        for start in range(0, len(rows), _INSERT):
+            adapter.query(insert_rows(table, _TABLES[suffix], rows[start : start + _INSERT]))
+
+
+def _make_tables(adapter: Any, asked: Asked, schema: str) -> None:
+    for suffix, columns in _TABLES.items():
         table = _table(schema, asked.into, suffix)
         written = ", ".join(f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in columns)
         make_table(
             adapter.query, table, f"CREATE TABLE IF NOT EXISTS {table} ({written}) USING {own_format_of(adapter).name}"
         )
-        for start in range(0, len(rows), _INSERT):
-            adapter.query(insert_rows(table, columns, rows[start : start + _INSERT]))
 
 
 def _table(schema: str, into: str, suffix: str) -> str:

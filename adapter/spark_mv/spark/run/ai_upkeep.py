@@ -10,7 +10,7 @@ from typing import Any
 
 from spark_mv.ai.batches.round import collect_batches
 from spark_mv.ai.pending import requests_sql
-from spark_mv.ai.results import quoted
+from spark_mv.ai.results import COLUMNS, quoted
 from spark_mv.ai.settings import AiConfigError
 from spark_mv.ai.similar_table import forget_sql, similar_table
 from spark_mv.ai.upkeep import (
@@ -23,13 +23,14 @@ from spark_mv.ai.upkeep import (
     unused_sql,
     used_sql,
 )
-from spark_mv.maintenance.errors import RefusedError, first_line, refused
+from spark_mv.maintenance.errors import ConfigError, RefusedError, first_line, refused
+from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.strategies.no_op import setting_changes
 from spark_mv.query.ai_calls.ai_plan import AiCall
-from spark_mv.query.syntax.condition import is_one_condition
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.run.frozen_condition import why_no_condition
 from spark_mv.spark.run.header import header_of, session_of
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY, describe
@@ -40,13 +41,18 @@ from spark_mv.spark.run.prepared import Prepared
 def recompute(models: Models, errors_only: bool = False, where: str | None = None, beside: Models | None = None) -> str:
     """Ask the next runs of these models again for their answers. `where` is a condition over the result table. Raises RefusedError for what
     is none. The models `beside` them that share such an answer are told, too: they show one answer to one question."""
-    if where and not is_one_condition(where):
-        raise RefusedError(
-            "RECOMPUTE_WHERE",
-            f"where: {where!r} is not one condition on the columns of ai_results. Nothing was changed. Write what stands behind WHERE, such as "
-            "\"model = 'old'\"",
-        )
-    lines, query = [], models.query
+    _flag("errors_only", errors_only)
+    query = models.query
+    if where is not None:
+        columns = [Column(name, kind) for name, kind, _ in COLUMNS]
+        why = why_no_condition(query, where, columns) if isinstance(where, str) else "is no text"
+        if why:
+            raise RefusedError(
+                "RECOMPUTE_WHERE",
+                f"where: {where!r} {why}. Nothing was changed. Write what stands behind WHERE, a condition on the columns of ai_results, such as "
+                "\"model = 'old'\"",
+            )
+    lines = []
     for model in models.asking():
         calls, results = _calls(model), _results(model)
         mine = f"arguments_hash IN (SELECT sha2(request, 256) FROM ({requests_sql(calls)}) AS __mv_q)"
@@ -71,6 +77,12 @@ def _share(models: Models) -> Iterator[str]:
     except Exception as error:  # a model that cannot be read, or whose source is gone, has its own run to say so
         if getattr(error, "code", "") != "NO_AI_FUNCTION":
             yield f"whether {invocation.name} shares these answers is not known: {first_line(error)}"
+
+
+def _flag(name: str, value: Any) -> None:
+    """A text such as "false" would count as true."""
+    if not isinstance(value, bool):
+        raise RefusedError("AI_OPERATION", f"{name}: {value!r} is neither true nor false. Nothing was changed")
 
 
 def _tell(query: Query, model: Prepared) -> None:
@@ -102,6 +114,12 @@ def collect(models: Models, gone: str | Sequence[str] = ()) -> str:
 def prune(models: Models, older_than_days: float = 30, dry_run: bool = False, include_unowned: bool = False) -> str:
     """Remove answers of this project that were written longer ago and that no row of these models, which are all of its
     models, refers to. What another project uses as well stays."""
+    for name, value in (("dry_run", dry_run), ("include_unowned", include_unowned)):
+        _flag(name, value)
+    if isinstance(older_than_days, bool) or not isinstance(older_than_days, int | float):
+        raise RefusedError(
+            "AI_OPERATION", f"older_than_days: {older_than_days!r} is no number of days. Nothing was removed"
+        )
     until = (datetime.now(timezone.utc) - timedelta(days=float(older_than_days))).strftime("%Y-%m-%d %H:%M:%S UTC")
     used: dict[str, _Used] = {}
     try:
@@ -217,6 +235,11 @@ class Models:
                 except AiConfigError as error:  # a run of one model need not say whose block it is
                     said = QueryError(error.code, str(error).removeprefix(f"[{error.code}] "))
                     raise refused([said], f"model {invocation.name}: ") from None
+                except (ConfigError, RefusedError):
+                    raise
+                except Exception as error:
+                    why = f"model {invocation.name} cannot be read, so which answers it refers to is not known: {first_line(error)}"
+                    raise RefusedError("AI_OPERATION", why) from error
                 if model.ai is not None and model.ai.calls:
                     found = True
                     yield model

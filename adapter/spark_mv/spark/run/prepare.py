@@ -15,6 +15,7 @@ from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
 from spark_mv.maintenance.ground import refuse, refuse_foreign, same_filter, state_lost
 from spark_mv.maintenance.key_types import key_type_problems
+from spark_mv.maintenance.nested_names import repeated_field_problems
 from spark_mv.maintenance.notes import order_notes, shared_notes
 from spark_mv.maintenance.read_query import row_bounds
 from spark_mv.maintenance.result_columns import remembered, result_print
@@ -170,7 +171,7 @@ def stored_columns(
 ) -> tuple[Column, ...]:
     """The columns as the model's table has them. Raises ConfigError for those that it cannot have in this session (None: one out of reach)."""
     table_format = target_format(config)
-    problems = key_type_problems(config.unique_key, columns)
+    problems = [*key_type_problems(config.unique_key, columns), *repeated_field_problems(columns)]
     if problems := problems + table_format.not_stored(columns, invocation.config.get("tblproperties") or {}, spark):
         raise ConfigError(invocation.name, problems)
     return tuple(table_format.stored(column) for column in columns)
