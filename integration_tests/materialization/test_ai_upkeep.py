@@ -104,14 +104,19 @@ class TestSharedAnswers:
         for name, args, why in (
             ("recompute_ai", {"model": "mv", "where": "nosuch = 1"}, "UNRESOLVED_COLUMN"),
             ("recompute_ai", {"model": "mv", "where": "status"}, "gives string"),
-            ("recompute_ai", {"model": "mv", "where": ""}, "is not one condition"),
-            ("recompute_ai", {"model": "mv", "where": ["status = 'ok'"]}, "is no text"),
+            ("recompute_ai", {"model": "mv", "where": ""}, "is no condition"),
+            ("recompute_ai", {"model": "mv", "where": ["status = 'ok'"]}, "is no condition"),
             ("recompute_ai", {"model": "mv", "errors_only": "false"}, "neither true nor false"),
-            ("prune_ai_results", {"older_than_days": "x"}, "is no number of days"),
+            ("prune_ai_results", {"older_than_days": "x"}, "is no number"),
             ("prune_ai_results", {"dry_run": "no"}, "neither true nor false"),
+            ("maintain", {"vacuum": "perhaps"}, "neither true nor false"),
+            ("erase", {"model": "mv", "where": ""}, "is no condition"),
+            ("forget_values", {"model": "plain", "columns": ["d"], "where": ""}, "is no condition"),
+            ("explain_mv", {"model": "mv", "format": "xml"}, "is none of text, json"),
         ):
             said = operation(name, args, expect_pass=False)
             assert why in said and "Nothing was" in said and "Project [" not in said, said
         sql("alter table {schema}.src rename to {schema}.away")
-        assert "model mv cannot be read" in operation("prune_ai_results", {"older_than_days": -1}, expect_pass=False)
+        said = operation("prune_ai_results", {"older_than_days": -1}, expect_pass=False)
+        assert "src` cannot be found" in said and "Project [" not in said
         sql("alter table {schema}.away rename to {schema}.src")

@@ -59,7 +59,7 @@ def explain_text(
         ]
     )
     if calls is not None:
-        lines += ["", _calls(calls), *cost_lines(costs)]
+        lines += ["", _calls(calls, costs), *cost_lines(costs)]
     if plan.steps:
         lines += ["", "steps: " + " → ".join(step.kind for step in plan.steps)]
     if runs:
@@ -110,8 +110,7 @@ def explain_json(
             "reused": calls.reused,
             "blocked": calls.blocked,
             "left_for_later": calls.left_for_later,
-            "input_tokens": calls.input_tokens,
-            "cost": calls.cost,
+            **dict(zip(("input_tokens", "cost"), _spending(calls, costs), strict=True)),
             "under_way": calls.under_way,
             "by_call": cost_data(costs),
         },
@@ -136,17 +135,25 @@ def _run(run: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _calls(calls: AiOutcome) -> str:
-    """Tokens are estimated at four bytes each, input only."""
-    cost = f", {calls.cost:,.4f} of cost" if calls.cost else ""
-    line = f"AI calls: {calls.calls:,} to make now (about {calls.input_tokens:,} input tokens{cost}), {calls.reused:,} answered"
+def _spending(calls: AiOutcome, costs: Sequence[CallForecast]) -> tuple[int, float]:
+    """Input tokens and cost of the calls to make now: of the forecast's, that part which the budgets allow."""
+    if not costs:
+        return calls.input_tokens, calls.cost
+    share = calls.calls / max(1, sum(one.calls for one in costs))
+    return round(share * sum(one.input_tokens for one in costs)), share * sum(one.cost or 0.0 for one in costs)
+
+
+def _calls(calls: AiOutcome, costs: Sequence[CallForecast]) -> str:
+    tokens, spent = _spending(calls, costs)
+    cost = f", {spent:,.4f} of cost" if spent else ""
+    line = f"AI calls: {calls.calls:,} to make now (about {tokens:,} input tokens{cost}), {calls.reused:,} answered"
     if calls.left_for_later:
         line += f", {calls.left_for_later:,} over the budget"
     if calls.under_way:
         line += f", {calls.under_way:,} under way in batches"
     if calls.blocked:
         line += f", {calls.blocked:,} failed and not to be repeated yet"
-    return line
+    return f"{line}; {calls.message}" if calls.message else line
 
 
 def _column(column: ColumnVerdict, plan: Plan) -> tuple[str, str, str, str]:

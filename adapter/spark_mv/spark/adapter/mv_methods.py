@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base import available
 from dbt.adapters.base.meta import AdapterMeta
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.exceptions import CompilationError, DbtRuntimeError
+from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from spark_mv.maintenance.config import SAFETY
 from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError, RunFailed, first_line
+from spark_mv.spark.session.ended import ENDED, spark_has_ended
 
 if TYPE_CHECKING:
     from spark_mv.spark.run.execute import MvRun
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
 _HISTORY_LOCK = Lock()
 logger = AdapterLogger("Spark")
+
+
+def _say_if_spark_ended(error: Exception) -> None:
+    """A closed socket of the JVM's, which shows wherever Spark is asked, says nothing to anybody."""
+    if not isinstance(error, DbtRuntimeError) and spark_has_ended(error):
+        raise DbtDatabaseError(ENDED) from error
 
 
 class MvMixin(metaclass=AdapterMeta):
@@ -75,6 +82,7 @@ class MvMixin(metaclass=AdapterMeta):
                 raise DbtRuntimeError(str(error)) from error
             if isinstance(error, ConfigError | RefusedError | ValueError):
                 raise CompilationError(str(error)) from error
+            _say_if_spark_ended(error)
             raise
 
     @available
@@ -108,6 +116,7 @@ class MvMixin(metaclass=AdapterMeta):
             raise DbtRuntimeError(str(error)) from error
         except Exception as error:
             self._remember(run, "error", str(error))
+            _say_if_spark_ended(error)
             raise
         return ""
 
@@ -184,12 +193,14 @@ class MvMixin(metaclass=AdapterMeta):
         from spark_mv.explain.run import explain_json, explain_text
         from spark_mv.spark.run.header import session_of
         from spark_mv.spark.run.invocation import Invocation
+        from spark_mv.spark.run.operation_arguments import one_of
         from spark_mv.spark.run.prepare import look
         from spark_mv.spark.run.run_history import past_runs
 
         asked = replace(Invocation.from_macro(invocation), allow_future_as_of=True)  # nothing can leave by it
         with session_of(self, asked):
             try:
+                one_of("format", form, ("text", "json"))
                 seen = look(self, asked, self._mv_profile())
             except (ConfigError, RefusedError, ValueError) as error:
                 raise CompilationError(str(error)) from error

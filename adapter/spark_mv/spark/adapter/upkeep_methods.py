@@ -41,9 +41,10 @@ class UpkeepMixin(metaclass=AdapterMeta):
     ) -> str:
         """Ask the next run to draw `columns` anew, or withdraw what was asked; returns what to tell the user."""
         from spark_mv.spark.run import forgetting
+        from spark_mv.spark.run.operation_arguments import flag
 
         try:
-            if withdraw:
+            if flag("withdraw", withdraw):
                 if columns or where:
                     raise RefusedError(
                         "WITHDRAW", "withdraw: true takes back every request that waits, without columns and where"
@@ -70,21 +71,29 @@ class UpkeepMixin(metaclass=AdapterMeta):
         from spark_mv.spark.run.ai_upkeep import Models
         from spark_mv.spark.run.erased_rows import Request
         from spark_mv.spark.run.invocation import Invocation
+        from spark_mv.spark.run.operation_arguments import condition_text, flag
 
         declared = {**self._mv_profile()["functions"], **(functions or {})}
         asked = Request(tuple(keys or ()), where, declared)
         models = Models(self, [Invocation.from_macro(values) for values in others], self._mv_profile())
         one = Invocation.from_macro(invocation)
-        return self._told(lambda: erasing.erase(models, one, asked, bool(dry_run), record_statement))
+
+        def erase() -> str:
+            condition_text(where)
+            return erasing.erase(models, one, asked, flag("dry_run", dry_run), record_statement)
+
+        return self._told(erase)
 
     @available
     def mv_maintain(self, invocations: Sequence[Mapping[str, Any]], vacuum: Any, dry_run: Any) -> str:
         """Upkeep of the tables of these models; returns what to tell the user."""
         from spark_mv.spark.run.invocation import Invocation
         from spark_mv.spark.run.maintaining import maintain
+        from spark_mv.spark.run.operation_arguments import flag
 
         asked = [Invocation.from_macro(values) for values in invocations]
-        return self._told(lambda: maintain(self, asked, self._mv_profile()["ai"], bool(vacuum), bool(dry_run)))
+        ai = self._mv_profile()["ai"]
+        return self._told(lambda: maintain(self, asked, ai, flag("vacuum", vacuum), flag("dry_run", dry_run)))
 
     @available
     def mv_as_mv(self, node: Mapping[str, Any], unique_key: Any = None, freeze: Any = None) -> dict[str, Any]:

@@ -207,6 +207,8 @@ class AiRunner:
                 outcome += count_ai_round_on_driver(self._rows, calls, **more)
             else:
                 outcome += count_ai_round(spark, calls, **more)
+        if len(rounds) > 1 and outcome.calls:
+            outcome = replace(outcome, message="calls about answers that are still to come are not counted")
         return outcome
 
     def forecast(self, rounds: Sequence[Sequence[AiCall]]) -> list[CallForecast]:

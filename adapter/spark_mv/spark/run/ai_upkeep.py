@@ -34,6 +34,7 @@ from spark_mv.spark.run.frozen_condition import why_no_condition
 from spark_mv.spark.run.header import header_of, session_of
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY, describe
+from spark_mv.spark.run.operation_arguments import condition_text, flag, number
 from spark_mv.spark.run.prepare import look
 from spark_mv.spark.run.prepared import Prepared
 
@@ -41,17 +42,15 @@ from spark_mv.spark.run.prepared import Prepared
 def recompute(models: Models, errors_only: bool = False, where: str | None = None, beside: Models | None = None) -> str:
     """Ask the next runs of these models again for their answers. `where` is a condition over the result table. Raises RefusedError for what
     is none. The models `beside` them that share such an answer are told, too: they show one answer to one question."""
-    _flag("errors_only", errors_only)
+    flag("errors_only", errors_only)
     query = models.query
-    if where is not None:
-        columns = [Column(name, kind) for name, kind, _ in COLUMNS]
-        why = why_no_condition(query, where, columns) if isinstance(where, str) else "is no text"
-        if why:
-            raise RefusedError(
-                "RECOMPUTE_WHERE",
-                f"where: {where!r} {why}. Nothing was changed. Write what stands behind WHERE, a condition on the columns of ai_results, such as "
-                "\"model = 'old'\"",
-            )
+    columns = [Column(name, kind) for name, kind, _ in COLUMNS]
+    if condition_text(where) and (why := why_no_condition(query, str(where), columns)):
+        raise RefusedError(
+            "RECOMPUTE_WHERE",
+            f"where: {where!r} {why}. Nothing was changed. Write what stands behind WHERE, a condition on the columns of ai_results, such as "
+            "\"model = 'old'\"",
+        )
     lines = []
     for model in models.asking():
         calls, results = _calls(model), _results(model)
@@ -77,12 +76,6 @@ def _share(models: Models) -> Iterator[str]:
     except Exception as error:  # a model that cannot be read, or whose source is gone, has its own run to say so
         if getattr(error, "code", "") != "NO_AI_FUNCTION":
             yield f"whether {invocation.name} shares these answers is not known: {first_line(error)}"
-
-
-def _flag(name: str, value: Any) -> None:
-    """A text such as "false" would count as true."""
-    if not isinstance(value, bool):
-        raise RefusedError("AI_OPERATION", f"{name}: {value!r} is neither true nor false. Nothing was changed")
 
 
 def _tell(query: Query, model: Prepared) -> None:
@@ -114,13 +107,11 @@ def collect(models: Models, gone: str | Sequence[str] = ()) -> str:
 def prune(models: Models, older_than_days: float = 30, dry_run: bool = False, include_unowned: bool = False) -> str:
     """Remove answers of this project that were written longer ago and that no row of these models, which are all of its
     models, refers to. What another project uses as well stays."""
-    for name, value in (("dry_run", dry_run), ("include_unowned", include_unowned)):
-        _flag(name, value)
-    if isinstance(older_than_days, bool) or not isinstance(older_than_days, int | float):
-        raise RefusedError(
-            "AI_OPERATION", f"older_than_days: {older_than_days!r} is no number of days. Nothing was removed"
-        )
-    until = (datetime.now(timezone.utc) - timedelta(days=float(older_than_days))).strftime("%Y-%m-%d %H:%M:%S UTC")
+    flag("dry_run", dry_run)
+    flag("include_unowned", include_unowned)
+    until = (datetime.now(timezone.utc) - timedelta(days=number("older_than_days", older_than_days))).strftime(
+        "%Y-%m-%d %H:%M:%S UTC"
+    )
     used: dict[str, _Used] = {}
     try:
         for model in models.asking():

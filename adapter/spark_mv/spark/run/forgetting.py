@@ -16,6 +16,7 @@ from spark_mv.query.syntax.condition import where_clause
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.run.look_up import session_facts, target_facts
+from spark_mv.spark.run.operation_arguments import condition_text
 from spark_mv.spark.run.pins import run_pins
 
 
@@ -31,6 +32,7 @@ def ask_to_forget(
 
     Raises RefusedError for columns that are not kept, and for a condition that a later run could not evaluate.
     """
+    condition_text(where)
     query = Ask(adapter.query, adapter.mv_spark())
     target = target_facts(query, table, True)
     kept = target.record.kept if target.record else {}

@@ -12,8 +12,20 @@ _SILENT = ("", "None")
 #: PySpark asks Spark's own table of error classes and knows none of Delta's
 _UNKNOWN_CLASS = "Cannot find main error class"
 
+_BRANCH = re.compile(r"[: ]*[+:]- '?[A-Z]")
+"""A line of a plan as Spark puts it behind its message."""
+
 _CURES = {
     "INVALID_SCHEMA_OR_RELATION_NAME": "The name is that of a model's or a seed's file, if it has no other: give it an `alias` of these characters.",
+    "FAILED_READ_FILE.FILE_NOT_EXIST": "A data file of a table is gone, and no REFRESH TABLE brings it back. Put it back from a copy, or restore the table "
+    "to a version whose files are there. Where that is a model's own table and there is neither, drop it: the next run makes it anew, with values drawn anew and "
+    "the AI answers that are kept.",
+    "DELTA_PATH_DOES_NOT_EXIST": "The catalogue has that table, and its folder, or the _delta_log in it, is gone. Put it back from a copy, or drop the table: what a run "
+    "makes is made anew by the next one.",
+    "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES": "The table was not changed. The CHECK is the table's, and not of the model: change the rows that the query gives, or drop "
+    "it (alter table … drop constraint …).",
+    "JsonMappingException": "A file of a Delta table's log (_delta_log/….json) is damaged. Put it back from a copy; the file is of the newest versions of a table that this "
+    "statement reads or writes.",
     "java.lang.StackOverflowError": "Spark's JVM has too little stack for an expression of so many levels: cut it into columns of a subquery, or give it "
     "more (`spark.driver.extraJavaOptions: -Xss16m` under `spark_config` of the profile; of a server, in its own settings).",
 }
@@ -97,4 +109,7 @@ def _trim(text: str) -> str:
     """Without "JVM stacktrace" and frames of the form `\\tat package.Class.method(File.scala:1)`."""
     text = text.split("\n\nJVM stacktrace:")[0]
     lines = [line for line in text.splitlines() if not re.match(r"\s+at [\w.$]+", line)]
-    return "\n".join(lines).strip()
+    branch = next((n for n, line in enumerate(lines) if _BRANCH.match(line)), None)
+    if branch is not None and branch > 1:  # the tree of a plan, whose root is the line before
+        lines = lines[: branch - 1]
+    return "\n".join(lines).strip().removesuffix(";")
