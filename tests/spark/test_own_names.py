@@ -91,3 +91,16 @@ def test_a_refused_connection_is_of_spark_where_py4j_met_it() -> None:
     wrapped = RuntimeError("of dbt's")
     wrapped.__cause__ = refused.value
     assert spark_has_ended(wrapped)
+
+
+def test_what_is_missing_is_said_with_the_cure_and_without_the_plan() -> None:
+    gone = "[DELTA_PATH_DOES_NOT_EXIST] file:/w/an.db/m doesn't exist, or is not a Delta table.;\nDescribeRelation true, [col_name#1]\n+- ResolvedTable an.m"
+    found = readable(RuntimeError(gone))
+    assert (
+        "DescribeRelation" not in found
+        and "ResolvedTable" not in found
+        and "Put it back from a copy, or drop the table" in found
+    )
+    broken = "[TABLE_OR_VIEW_NOT_FOUND] `s`.`t` cannot be found. SQLSTATE: 42P01; line 2 pos 4;\n'Project ['id]\n:  +- 'Filter x\n+- 'UnresolvedRelation [s, t]\n"
+    assert readable(RuntimeError(broken)).endswith("line 2 pos 4")
+    assert readable(RuntimeError("a - b\n+ one\n- two")) == "a - b\n+ one\n- two"
