@@ -1,7 +1,7 @@
 """Writes docs/reference/faults.md from what the tests counted.
 
 FAULTS_COUNTED=build/faults.jsonl pytest -m slow integration_tests/incremental/test_faults.py integration_tests/incremental/test_interleavings.py
-FAULTS_COUNTED=build/faults.jsonl pytest integration_tests/servers/test_killed_dbt.py integration_tests/servers/test_killed_client.py integration_tests/servers/test_full_disk.py
+FAULTS_COUNTED=build/faults.jsonl pytest integration_tests/servers/test_killed_dbt.py integration_tests/servers/test_killed_client.py integration_tests/servers/test_full_disk.py integration_tests/servers/test_racing_clients.py
 python docs_build/faults.py build/faults.jsonl
 """
 
@@ -63,7 +63,8 @@ def main(counted: Path) -> None:
     said: Counter[tuple[str, ...]] = Counter()
     kills: Counter[tuple[str, ...]] = Counter()
     disks: Counter[tuple[str, ...]] = Counter()
-    kinds = {"pair": pairs, "wrong": wrong, "said": said, "kill": kills, "full disk": disks}
+    races: Counter[tuple[str, ...]] = Counter()
+    kinds = {"pair": pairs, "wrong": wrong, "said": said, "kill": kills, "full disk": disks, "race": races}
     for *key, number in lines:
         kinds.get(key[0], faults)[tuple(key)] += number
     made = [
@@ -71,6 +72,7 @@ def main(counted: Path) -> None:
         _kills(kills, wrong["wrong", "kills"]) if kills else "",
         _disks(disks, wrong["wrong", "full disks"]) if disks else "",
         _pairs(pairs, said, wrong["wrong", "orders"]) if pairs else "",
+        _races(races, wrong["wrong", "races"]) if races else "",
     ]
     before = _parts(PAGE.read_text(encoding="utf-8"))
     parts = [new or before.get(_title(words), "") for new, words in zip(made, WORDS, strict=True)]
@@ -181,7 +183,27 @@ def _pairs(found: Counter[tuple[str, ...]], said: Counter[tuple[str, ...]], wron
     )
 
 
-WORDS = (FAULT_WORDS, KILL_WORDS, DISK_WORDS, PAIR_WORDS)
+RACE_WORDS = """
+## Two processes at one model
+
+Two processes run one model over Spark Connect at the same time, each begun a random moment after the other; in a third of the races the source changes while they work, too. At least
+one publishes; who lost says `TURN_TAKEN` and has published nothing; every version that was published is the query over the versions and at the instant that its record
+names; no kept value moves; the next run makes of it what the query gives.
+"""
+
+
+def _races(found: Counter[tuple[str, ...]], wrong: int) -> str:
+    """Keys: "race", model, what the second one was, what was counted."""
+    others = list(dict.fromkeys(key[2] for key in found))
+    words = ("races", "published", "lost", "versions checked")
+    rows = [
+        [other, *(str(_sum(found, lambda k, o=other, w=word: k[2:] == (o, w))) for word in words)] for other in others
+    ]
+    total = _sum(found, lambda k: k[3] == "races")
+    return f"{RACE_WORDS}\n{total + wrong} races, after {wrong} of which something was wrong.\n\n{_table(['a run and', *words], rows)}\n"
+
+
+WORDS = (FAULT_WORDS, KILL_WORDS, DISK_WORDS, PAIR_WORDS, RACE_WORDS)
 
 
 def _sum(found: Counter[tuple[str, ...]], which: Callable[[tuple[str, ...]], bool]) -> int:

@@ -101,6 +101,7 @@ class TestSharedAnswers:
         assert "there is no AI function in plain" in operation("recompute_ai", {"model": "plain"}, expect_pass=False)
 
     def test_wrong_arguments_are_refused_before_anything_is_marked(self, operation: Any, sql: Any) -> None:
+        Mv(sql, "plain").run()
         for name, args, why in (
             ("recompute_ai", {"model": "mv", "where": "nosuch = 1"}, "UNRESOLVED_COLUMN"),
             ("recompute_ai", {"model": "mv", "where": "status"}, "gives string"),
