@@ -249,13 +249,21 @@ def _ask_here(
 
 def _append(spark: Any, rows: Sequence[Row], results_table: str) -> None:
     """Not as an INSERT of VALUES: statements are logged, and these are somebody's texts."""
+    try:
+        frame = _from_arrow(spark, rows)
+    except Exception:  # no pyarrow, or a PySpark before 4: slower, and what is paid is kept all the same
+        frame = spark.createDataFrame(list(rows), DDL)
+    frame.writeTo(results_table).append()
+
+
+def _from_arrow(spark: Any, rows: Sequence[Row]) -> Any:
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
     schema = to_arrow_schema(StructType.fromDDL(DDL))
     columns = [dict(zip(COLUMN_NAMES, row, strict=True)) for row in rows]
-    spark.createDataFrame(pyarrow.Table.from_pylist(columns, schema)).writeTo(results_table).append()
+    return spark.createDataFrame(pyarrow.Table.from_pylist(columns, schema))
 
 
 def _asked_columns(settings: AiSettings) -> list[str]:
