@@ -75,6 +75,24 @@ class TestRowBased:
         assert all(now[key] == drawn[key] for key in now if key in drawn and key != 10)
         assert engine.run().plan.strategy == "NO_OP"
 
+    def test_where_nothing_can_be_broadcast(self, engine: Any) -> None:
+        """Delta looks for the old rows by a join, and knows their files only where it has deletion vectors, or broadcasts."""
+        source(engine)
+        engine.query("set spark.sql.autoBroadcastJoinThreshold = -1")
+        engine.query("set spark.sql.adaptive.autoBroadcastJoinThreshold = -1")
+        try:
+            for vectors in ("true", "false"):
+                properties = {"delta.enableDeletionVectors": vectors}
+                engine.model("select id, amount, rand() as split from {schema}.src", tblproperties=properties)
+                engine.run()
+                engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
+                engine.run()
+                assert engine.rows("mv", "id, amount") == wanted(engine, "select id, amount from {schema}.src")
+                engine.query("drop table {schema}.mv")
+        finally:
+            engine.query("reset spark.sql.autoBroadcastJoinThreshold")
+            engine.query("reset spark.sql.adaptive.autoBroadcastJoinThreshold")
+
     @pytest.mark.parametrize("vectors", ["true", "false"])
     def test_changes_of_a_key_of_two_columns(self, engine: Any, vectors: str) -> None:
         """Rows that are only replaced go by a join with the staged ones, whatever their key; readers of the table's change
@@ -90,7 +108,7 @@ class TestRowBased:
         engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
         engine.query("insert into {schema}.src values (6000, 1, 1.0, null)")
         run = engine.run()
-        engine.took(run, "ROW_BASED", "REPLACE USING")
+        engine.took(run, "ROW_BASED", "REPLACE USING" if vectors == "true" else "MERGE")
         assert (run.counts["inserted"], run.counts["updated"], run.counts["deleted"]) == (1, 20, 0)
         sql = "select id, cast(id % 7 as string) as part, amount, k from {schema}.src where k <> 3"
         assert engine.rows("mv", "id, part, amount, k") == wanted(engine, sql)

@@ -11,6 +11,9 @@ from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
+from spark_mv.spark.formats.commits import log_and_snapshot
+
+VECTORS = "delta.enableDeletionVectors"
 _COMMAND = "org.apache.spark.sql.delta.commands.DeltaInsertReplaceOnOrUsingCommand"
 logger = AdapterLogger("Spark")
 
@@ -30,17 +33,21 @@ class Gone:
         return f"CASE WHEN {TABLE}.{self.listed} THEN {self.written} ELSE {TABLE}.`{key}` END = {WRITTEN}.`{key}`"
 
 
-def can_replace_using(spark: Any, keys: Sequence[str]) -> bool:
-    """Whether the session can replace rows by these keys: its JVM is in reach and has Delta 4.4 or newer, and no key has a
-    name that the option splits. Asked of the class behind the option, because an older Delta takes no notice of options
-    that it does not know, and would overwrite the table."""
+def can_replace_using(spark: Any, keys: Sequence[str], table: str) -> bool:
+    """Whether the session can replace rows of the table by these keys: its JVM is in reach and has Delta 4.4 or newer, no key has a
+    name that the option splits, and the table has deletion vectors. Asked of the class behind the option, because an older Delta
+    takes no notice of options that it does not know, and would overwrite the table.
+
+    Without deletion vectors Delta asks for the old rows' files by input_file_name() above its join, which has no answer where the written
+    rows are too many to be broadcast: DELTA_FILE_TO_OVERWRITE_NOT_FOUND."""
     if not all(re.fullmatch(r"\w+", key) for key in keys):
         return False
     try:
         spark._jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(_COMMAND)
+        found = log_and_snapshot(spark, table)[1].metadata().configuration().get(VECTORS)
+        return bool(found.isDefined()) and str(found.get()).lower() == "true"
     except Exception:  # no session here (AttributeError), Spark Connect (its own error), no such class (Py4JJavaError)
         return False
-    return True
 
 
 def replace_using(spark: Any, rows: str, table: str, keys: Sequence[str], gone: Gone | None = None) -> None:

@@ -28,8 +28,9 @@ from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
+from spark_mv.spark.formats.replace_using import VECTORS
 from spark_mv.spark.formats.turn import Turn, take
-from spark_mv.spark.run.amendments import VECTORS, by_delta_names
+from spark_mv.spark.run.amendments import by_delta_names
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import target_facts, uncastable
 from spark_mv.spark.run.prepare import look

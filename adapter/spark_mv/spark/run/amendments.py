@@ -15,10 +15,10 @@ from spark_mv.query.syntax.source_text import SourceTextError, one_line
 from spark_mv.query.syntax.table_name import quoted, unquoted
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
+from spark_mv.spark.formats.replace_using import VECTORS
 from spark_mv.spark.run.look_up import OUR_CHECKS
 
 MAPPING = "delta.columnMapping.mode"
-VECTORS = "delta.enableDeletionVectors"
 CHECK = "delta.constraints."
 STATISTICS = "delta.dataSkippingNumIndexedCols"
 METRICS = "write.metadata.metrics.default"

@@ -157,7 +157,7 @@ def key_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
 def _choose_rewrite(run: CurrentRun, gone: int, names: Sequence[str]) -> None:
     found = run.staged
     rows = RowCounts(found.inserted, found.updated, gone, found.target_rows or 0)
-    can = run.format.replaces_by_key and can_replace_using(run.session.mv_spark(), names)
+    can = run.format.replaces_by_key and can_replace_using(run.session.mv_spark(), names, run.relations["target"])
     rewrite = rewrite_of(rows, found.keys, tuple(names), can)
     if rewrite is Rewrite.LIST and not run.format.replaces_by_key:
         rewrite = Rewrite.MERGE
