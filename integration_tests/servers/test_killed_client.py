@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -21,27 +20,19 @@ from unittest.mock import patch
 
 import pytest
 from integration_tests.counting import counted, wrong_counts
+from integration_tests.servers.clients import CASES, Clients, World, connected
 from integration_tests.servers.server import CONNECT, Server
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "incremental"))
-from changing_models import CASES, World, same_values
 from gates import Fault, Gated, gates
 
 from spark_mv.maintenance.errors import RunFailed
-from spark_mv.spark.session.session import open_session
 
 KILLS = int(os.environ.get("KILLS", "200"))
 SEED = os.environ.get("FAULTS_SEED", "24")
 MOMENTS = ("before", "during", "behind")
 IN_A_ROW = 5
 """So many runs are killed, one after the other, before a whole one."""
-
-
-def connected(url: str) -> Gated:
-    session = open_session({"spark.remote": url}, Path(), Path())
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    return Gated(session)
 
 
 @dataclass
@@ -77,15 +68,11 @@ def run_and_die(url: str, world: World, at: int, moment: str, seconds: float, fi
         world.run_auto(session)
 
 
-class Victims:
-    """One case over the server, and one killed run after the other."""
+class Victims(Clients):
+    """One killed run after the other."""
 
     def __init__(self, url: str, name: str, folder: Path, draw: random.Random) -> None:
-        self.url, self.draw, self.folder = url, draw, folder
-        self.session = connected(url)
-        self.world = World(CASES[name], f"killed_{name.replace(' ', '_')}", folder / f"asked {name}")
-        self.processes = get_context("forkserver")
-        self.processes.set_forkserver_preload([__name__])
+        super().__init__(url, name, "killed", folder, draw, __name__)
         self.statements = [self.sent() for _ in range(2)]
 
     def sent(self) -> int:
@@ -109,7 +96,7 @@ class Victims:
             world.change(session)
         wanted, paid = world.wanted(session), world.paid()
         old = between = world.read(session)
-        reached, place = 0, ""
+        reached, place, held = 0, "", self.held()
         for at in sorted(self.draw.choices(range(2, self.statements[not first]), k=kills)):
             moment = self.draw.choice(MOMENTS)
             doing = self.one_kill(at, moment)
@@ -122,7 +109,7 @@ class Victims:
                 f"{place}\nneither the old nor the new table"
             )
             self.same(between, now, place)
-            between = now
+            between, held = now, {**self.held(), **held}
             if doing:
                 reached += 1
                 when = "first run" if first else "run"
@@ -132,12 +119,23 @@ class Victims:
         assert done.rows == wanted, f"{place}\nmissing {wanted - done.rows}, too many {done.rows - wanted}"
         for before in (old, between):
             self.same(before, done, place)
-        twice = {text: n for text, n in (world.paid() - paid).items() if n > 1 + kills}
+        asked = world.paid()
+        twice = {text: n for text, n in (asked - paid).items() if n > 1 + kills}
         assert not twice, f"{place}\npaid for more often than runs were killed: {twice}"
+        kept_twice = {text: asked[text] for text, n in held.items() if asked[text] != n}
+        assert not kept_twice, f"{place}\nasked again, though the answer was kept: {kept_twice}"
+        again = sum(n - 1 for n in (asked - paid).values() if n > 1)
+        counted({("kill", "a client of a server", "asked again"): again})
         return reached
 
-    def same(self, before: Any, now: Any, place: str) -> None:
-        assert self.world.case.name == "asked" or same_values(before.kept, now.kept), f"{place}\na kept value moved"
+    def held(self) -> dict[str, int]:
+        """The inputs whose answers are kept by now, as the provider notes them, and how often each was asked so far."""
+        world = self.world
+        if "ai_results" not in world.names(self.session):
+            return {}
+        rows = self.session.query(f"select value from {world.schema}.ai_results where status = 'ok'")
+        kept, asked = {row["value"] for row in rows}, world.paid()
+        return {line: n for line, n in asked.items() if f"ai_gen: {' '.join(json.loads(line)[1].values())}" in kept}
 
     def one_kill(self, at: int, moment: str) -> str:
         """What the run was doing; empty where it ended before."""

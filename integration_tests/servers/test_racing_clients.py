@@ -13,18 +13,16 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 from integration_tests.counting import counted, wrong_counts
+from integration_tests.servers.clients import CASES, Clients, World, connected
 from integration_tests.servers.server import CONNECT, Server
-from integration_tests.servers.test_killed_client import connected
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "incremental"))
-from changing_models import CASES, World, same_values
 from gates import gates
 
 PAIRS = int(os.environ.get("PAIRS", "300"))
@@ -47,17 +45,13 @@ def run_beside(url: str, world: World, full_refresh: bool, wait: float, start: A
     Path(file).write_text(json.dumps(said), encoding="utf-8")
 
 
-class Racers:
-    """One case over the server, and one race after the other."""
+class Racers(Clients):
+    """One race after the other."""
 
     def __init__(self, url: str, name: str, folder: Path, draw: random.Random) -> None:
-        self.url, self.draw, self.folder = url, draw, folder
-        self.session = connected(url)
-        self.world = World(CASES[name], f"raced_{name.replace(' ', '_')}", folder / f"asked {name}")
+        super().__init__(url, name, "raced", folder, draw, __name__)
         self.world.make(self.session)
         self.world.run_auto(self.session)
-        self.processes = get_context("forkserver")
-        self.processes.set_forkserver_preload([__name__])
 
     @wrong_counts("races")
     def race(self, other: str) -> None:
@@ -116,10 +110,6 @@ class Racers:
             assert found.rows == wanted, f"{place}\nversion {made} is not the query over version {source.version}"
             number += 1
         return number
-
-    def same(self, before: Any, now: Any, place: str) -> None:
-        # answers follow their inputs, and two processes that both draw for a table that was not there have no earlier values
-        assert self.world.case.name == "asked" or same_values(before.kept, now.kept), f"{place}\na kept value moved"
 
 
 @pytest.fixture(scope="module")
