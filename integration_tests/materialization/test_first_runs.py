@@ -149,7 +149,7 @@ class TestFirstRuns:
 
     def test_staging_tables_of_a_live_run(self, mv: Any, sql: Any) -> None:
         live, dead = stamps.new_stamp(), stamps.new_stamp()
-        stamps.ended(dead)
+        stamps.begun(live)
         for stamp in (live, dead):
             sql(f"create table {{schema}}.mv__mv_stage_{stamp}_changes_0 using parquet as select 1 as a")
         sql(f"create view {{schema}}.mv__mv_stage_{dead}_aside as select 1 as a")

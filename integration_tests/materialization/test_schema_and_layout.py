@@ -8,6 +8,8 @@ import pytest
 from dbt.tests.util import run_dbt, write_file
 from integration_tests.under_format import FORMAT
 
+from spark_mv.spark.run import stamps
+
 MODEL = """
 {{ config(
     materialized='nondeterministic_mv', unique_key=['id', 'day'], tags=['nightly'],
@@ -118,3 +120,4 @@ class TestSchemaAndLayout:
             CONTRACT.replace("data_type: string}", "data_type: int}"), project.project_root, "models", "schema.yml"
         )
         assert "contract" in mv.run(expect_pass=False).lower()
+        assert not stamps._live  # refused once it was planned: it has not begun

@@ -31,6 +31,7 @@ def test_a_users_table_is_no_staging_table() -> None:
     names = ["m__mv_stage_feed", "m__mv_stage_feed_old", "m__mv_stage_1_a", "m__mv_stage_10000000_backup"]
     assert stamps.leftovers(names, "m", alone=True) == ()
     stamp = stamps.new_stamp()
+    stamps.begun(stamp)
     assert stamps.leftovers([f"m__mv_stage_{stamp}_a"], "m", alone=True) == ()
     stamps.ended(stamp)
     assert stamps.leftovers([f"m__mv_stage_{stamp}_a"], "m", alone=True) == (f"m__mv_stage_{stamp}_a",)

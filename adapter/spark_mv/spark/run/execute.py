@@ -28,7 +28,7 @@ from spark_mv.spark.run.publish import PREDICATE, drop, publish
 from spark_mv.spark.run.publish_state import publish_state
 from spark_mv.spark.run.response import MvResponse, message
 from spark_mv.spark.run.session_pace import ended as ended_in
-from spark_mv.spark.run.stamps import ASIDE, ended
+from spark_mv.spark.run.stamps import ASIDE, begun, ended
 from spark_mv.spark.run.step_args import step_args
 from spark_mv.spark.session.ended import spark_has_ended
 
@@ -73,6 +73,7 @@ class MvRun(CurrentRun):
         waiting = [relation for relation in self.leftovers if relation.endswith(f"_{ASIDE}`")]
         for note in self.plan.notes:
             self.session.warn(f"model {self.plan.model}: {note}")
+        begun(self.stamp)
         try:
             for relation in self.leftovers:
                 if relation not in waiting:

@@ -61,40 +61,36 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
     if ahead := ahead_of_clock(invocation.as_of, prepared.as_of, invocation.started_at):
         adapter.warn(f"model {invocation.name}: {ahead}")
     stamp = stamps.new_stamp()
-    try:
-        return MvRun(
-            session=adapter,
-            plan=prepared.plan,
-            relations=_relations(invocation, prepared, stamp),
-            held=prepared.facts.held,
-            with_files=with_files(Ask(adapter.query, adapter.mv_spark())),
-            shows_keys=not prepared.config.sensitive_key,
-            query_sql=prepared.rewritten.sql,
-            app_id=f"spark_mv:{invocation.unique_id}",
-            as_of=prepared.facts.as_of,
-            schema=invocation.schema,
-            model_id=invocation.unique_id,
-            invocation_id=invocation.invocation_id,
-            started_at=started,
-            format=target_format(prepared.config),
-            state_format=_state_format(adapter, prepared, profile),
-            state_found=prepared.situation.state.newest if prepared.situation.state is not None else None,
-            providers={source.name: source.provider for source in prepared.facts.sources},
-            retains=prepared.config.retain_sources,
-            amend=_amendments(prepared),
-            stamp=stamp,
-            leftovers=_leftovers(adapter, invocation),
-            follows=prepared.facts.target.record,
-            in_the_way=_in_the_way(prepared.facts.target, prepared.config.file_format),
-            ai_round=prepared.runner.run if prepared.runner else None,
-            on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
-            next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
-            looking=prepared.looking,
-            auditor=_auditor(adapter, prepared),
-        )
-    except BaseException:  # it will have no staging tables
-        stamps.ended(stamp)
-        raise
+    return MvRun(
+        session=adapter,
+        plan=prepared.plan,
+        relations=_relations(invocation, prepared, stamp),
+        held=prepared.facts.held,
+        with_files=with_files(Ask(adapter.query, adapter.mv_spark())),
+        shows_keys=not prepared.config.sensitive_key,
+        query_sql=prepared.rewritten.sql,
+        app_id=f"spark_mv:{invocation.unique_id}",
+        as_of=prepared.facts.as_of,
+        schema=invocation.schema,
+        model_id=invocation.unique_id,
+        invocation_id=invocation.invocation_id,
+        started_at=started,
+        format=target_format(prepared.config),
+        state_format=_state_format(adapter, prepared, profile),
+        state_found=prepared.situation.state.newest if prepared.situation.state is not None else None,
+        providers={source.name: source.provider for source in prepared.facts.sources},
+        retains=prepared.config.retain_sources,
+        amend=_amendments(prepared),
+        stamp=stamp,
+        leftovers=_leftovers(adapter, invocation),
+        follows=prepared.facts.target.record,
+        in_the_way=_in_the_way(prepared.facts.target, prepared.config.file_format),
+        ai_round=prepared.runner.run if prepared.runner else None,
+        on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
+        next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
+        looking=prepared.looking,
+        auditor=_auditor(adapter, prepared),
+    )
 
 
 def _auditor(adapter: Any, prepared: Prepared) -> Auditor | None:

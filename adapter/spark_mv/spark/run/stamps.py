@@ -16,14 +16,17 @@ STAGE = "__mv_stage_"
 _STAMP = re.compile(r"([0-9a-f]{8})_[0-9a-f]{12}(?=_|$)")
 """What `new_stamp` makes, and `mv_planned_run` without the adapter."""
 _live: set[str] = set()
-"""Stamps of the runs of this process that have not ended."""
+"""Stamps of the runs of this process that have begun and not ended."""
 
 
 def new_stamp() -> str:
     """A stamp that no other run has: the time, by which the dead are told, and a random part."""
-    stamp = f"{int(time.time()):x}_{uuid.uuid4().hex[:12]}"
+    return f"{int(time.time()):x}_{uuid.uuid4().hex[:12]}"
+
+
+def begun(stamp: str) -> None:
+    """The run of this stamp makes staging tables from now on, until it has `ended`."""
     _live.add(stamp)
-    return stamp
 
 
 def ended(stamp: str) -> None:
