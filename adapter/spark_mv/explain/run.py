@@ -83,6 +83,7 @@ def explain_json(
     costs: Sequence[CallForecast] = (),
 ) -> str:
     """The same as one JSON object."""
+    tokens, cost = _spending(calls, costs) if calls is not None else (0, 0.0)
     data: dict[str, Any] = {
         "model": facts.model,
         "as_of": facts.as_of,
@@ -110,7 +111,8 @@ def explain_json(
             "reused": calls.reused,
             "blocked": calls.blocked,
             "left_for_later": calls.left_for_later,
-            **dict(zip(("input_tokens", "cost"), _spending(calls, costs), strict=True)),
+            "input_tokens": tokens,
+            "cost": cost,
             "under_way": calls.under_way,
             "by_call": cost_data(costs),
         },

@@ -67,12 +67,14 @@ def refuse_foreign(model: str, target: TargetFacts, full_refresh: bool) -> None:
     """Raises NotOurs where something of the model's name is in the way."""
     if target.exists and not target.ours and not full_refresh:
         kind = "table" if target.is_table else "view"
-        was = f" (version {target.record_version} is the model's own: restore it, and its kept values are there again)"
+        was = ""
+        if target.record_version is not None:
+            was = f" (version {target.record_version} is the model's own: restore it, and its kept values are there again)"
         adopt = f"`spark-mv adopt {model}` takes it over with the values that it has; a" if target.is_table else "A"
         raise NotOurs(
             "NOT_OURS",
-            f"model {model}: a {kind} of this name exists that nondeterministic_mv did not make"
-            f"{was if target.record_version is not None else ''}, and it is never overwritten by accident. {adopt} run with --full-refresh replaces it; or give the model another alias",
+            f"model {model}: a {kind} of this name exists that nondeterministic_mv did not make{was}, and it is never "
+            f"overwritten by accident. {adopt} run with --full-refresh replaces it; or give the model another alias",
         )
 
 

@@ -74,12 +74,11 @@ class UpkeepMixin(metaclass=AdapterMeta):
         from spark_mv.spark.run.operation_arguments import condition_text, flag
 
         declared = {**self._mv_profile()["functions"], **(functions or {})}
-        asked = Request(tuple(keys or ()), where, declared)
         models = Models(self, [Invocation.from_macro(values) for values in others], self._mv_profile())
         one = Invocation.from_macro(invocation)
 
         def erase() -> str:
-            condition_text(where)
+            asked = Request(tuple(keys or ()), condition_text(where), declared)
             return erasing.erase(models, one, asked, flag("dry_run", dry_run), record_statement)
 
         return self._told(erase)

@@ -25,8 +25,6 @@ MOST_ROWS = 100_000
 _INSERT = 500
 DIRECT = {"mode": "direct", "on_model_change": "recompute", "on_ai_error": "null", "canary": {}}
 """What an evaluation is about is the answer of the model that is named, now."""
-
-
 _TABLES = {"": EVALUATIONS, "_confusion": CONFUSION, "_agreement": AGREEMENT}
 """By the ends of their names, their columns."""
 

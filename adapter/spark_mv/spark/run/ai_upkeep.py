@@ -43,9 +43,8 @@ def recompute(models: Models, errors_only: bool = False, where: str | None = Non
     """Ask the next runs of these models again for their answers. `where` is a condition over the result table. Raises RefusedError for what
     is none. The models `beside` them that share such an answer are told, too: they show one answer to one question."""
     flag("errors_only", errors_only)
-    query = models.query
-    columns = [Column(name, kind) for name, kind, _ in COLUMNS]
-    if condition_text(where) and (why := why_no_condition(query, str(where), columns)):
+    where, query = condition_text(where), models.query
+    if where and (why := why_no_condition(query, where, [Column(name, kind) for name, kind, _ in COLUMNS])):
         raise RefusedError(
             "RECOMPUTE_WHERE",
             f"where: {where!r} {why}. Nothing was changed. Write what stands behind WHERE, a condition on the columns of ai_results, such as "

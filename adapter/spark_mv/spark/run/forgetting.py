@@ -32,7 +32,7 @@ def ask_to_forget(
 
     Raises RefusedError for columns that are not kept, and for a condition that a later run could not evaluate.
     """
-    condition_text(where)
+    where = condition_text(where)
     query = Ask(adapter.query, adapter.mv_spark())
     target = target_facts(query, table, True)
     kept = target.record.kept if target.record else {}

@@ -111,5 +111,5 @@ def _trim(text: str) -> str:
     lines = [line for line in text.splitlines() if not re.match(r"\s+at [\w.$]+", line)]
     branch = next((n for n, line in enumerate(lines) if _BRANCH.match(line)), None)
     if branch is not None and branch > 1:  # the tree of a plan, whose root is the line before
-        lines = lines[: branch - 1]
-    return "\n".join(lines).strip().removesuffix(";")
+        return "\n".join(lines[: branch - 1]).strip().removesuffix(";")
+    return "\n".join(lines).strip()
