@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dbt_common.exceptions import CompilationError, DbtRuntimeError
+from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntimeError
 
 from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError
 from spark_mv.spark.adapter.mv_methods import MvMixin
@@ -50,6 +52,22 @@ def test_it_is_said_and_kept(error: Exception, said: type[Exception]) -> None:
     )  # fmt: skip
     row = done.values()
     assert (row["strategy"], row["as_of"], row["candidates"], row["estimated_seconds"]) == ("", None, "[]", None)
+
+
+def test_a_jvm_that_died_is_one_sentence() -> None:
+    """Wherever Spark is asked: a closed socket is told by where it comes from, see spark_has_ended."""
+    closed = type("Py4JNetworkError", (OSError,), {})("[Errno 111] Connection refused")
+    with pytest.raises(DbtDatabaseError, match="Run dbt again"), Adapter()._beginning(INVOCATION):
+        raise closed
+    run = SimpleNamespace(
+        plan=SimpleNamespace(model="m"), execute=lambda *_: (_ for _ in ()).throw(closed),
+        started_at=datetime.now(timezone.utc), model_id="model.desk.m", invocation_id="i1", as_of="", schema="`a`",
+    )  # fmt: skip
+    adapter = Adapter()
+    adapter.mv_spark = lambda: None  # type: ignore[attr-defined]
+    adapter._remember = lambda *_: None  # type: ignore[assignment]
+    with pytest.raises(DbtDatabaseError, match="Run dbt again"):
+        adapter.mv_execute(run, SimpleNamespace(kind="look"), None)  # type: ignore[arg-type]
 
 
 def test_nothing_is_kept_of_one_that_has_a_plan_or_where_the_profile_wants_no_history() -> None:

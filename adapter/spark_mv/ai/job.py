@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -138,11 +138,10 @@ def run_ai_round(
             asked = native.ask(spark, numbered, calls, settings, results_table, invocation_id, project)
             return outcome + asked + shared()
         job = build_job(calls, settings, invocation_id, project)
-        if alone and settings.ask_from == "auto" and missing <= _FEW and found["bytes"] <= _FEW_BYTES:
-            asked = _ask_here(spark, todo, take, job, settings, results_table, spent, on_progress)
-        else:
-            numbered = _numbered(todo, missing, take, settings)
-            asked = _ask_in_chunks(spark, numbered, take, job, settings, results_table, spent, on_progress)
+        few = alone and settings.ask_from == "auto" and missing <= _FEW and found["bytes"] <= _FEW_BYTES
+        todo = todo if few else _numbered(todo, missing, take, settings)
+        asking = _Asking(spark, take, job, settings, results_table, spent, on_progress)
+        asked = asking.here(todo) if few else asking.in_chunks(todo)
         return outcome + asked + shared()
 
 
@@ -217,36 +216,6 @@ def no_provider(calls: Sequence[AiCall]) -> str:
     )
 
 
-def _ask_here(
-    spark: Any,
-    todo: Any,
-    total: int,
-    job: PartitionJob,
-    settings: AiSettings,
-    results_table: str,
-    spent: AiOutcome,
-    on_progress: Callable[[Progress], None] | None,
-) -> AiOutcome:
-    """Asks in this process for the first `total` of a few requests."""
-    begun = time.time()
-    deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
-    rows = todo.select("old_at", *_asked_columns(settings)).collect()
-    # as _numbered has it: no answer at all comes first, then the oldest
-    rows.sort(key=lambda row: (row.old_at is not None, row.old_at or begun, row.result_key))
-    page = [tuple(row)[1:] for row in rows[:total]]
-
-    def told(done: AiOutcome) -> None:
-        if on_progress:
-            on_progress(Progress.of(done, total, begun))
-
-    shared = with_shares(job, settings, 1, spent, deadline, total)
-    keep = lambda rows: _append(spark, rows, results_table)  # noqa: E731
-    done = ask_page(page, shared, settings.chunk_seconds, keep, told)
-    note_use(settings)
-    told(done)
-    return replace(done, left_for_later=total - done.calls)
-
-
 def _append(spark: Any, rows: Sequence[Row], results_table: str) -> None:
     """Not as an INSERT of VALUES: statements are logged, and these are somebody's texts."""
     try:
@@ -289,47 +258,73 @@ def _by_age(missing: int, take: int, settings: AiSettings) -> bool:
     return take < missing or several or settings.max_ai_tokens is not None or settings.max_ai_cost is not None
 
 
-def _ask_in_chunks(
-    spark: Any,
-    todo: Any,
-    total: int,
-    job: PartitionJob,
-    settings: AiSettings,
-    results_table: str,
-    spent: AiOutcome,
-    on_progress: Callable[[Progress], None] | None,
-) -> AiOutcome:
-    ship_by_value(settings)
-    job = replace(job, chunk_seconds=settings.chunk_seconds)
-    number = partitions(_cores(spark), settings, total)
-    barrier = refuse_repeats(spark)
-    begun = time.time()
-    deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
-    done, at, seen, not_before = AiOutcome(), 0, 0, 0.0
-    width = first = max(1, int(_SLICES * min(1.0, _FIRST_CHUNK * settings.concurrency / total)))
-    while at < _SLICES:
-        end, started = min(_SLICES, at + width), time.time()
-        chunk = todo.where(f"slice >= {at} AND slice < {end}")
-        if at < seen:  # a chunk before had no time for all of these
-            chunk = chunk.join(_asked_by(spark, job, results_table), "result_key", "left_anti")
-        try:
-            shared = with_shares(job, settings, number, spent + done, deadline, total - done.calls, not_before)
-            outcome, cut, not_before = _ask_chunk(
-                chunk, shared, results_table, barrier, ordered=_by_age(total, total, settings)
-            )
-        except WorkersCannot as found:
-            raise WorkersCannot(str(found), done + found.done) from None
-        note_use(settings)
-        done += outcome
-        at, seen = at if cut else end, max(seen, end)
-        if on_progress:
-            on_progress(Progress.of(done, total, begun))
-        if outcome.left_for_later:
-            break
-        seconds = max(time.time() - started, 0.05)
-        wider = 2 * outcome.calls / (outcome.calls + cut) if cut else min(4.0, settings.chunk_seconds / seconds)
-        width = max(first, int(width * wider))
-    return replace(done, left_for_later=total - done.calls)
+@dataclass(frozen=True)
+class _Asking:
+    """What it takes to ask the first `total` of the requests that are missing."""
+
+    spark: Any
+    total: int
+    job: PartitionJob
+    settings: AiSettings
+    results_table: str
+    spent: AiOutcome
+    on_progress: Callable[[Progress], None] | None
+    begun: float = field(default_factory=time.time)
+
+    @property
+    def deadline(self) -> float | None:
+        seconds = self.settings.deadline_seconds
+        return self.begun + seconds if seconds else None
+
+    def told(self, done: AiOutcome) -> None:
+        if self.on_progress:
+            self.on_progress(Progress.of(done, self.total, self.begun))
+
+    def here(self, todo: Any) -> AiOutcome:
+        """In this process: they are few."""
+        rows = todo.select("old_at", *_asked_columns(self.settings)).collect()
+        # as _numbered has it: no answer at all comes first, then the oldest
+        rows.sort(key=lambda row: (row.old_at is not None, row.old_at or self.begun, row.result_key))
+        page = [tuple(row)[1:] for row in rows[: self.total]]
+        shared = with_shares(self.job, self.settings, 1, self.spent, self.deadline, self.total)
+        keep = lambda rows: _append(self.spark, rows, self.results_table)  # noqa: E731
+        done = ask_page(page, shared, self.settings.chunk_seconds, keep, self.told)
+        note_use(self.settings)
+        self.told(done)
+        return replace(done, left_for_later=self.total - done.calls)
+
+    def in_chunks(self, todo: Any) -> AiOutcome:
+        """On the executors: `todo` is numbered, and holds no more than these."""
+        settings, total = self.settings, self.total
+        ship_by_value(settings)
+        job = replace(self.job, chunk_seconds=settings.chunk_seconds)
+        number = partitions(_cores(self.spark), settings, total)
+        barrier = refuse_repeats(self.spark)
+        done, at, seen, not_before = AiOutcome(), 0, 0, 0.0
+        width = first = max(1, int(_SLICES * min(1.0, _FIRST_CHUNK * settings.concurrency / total)))
+        while at < _SLICES:
+            end, started = min(_SLICES, at + width), time.time()
+            chunk = todo.where(f"slice >= {at} AND slice < {end}")
+            if at < seen:  # a chunk before had no time for all of these
+                chunk = chunk.join(_asked_by(self.spark, job, self.results_table), "result_key", "left_anti")
+            try:
+                left = total - done.calls
+                shared = with_shares(job, settings, number, self.spent + done, self.deadline, left, not_before)
+                outcome, cut, not_before = _ask_chunk(
+                    chunk, shared, self.results_table, barrier, ordered=_by_age(total, total, settings)
+                )
+            except WorkersCannot as found:
+                raise WorkersCannot(str(found), done + found.done) from None
+            note_use(settings)
+            done += outcome
+            at, seen = at if cut else end, max(seen, end)
+            self.told(done)
+            if outcome.left_for_later:
+                break
+            seconds = max(time.time() - started, 0.05)
+            wider = 2 * outcome.calls / (outcome.calls + cut) if cut else min(4.0, settings.chunk_seconds / seconds)
+            width = max(first, int(width * wider))
+        return replace(done, left_for_later=total - done.calls)
 
 
 def _asked_by(spark: Any, job: PartitionJob, results_table: str) -> Any:
