@@ -27,6 +27,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -107,6 +108,14 @@ def answers(spark: Any, calls: int = 1_000, latency: float = 0.1, concurrency: i
             came = f"SELECT min(called_at), max(called_at) FROM ai_results WHERE unix_micros(called_at) > {begun * 1e6}"
             (first, last), *_ = spark.sql(came).collect()
             print(f"{'    under way':60s} {(last - first).total_seconds() + latency:7.2f} s", flush=True)
+        besides = []
+        for number in range(30):
+            begun = time.perf_counter()
+            run(spark, f"SELECT ai_summarize(concat('alone {number} ', id)) AS s FROM range(1)", settings)
+            besides.append(time.perf_counter() - begun - latency)
+        besides.sort()
+        what = f"one answer, warm, besides its {latency} s: median of {len(besides)}"
+        print(f"{what:60s} {median(besides):7.2f} s ({besides[0]:.2f} to {besides[-1]:.2f})", flush=True)
         endpoint.kill()
 
 
