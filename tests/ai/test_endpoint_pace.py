@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 from integration_tests.ai.endpoint import Behaviour, Endpoint, Seen
 
 from spark_mv.ai.asking import Asker
@@ -21,3 +23,13 @@ def test_the_headers_of_replies_keep_the_pace() -> None:
             assert all(outcome.value for outcome in found)
             # without the headers, only a refusal tells
             assert (endpoint.seen.refused == 0) == says
+
+
+def test_requests_under_way_are_not_in_the_headers_of_an_earlier_reply() -> None:
+    with Endpoint(Behaviour(window=(10, 1.0), seconds=0.03)) as endpoint, ThreadPoolExecutor(4) as pool:
+        provider = OpenAIProvider(ProviderSettings(endpoint.url, Secret("sk-test"), 5.0))
+        asker = Asker(provider, Limits(Share(concurrency=4)), max_attempts=5)
+        requests = [Request("ai_gen", {"prompt": f"text {n}"}, model="m") for n in range(35)]
+        found = list(pool.map(lambda one: asker.ask([one])[0], requests))
+        assert all(outcome.value for outcome in found)
+        assert set(endpoint.seen.asked.values()) == {1} and endpoint.seen.refused == 0

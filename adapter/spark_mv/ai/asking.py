@@ -165,8 +165,8 @@ class Asker:
         except Exception as error:  # a provider's own mistake must not cost the answers of the others
             raise ProviderError("provider_bug", f"{type(error).__name__}: {error}") from None
         finally:
+            self._keep_pace()  # first: who waits for this place must see the pause
             self.limits.release(reserved, used, requests[0].model)
-            self._keep_pace()
 
     def _acquire(self, tokens: int, model: str, begun: bool) -> None:
         ends = [at for at in (self.deadline, None if begun else self.begin_by) if at is not None]
@@ -180,7 +180,7 @@ class Asker:
     def _keep_pace(self) -> None:
         """Waits as the endpoint's replies ask, before it has to refuse."""
         wanted = getattr(self.provider, "pause", None)
-        seconds = float(wanted()) if callable(wanted) else 0.0
+        seconds = float(wanted(self.limits.under_way - 1)) if callable(wanted) else 0.0
         if seconds > 0:
             self.limits.cool_down(min(seconds, LONGEST_WAIT))
 

@@ -65,6 +65,8 @@ class Limits:
         self._cost = self._reserved_cost = 0.0
         self._calls_left, self._calls_held = share.repeats if share.calls is None else share.calls, 0
         self._answers = 0
+        self.under_way = 0
+        """Requests that were given leave and are not over."""
         self._lock = threading.Lock()
         self._given_back = threading.Condition(self._lock)
         self._slots = threading.Semaphore(share.concurrency)
@@ -133,6 +135,7 @@ class Limits:
             if self._over_budget(tokens, price):
                 raise ProviderError("budget", "the budget of this run is used up")
             self._next = now + self._gap
+            self.under_way += 1
             self._reserved += tokens
             self._reserved_cost += tokens * price[0] / 1000.0
             self._earn(max(now, self._tokens_at), tokens)
@@ -147,6 +150,7 @@ class Limits:
             self._cost += (used[0] * price[0] + used[1] * price[1]) / 1000.0
             self._spent = self._spent[0] + used[0], self._spent[1] + used[1]
             self._answers += 1
+            self.under_way -= 1
             if sum(used):
                 self._earn(self._tokens_at, sum(used) - reserved)
         self._slots.release()

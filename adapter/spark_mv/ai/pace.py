@@ -27,9 +27,10 @@ def seconds_of(text: str | None) -> float | None:
     return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
 
 
-def pause(headers: Mapping[str, str], tokens: int) -> float:
+def pause(headers: Mapping[str, str], tokens: int, under_way: int = 0) -> float:
     """Seconds before the next request of about so many tokens: 0 while the endpoint has room for it, else until it says that its
-    requests, or tokens, are there again. Headers that are missing or unreadable say nothing.
+    requests, or tokens, are there again. Its headers may not count `under_way` others that were sent before it came.
+    Headers that are missing or unreadable say nothing.
 
     >>> pause({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "20s"}, 10)
     0.0
@@ -37,9 +38,11 @@ def pause(headers: Mapping[str, str], tokens: int) -> float:
     60.5
     >>> pause({"x-ratelimit-remaining-tokens": "9", "x-ratelimit-reset-tokens": "250ms"}, 10)
     0.25
+    >>> pause({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "20s"}, 10, under_way=3)
+    20.0
     """
     found = 0.0
-    for what, needed in (("requests", 1), ("tokens", tokens)):
+    for what, needed in (("requests", 1 + under_way), ("tokens", tokens * (1 + under_way))):
         remaining = headers.get(f"x-ratelimit-remaining-{what}")
         reset = seconds_of(headers.get(f"x-ratelimit-reset-{what}"))
         if reset is not None and remaining is not None and remaining.strip().isdigit() and int(remaining) < needed:

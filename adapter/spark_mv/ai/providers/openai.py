@@ -6,7 +6,7 @@ import email.utils
 import json
 import time
 from collections.abc import Callable, Sequence
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 from urllib.parse import urljoin
 
@@ -41,7 +41,7 @@ class OpenAIProvider:
 
     def __init__(self, settings: ProviderSettings) -> None:
         self._connection = Connection(settings)
-        self._next = 0.0  # when the endpoint has room again, in seconds since the epoch
+        self._said = local()  # by the thread's last reply: headers, and its tokens
         self._together = settings.rows_per_request
 
     def batch_size(self, request: Request) -> int:
@@ -96,9 +96,10 @@ class OpenAIProvider:
     def _embed(self, body: dict[str, Any]) -> tuple[list[list[float]], int]:
         return read(self._call(EMBEDDINGS, body), lambda reply: vectors_of(reply, len(body["input"])))
 
-    def pause(self) -> float:
-        """Seconds that the endpoint's newest reply asks to wait before the next request."""
-        return max(0.0, self._next - time.time())
+    def pause(self, under_way: int) -> float:
+        """Seconds to wait before the next request, by what this thread's last reply says of the endpoint's room: `under_way` others have been sent."""
+        headers, tokens = self._said.__dict__.pop("reply", ({}, 0))
+        return pause(headers, tokens, under_way)
 
     def _call(self, path: str, body: dict[str, Any]) -> Any:
         """The endpoint's reply. By the package's way for whatever endpoint: walking a body and a reply by the types of its chat completions
@@ -110,7 +111,7 @@ class OpenAIProvider:
             of_type = http_package(DefaultHttpxClient).Response
             response = client.post(path.removeprefix("/v1"), cast_to=of_type, body=body)
             reply = with_usage(reply_of(response.json()), body)
-            self._next = max(self._next, time.time() + pause(response.headers, sum(spent(reply))))
+            self._said.reply = response.headers, sum(spent(reply))
             return reply
 
         return self._connection.call(replied)
