@@ -144,6 +144,22 @@ def test_what_a_dead_run_left_goes_where_the_table_is_made_anew(anew: Anew) -> N
     assert anew.branches == ["mv_live"]
 
 
+def test_of_two_that_drop_what_a_dead_run_left_both_go_on(anew: Anew) -> None:
+    anew.other.query(f"alter table iceberg_catalog.{TABLE} create branch mv_dead")
+
+    def dead(stamp: str) -> bool:
+        anew.other.query(f"alter table iceberg_catalog.{TABLE} drop branch if exists mv_{stamp}")
+        return stamp == "dead"
+
+    asked = anew.asked()
+    asked = Publishing(asked.turn, asked.base, asked.branch, dead=dead)
+    to = iceberg_target.branch_of(TABLE, asked.branch)
+    write = lambda: anew.session.query(f"insert into {to} values (7, 'mine')")  # noqa: E731
+    iceberg_target.publish(asked, anew.session, anew.session.query, write)
+    assert anew.branches == [] and not anew.session.warnings
+    assert {"name": "mine"} in anew.session.query(f"select name from {TABLE}")
+
+
 def test_what_others_do_right_behind_it_takes_nothing_from_it(anew: Anew) -> None:
     """One who was too late drops its branch, another one has begun and published already, before the run looks whether it was the first."""
     anew.other.query(f"alter table iceberg_catalog.{TABLE} create branch mv_second")

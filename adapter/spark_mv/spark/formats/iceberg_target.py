@@ -121,7 +121,7 @@ def _through_branch(
     to = branch_of(table, asked.branch)
     loaded = loaded_table(session.mv_spark(), table)
     if loaded.snapshot(name) is None:
-        _make_branch(loaded, name, asked)
+        _make_branch(loaded, name, asked, session)
     with tagged(session, settings):
         write()
     if asked.part:
@@ -134,8 +134,10 @@ def _through_branch(
     _move_main(loaded, name, asked)
 
 
-def _make_branch(loaded: Any, name: str, asked: Publishing) -> None:
-    _drop_dead(loaded, asked)
+def _make_branch(loaded: Any, name: str, asked: Publishing, session: TurnSession) -> None:
+    if dead := _dead(loaded, asked):
+        _drop_branches(asked.turn.table, session, dead)
+        loaded.refresh()
     current = loaded.currentSnapshot()
     found = None if current is None else int(current.snapshotId())
     if found != asked.base:
@@ -171,7 +173,7 @@ def _make(
         return
     table, name, claim = asked.turn.table, BRANCH + asked.branch, {CLAIMED: asked.turn.run_id}
     loaded = loaded_table(session.mv_spark(), table)
-    _make_branch(loaded, name, asked)
+    _make_branch(loaded, name, asked, session)
     to = branch_of(table, asked.branch)
     with tagged(session, claim):
         query(f"insert into {to} select * from {to} where false")
@@ -232,18 +234,25 @@ def _drop_branches(table: str, session: TurnSession, names: Iterable[str]) -> No
     """What is left of runs that have not published. A branch that stays is no harm: nobody reads it."""
     for name in names:
         try:
-            loaded = loaded_table(session.mv_spark(), table)
-            if loaded.snapshot(name) is not None:
-                loaded.manageSnapshots().removeBranch(name).commit()
+            loaded_table(session.mv_spark(), table).manageSnapshots().removeBranch(name).commit()
         except Exception as error:
+            if name not in _refs(session, table):
+                continue  # another run has dropped it
             session.warn(f"{table}: the branch {name} could not be dropped: {first_line(error)}")
 
 
-def _drop_dead(loaded: Any, asked: Publishing) -> None:
-    """The branches that dead runs have left keep snapshots from expiring."""
-    for name in [str(name) for name in loaded.refs().keySet()]:
-        if name.startswith(BRANCH) and asked.dead(name.removeprefix(BRANCH)):
-            loaded.manageSnapshots().removeBranch(name).commit()
+def _refs(session: TurnSession, table: str) -> list[str]:
+    """The names of the table's branches and tags; none where there is no such table any more."""
+    try:
+        return [str(name) for name in loaded_table(session.mv_spark(), table).refs().keySet()]
+    except Exception:
+        return []
+
+
+def _dead(loaded: Any, asked: Publishing) -> list[str]:
+    """The branches that dead runs have left: they keep snapshots from expiring."""
+    names = sorted(str(name) for name in loaded.refs().keySet())
+    return [name for name in names if name.startswith(BRANCH) and asked.dead(name.removeprefix(BRANCH))]
 
 
 def say_with_a_commit(session: TurnSession, query: Query, table: str, text: str) -> None:
