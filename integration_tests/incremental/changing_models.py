@@ -205,11 +205,12 @@ class World:
         """The table as it is or was at a version; empty where there is none."""
         if "m" not in self.names(session):
             return Content()
-        source = self.table + ("" if version is None else f" version as of {version}")
+        version = self.version(session) if version is None else version  # first: a dead client's statement may still publish
+        source = f"{self.table} version as of {version}"
         rows = session.spark.sql(f"select * from {source}").collect()
         width = None if self.case.name == "asked" else -1  # the kept column is the last one
         data = Counter(tuple(row)[:width] for row in rows)
-        return Content(self.version(session), data, {row[self.case.key]: row["drawn"] for row in rows})
+        return Content(version, data, {row[self.case.key]: row["drawn"] for row in rows})
 
     def version(self, session: Gated) -> int:
         """-1 where there is no table."""

@@ -158,7 +158,7 @@ class Victims(Clients):
     def settle(self) -> None:
         """Until what the dead run had sent is done."""
         until, same, version = time.monotonic() + 60, 0, self.world.version(self.session)
-        while same < 3 and time.monotonic() < until:
+        while same < 6 and time.monotonic() < until:
             time.sleep(0.2)
             now = self.world.version(self.session)
             same, version = (same + 1, version) if now == version else (0, now)
