@@ -147,7 +147,7 @@ class TestErase:
             "files of data": _files(warehouse / "tables" / f"{project.test_schema}.db", logs=False),
             "rows in files of data": _parquets(project, warehouse / "tables" / f"{project.test_schema}.db"),
             "Spark's log": _files(warehouse.parent, logs=False, only="spark.log"),
-            "dbt's logs and target/": _files(Path(project.project_root), logs=False),
+            "dbt's logs and target/": _dbt_files(project),
             "arguments of processes": _processes(),
         }
         found: dict[str, tuple[int, list[str]]] = {}
@@ -162,8 +162,14 @@ class TestErase:
 
     def secrets(self, project: Any, warehouse: Path) -> list[str]:
         """Where the secret stands, dbt's own profile apart."""
-        texts = [*_files(warehouse.parent, logs=None), *_files(Path(project.project_root), logs=None), *_processes()]
+        texts = [*_files(warehouse.parent, logs=None), *_dbt_files(project), *_processes()]
         return [name for name, text in texts if SECRET in text and not name.endswith("profiles.yml")]
+
+
+def _dbt_files(project: Any) -> Iterator[tuple[str, str]]:
+    """Of the project, and dbt's log, which its tests keep elsewhere."""
+    yield from _files(Path(project.project_root), logs=None)
+    yield from _files(Path(os.environ["DBT_LOG_PATH"]), logs=None)
 
 
 def _rows(sql: Any, statement: str) -> str:

@@ -54,7 +54,7 @@ class Bench:
         job = with_shares(build_job([call], found, "run", "p"), found, 1, AiOutcome(), None)
         name = "prompt" if call.function == "ai_gen" else "content"
         pending = [
-            (f"key {text}", json.dumps({"constant": dict(call.constant), "row": [{name: text}]}), 0, 0)
+            (f"key {text}", json.dumps({"constant": dict(call.constant), "row": [{name: text}]}), 0, 0, f"hash {text}")
             for text in TEXTS
         ]
         rows: list[Row] = []

@@ -25,7 +25,7 @@ class Refuse:
 sys.meta_path.insert(0, Refuse())
 import pickle
 job = pickle.load(open(sys.argv[1], "rb"))
-frame = pandas.DataFrame([("key", sys.argv[2], 0)], columns=["result_key", "request", "site"])
+frame = pandas.DataFrame([("key", sys.argv[2], 0, "hash")], columns=["result_key", "request", "site", "arguments_hash"])
 for out in job(iter([frame])):
     print(out.loc[0, "status"], out.loc[0, "value"], out.loc[0, "error_class"], out.loc[0, "error"])
 """

@@ -28,7 +28,7 @@ def due_sql(call: AiCall, results_table: str) -> str:
     """How many of the call's inputs others have answered, and this model has neither answered nor failed for good."""
     asked = f"SELECT result_key FROM {results_table} WHERE {_mine(call)} AND status IN ({_listed((*call.answered, REFUSED, GIVEN_UP))})"
     return (
-        f"SELECT count(*) FROM ({call.request_sql}) AS q JOIN ({_before(call, results_table)}) AS o ON o.hash = sha2(q.request, 256) "
+        f"SELECT count(*) FROM ({call.request_sql}) AS q JOIN ({_before(call, results_table)}) AS o ON o.hash = q.arguments_hash "
         f"LEFT ANTI JOIN ({asked}) AS m ON m.result_key = q.result_key"
     )
 
@@ -36,8 +36,8 @@ def due_sql(call: AiCall, results_table: str) -> str:
 def sample_sql(call: AiCall, results_table: str, inputs: int) -> str:
     """The requests of the sample: by their keys, which are hashes, so that it is a random one and the next run's, too."""
     return (
-        f"SELECT q.result_key, q.function, q.request FROM ({call.request_sql}) AS q "
-        f"JOIN ({_before(call, results_table)}) AS o ON o.hash = sha2(q.request, 256) ORDER BY q.result_key LIMIT {inputs}"
+        f"SELECT q.result_key, q.function, q.arguments_hash, q.request FROM ({call.request_sql}) AS q "
+        f"JOIN ({_before(call, results_table)}) AS o ON o.hash = q.arguments_hash ORDER BY q.result_key LIMIT {inputs}"
     )
 
 
@@ -52,7 +52,7 @@ def compared_sql(call: AiCall, results_table: str, inputs: int) -> str:
     return (
         f"SELECT o.answer.value AS before, n.now.value AS now, {state} AS state, o.answer.who AS who, count(*) AS number "
         f"FROM ({sample_sql(call, results_table, inputs)}) AS s "
-        f"JOIN ({_before(call, results_table)}) AS o ON o.hash = sha2(s.request, 256) "
+        f"JOIN ({_before(call, results_table)}) AS o ON o.hash = s.arguments_hash "
         f"LEFT JOIN ({mine}) AS n ON n.result_key = s.result_key GROUP BY ALL"
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_mv.query.ai_calls.ai_plan import AiCall
-from spark_mv.query.ai_calls.keys import NEAR, SIMILAR
+from spark_mv.query.ai_calls.keys import NEAR, SIMILAR, salted_sql
 from spark_mv.query.syntax.nearest import did_you_mean
 from spark_mv.query.syntax.source_text import string_literal as quote
 
@@ -85,7 +85,7 @@ def dedupe_of(value: Mapping[str, Any]) -> Dedupe | None:
     return Dedupe(words, None if least is None else float(least)) if words or least is not None else None
 
 
-def near_key_sql(calls: Sequence[AiCall], dedupe: Dedupe) -> str:
+def near_key_sql(calls: Sequence[AiCall], dedupe: Dedupe, salt: str = "") -> str:
     """SQL of an input's near_key over its `request` and `site`: equal where the question is the same but for what is folded. NULL for
     calls whose answers repeat the text, or that send files."""
     rows = "from_json(get_json_object(request, '$.row'), 'array<map<string,string>>')"
@@ -95,11 +95,11 @@ def near_key_sql(calls: Sequence[AiCall], dedupe: Dedupe) -> str:
         for call in calls
     )
     who = f"element_at(cast(array({texts}) AS array<string>), site + 1)"
-    return f"sha2(concat({who}, function, get_json_object(request, '$.constant'), to_json({folded})), 256)"
+    return salted_sql(f"concat({who}, function, get_json_object(request, '$.constant'), to_json({folded}))", salt)
 
 
 def near_parts(
-    calls: Sequence[AiCall], results_table: str, dedupe: Dedupe, found: str, classes: str | None = None
+    calls: Sequence[AiCall], results_table: str, dedupe: Dedupe, found: str, classes: str | None = None, salt: str = ""
 ) -> list[str]:
     """CTEs over `found` (the requests with their state) that end in __mv_near: the same rows with `near_key` and `leader`, the key of
     the input whose answer counts for this one. Of those that lead, `leader` is their own key; the others' state is `near`, or the
@@ -122,7 +122,7 @@ def near_parts(
     waits = "n.answered IS NULL AND n.first.state NOT IN ('reused', 'missing')"
     return [
         *parts,
-        f"__mv_folded AS (SELECT *, coalesce({near_key_sql(calls, dedupe)}, result_key) AS near_key FROM ({found}))",
+        f"__mv_folded AS (SELECT *, coalesce({near_key_sql(calls, dedupe, salt)}, result_key) AS near_key FROM ({found}))",
         f"__mv_keyed AS (SELECT k.*, {own} AS class FROM __mv_folded k{joined})",
         "__mv_marked AS (SELECT n.class, n.result_key,"
         f" max(k.called_at) FILTER (WHERE k.status IN ({answered})) AS ok_at,"
@@ -131,7 +131,7 @@ def near_parts(
         "__mv_answered AS (SELECT class, max_by(result_key, ok_at) AS answered FROM __mv_marked"
         " WHERE ok_at > coalesce(stale_at, timestamp '1970-01-01') GROUP BY class)",
         f"__mv_first AS (SELECT k.*, a.answered, {first} AS first FROM __mv_keyed k LEFT JOIN __mv_answered a ON a.class = k.class)",
-        "__mv_near AS (SELECT n.result_key, n.function, n.request, n.site, n.old_at, n.failures, n.unclaimed, n.near_key,"
+        "__mv_near AS (SELECT n.result_key, n.function, n.arguments_hash, n.request, n.site, n.old_at, n.failures, n.unclaimed, n.near_key,"
         f" CASE WHEN {alone} THEN n.state WHEN {waits} THEN n.first.state ELSE '{NEAR}' END AS state,"
         f" if({alone}, n.result_key, coalesce(n.answered, n.first.result_key)) AS leader,"
         f" if(n.state = 'missing' AND {waits}, n.first.retry_at, n.retry_at) AS retry_at FROM __mv_first n)",

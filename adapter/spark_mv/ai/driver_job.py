@@ -19,6 +19,7 @@ from spark_mv.ai.results import COLUMNS, insert_rows, timestamp, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, with_shares
+from spark_mv.ai.worker import ASKED_COLUMNS
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import SUBMITTED
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -69,14 +70,14 @@ def run_ai_round_on_driver(
             job = build_job(calls, settings, invocation_id, project)
         deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
         order = "old_at NULLS FIRST, result_key"
-        folded = ", near_key" if settings.dedupe else ""
+        columns = ", ".join((*ASKED_COLUMNS, *(["near_key"] if settings.dedupe else [])))
         while job is not None and done.calls < total:
             size = min(_PAGE, total - done.calls)
             pending = pending_sql(calls, results_table, settings, timestamp(begun))
             # what this run has asked is in the table: an error of it must not come back on the next page
             asked = f"SELECT result_key FROM {results_table} WHERE invocation_id = {quote(invocation_id)} AND status <> 'stale'"
             first = (
-                f"SELECT p.result_key, p.request, p.site, p.failures, p.old_at{folded} FROM ({pending}) AS p LEFT ANTI JOIN ({asked} AND "
+                f"SELECT {columns}, old_at FROM ({pending}) AS p LEFT ANTI JOIN ({asked} AND "
                 f"called_at >= timestamp '{timestamp(begun)}') AS a ON a.result_key = p.result_key "
                 f"WHERE p.state = 'missing' ORDER BY p.{order} LIMIT {size}"
             )
@@ -84,7 +85,7 @@ def run_ai_round_on_driver(
                 f"sum(octet_length(request)) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING) - octet_length(request)"
             )
             page = execute(
-                f"SELECT result_key, request, site, failures{folded} FROM (SELECT *, {size_before} AS before FROM ({first}) AS f) AS b "
+                f"SELECT {columns} FROM (SELECT *, {size_before} AS before FROM ({first}) AS f) AS b "
                 f"WHERE before < {_PAGE_BYTES}"
             )
             if not page:

@@ -15,7 +15,7 @@ from spark_mv.ai.worker import PartitionJob
 Row = tuple[Any, ...]
 """Of the result table, in the order of its columns."""
 Page = Iterable[Sequence[Any]]
-"""result_key, request, site, failures and, under dedupe, near_key of each."""
+"""Of each the ASKED_COLUMNS and, under dedupe, near_key."""
 _ROWS = 500  # of one write
 _BYTES = 4 << 20
 
@@ -32,14 +32,14 @@ def ask_page(
     asker = job.asker(job.shares[0])
     found = list(page)
     pending = [(str(key), str(request), int(site), int(failures)) for key, request, site, failures, *_ in found]
-    near = {str(row[0]): row[4] for row in found if len(row) > 4}
+    beside = {str(key): more for key, _, _, _, *more in found}
     done, rows = AiOutcome(), _Rows(keep, chunk_seconds)
     try:
         for key, site, request, failures, outcome in job.answer_all(pending, asker):
             if not outcome.attempts:
                 done += AiOutcome(left_for_later=1, message=outcome.error or "")
                 continue
-            row = job.row(key, site, request, failures, outcome, near.get(key))
+            row = job.row(key, site, request, failures, outcome, *beside[key])
             done += _counted(outcome, row)
             if rows.add(row):
                 told(done)

@@ -19,7 +19,7 @@ from spark_mv.ai.results import COLUMN_NAMES, DDL, timestamp, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, partitions, ship_by_value, with_shares
-from spark_mv.ai.worker import PartitionJob
+from spark_mv.ai.worker import ASKED_COLUMNS, PartitionJob
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import NEAR, SUBMITTED
 from spark_mv.query.syntax.source_text import string_literal
@@ -236,7 +236,7 @@ def _from_arrow(spark: Any, rows: Sequence[Row]) -> Any:
 
 
 def _asked_columns(settings: AiSettings) -> list[str]:
-    return ["result_key", "request", "site", "failures", *(["near_key"] if settings.dedupe else [])]
+    return [*ASKED_COLUMNS, *(["near_key"] if settings.dedupe else [])]
 
 
 def _numbered(todo: Any, missing: int, take: int, settings: AiSettings) -> Any:
@@ -347,7 +347,7 @@ def _ask_chunk(
     dealt = chunk.repartition(len(job.shares))
     answers = (
         (dealt.sortWithinPartitions("slice") if ordered else dealt)
-        .select("result_key", "request", "site", "failures", *(["near_key"] if "near_key" in chunk.columns else []))
+        .select(*ASKED_COLUMNS, *(["near_key"] if "near_key" in chunk.columns else []))
         .mapInPandas(job, schema=DDL, barrier=barrier)
         .selectExpr("*", _BECAME)
         .observe(seen, *map(f.expr, _COUNTED))

@@ -89,7 +89,7 @@ def insert_columns(
     given = {
         "result_key": "result_key",
         "function": quote(call.function),
-        "arguments_hash": "sha2(request, 256)",
+        "arguments_hash": "arguments_hash",
         "model": quote(call.model),
         "model_version": quote(call.model_version),
         "identity_hash": quote(call.identity_hash),

@@ -25,16 +25,16 @@ COUNTS = (
 
 
 def requests_sql(calls: Sequence[AiCall]) -> str:
-    """Every distinct request of the round: result_key, function, request, site (the call's number)."""
+    """Every distinct request of the round: result_key, function, arguments_hash, request, site (the call's number)."""
     parts = [
-        f"SELECT result_key, function, request, {number} AS site FROM ({call.request_sql}) AS __mv_s"
+        f"SELECT result_key, function, arguments_hash, request, {number} AS site FROM ({call.request_sql}) AS __mv_s"
         for number, call in enumerate(calls)
     ]
     if len(parts) == 1:
         return parts[0]
     together = "\nUNION ALL\n".join(parts)
     return (
-        "SELECT result_key, min(function) AS function, min(request) AS request, min(site) AS site "
+        "SELECT result_key, min(function) AS function, min(arguments_hash) AS arguments_hash, min(request) AS request, min(site) AS site "
         f"FROM (\n{together}\n) AS __mv_u GROUP BY result_key"
     )
 
@@ -57,7 +57,7 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
         f"WHERE function IN ({functions})"
     )
     # what another model said of the same arguments is looked up in the same pass: the table is read once
-    same, of_any_model = "k.result_key = q.result_key", "k.arguments_hash = sha2(q.request, 256)"
+    same, of_any_model = "k.result_key = q.result_key", "k.arguments_hash = q.arguments_hash"
     # by batch, not by time: who submits and who collects may have clocks that differ
     open_ = "array_except({}, {})".format(
         *(f"collect_set(k.batch) FILTER (WHERE {same} AND k.status {is_} '{SUBMITTED}')" for is_ in ("=", "<>"))
@@ -71,7 +71,7 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
     counted = f"k.error_class IN ({_listed(sorted(COUNTED_CLASSES))})"
     parts = [
         f"__mv_requests AS ({requests_sql(calls)})",
-        "__mv_known AS (SELECT q.result_key, q.function, q.request, q.site,"
+        "__mv_known AS (SELECT q.result_key, q.function, q.arguments_hash, q.request, q.site,"
         f" max(k.called_at) FILTER (WHERE {same} AND {answered}) AS ok_at,"
         f" max(k.called_at) FILTER (WHERE {same} AND k.status = 'stale') AS stale_at,"
         f" max(k.called_at) FILTER (WHERE {failed}) AS error_at,"
@@ -91,14 +91,14 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
         state = f"if(ok_at IS NULL AND stale_at IS NULL AND old_at IS NOT NULL, 'reused', {state})"
     unclaimed = f"NOT mine AND (({state}) = 'reused' OR old_at IS NOT NULL)" if project else "false"
     columns = (
-        f"SELECT result_key, function, request, site, {state} AS state, old_at, "
+        f"SELECT result_key, function, arguments_hash, request, site, {state} AS state, old_at, "
         f"retry_at, {failures} AS failures, {unclaimed} AS unclaimed FROM __mv_known"
     )
     if settings.dedupe is None:
         return f"WITH {', '.join(parts)} {columns}"
     least = settings.dedupe.semantic
     classes = None if least is None else classes_sql(results_table, least)
-    parts += near_parts(calls, results_table, settings.dedupe, columns, classes)
+    parts += near_parts(calls, results_table, settings.dedupe, columns, classes, identity.salt)
     return f"WITH {', '.join(parts)} SELECT * FROM __mv_near"
 
 

@@ -85,21 +85,28 @@ def table_name(schema: str, result_schema: str | None = None) -> str:
     return quoted(*parts_of(result_schema or schema), TABLE_NAME)
 
 
-def create_sql(results_table: str, file_format: str = "delta", location: str | None = None) -> str:
+def create_sql(
+    results_table: str, file_format: str = "delta", location: str | None = None, properties: str = TABLE_PROPERTIES
+) -> str:
     """CREATE TABLE IF NOT EXISTS. The table is only ever appended to, pruning apart."""
     what = "Answers of AI functions, shared by all models of this schema"
-    return create_table_sql(results_table, COLUMNS, what, file_format, location)
+    return create_table_sql(results_table, COLUMNS, what, file_format, location, properties)
 
 
 def create_table_sql(
-    table: str, columns: Columns, what: str, file_format: str = "delta", location: str | None = None
+    table: str,
+    columns: Columns,
+    what: str,
+    file_format: str = "delta",
+    location: str | None = None,
+    properties: str = TABLE_PROPERTIES,
 ) -> str:
     """CREATE TABLE IF NOT EXISTS of a table of answers or beside them; `what` is in it, in words."""
     listed = ",\n  ".join(f"{name} {kind} COMMENT '{comment}'" for name, kind, comment in columns)
     where = f"\nLOCATION '{location}'" if location else ""
     return (
         f"CREATE TABLE IF NOT EXISTS {table} (\n  {listed}\n) USING {file_format}{where}\n"
-        f"COMMENT '{what}. Kept by dbt-spark-mv.' TBLPROPERTIES ({TABLE_PROPERTIES})"
+        f"COMMENT '{what}. Kept by dbt-spark-mv.' TBLPROPERTIES ({properties})"
     )
 
 
@@ -151,7 +158,7 @@ def used_columns(invocation_id: str, project: str) -> list[str]:
     given = {
         "result_key": "result_key",
         "function": "function",
-        "arguments_hash": "sha2(request, 256)",
+        "arguments_hash": "arguments_hash",
         "status": "'used'",
         "called_at": "current_timestamp()",
         "invocation_id": quote(invocation_id),

@@ -13,16 +13,18 @@ from spark_mv.ai.dedupe import Dedupe, dedupe_of, problem_of_dedupe
 from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
+from spark_mv.ai.salt import SALT
 from spark_mv.ai.secret import Secret
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.cascade import Step
 from spark_mv.query.ai_calls.keys import AiIdentity
 from spark_mv.query.ai_calls.signatures import BUILT_IN, VECTORS, AiFunction
 from spark_mv.query.syntax.nearest import did_you_mean
+from spark_mv.query.syntax.table_name import parts_of
 
 PROVIDERS = ("openai", "local", "scripted", "native")
 # Only the profile may say these: a model's config would write them into the manifest.
-PROFILE_ONLY = frozenset({"provider", "base_url", "api_key", "result_schema", "functions", "ask_from"})
+PROFILE_ONLY = frozenset({"provider", "base_url", "api_key", "result_schema", "salt_table", "functions", "ask_from"})
 # In a model's config under these names: what a run may spend and what it does with failures.
 PERIODS = ("day", "month")
 """Of a project, for which there may be budgets."""
@@ -61,6 +63,7 @@ class AiSettings:
     price_per_1k_input_tokens: float = 0.0
     price_per_1k_output_tokens: float = 0.0
     result_schema: str | None = None
+    salt_table: str | None = None
     keep_requests: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
     embedding_model: str | None = None
@@ -160,6 +163,7 @@ class AiSettings:
             embedding_models=self.embedding_models + ((self.embedding_model,) if self.embedding_model else ()),
             keep_old=self.keep_old,
             shared=() if self.dedupe is None else self.dedupe.statuses,
+            salt=SALT if self.salt_table else "",
             cascade=tuple(Step.of(model, self._version_of(model), condition) for model, condition in self.cascade),
         )
 
@@ -294,6 +298,8 @@ def _problem(source: str, key: str, value: Any) -> str | None:
         )
     if key == "functions":
         return _functions_problem(source, value)
+    if key == "salt_table" and not (isinstance(value, str) and parts_of(value)):
+        return f"{source}: salt_table must be the name of a table, such as secrets.ai_salt, not {value!r}"
     if key == "cascade" and (problem := problem_of_cascade(value)):
         return f"{source}: {problem}"
     if key == "canary" and (problem := problem_of_canary(value)):

@@ -58,7 +58,7 @@ def share_sql(
     given = {
         "result_key": "p.result_key",
         "function": "p.function",
-        "arguments_hash": "sha2(p.request, 256)",
+        "arguments_hash": "p.arguments_hash",
         "status": f"if(n.a.status = '{SIMILAR}' OR NOT array_contains(n.near_keys, p.near_key), '{SIMILAR}', '{NEAR}')",
         "attempts": "0",
         "called_at": f"timestamp '{at}'",

@@ -62,7 +62,7 @@ def marked_sql(results_table: str, calls: Sequence[AiCall], invocation_id: str) 
 
 def used_sql(calls: Sequence[AiCall]) -> str:
     """The arguments, as hashes (`arguments_hash`), that the requests of these calls refer to."""
-    return f"SELECT DISTINCT sha2(request, 256) AS arguments_hash FROM ({requests_sql(calls)}) AS __mv_q"
+    return f"SELECT DISTINCT arguments_hash FROM ({requests_sql(calls)}) AS __mv_q"
 
 
 def unused_sql(
@@ -171,6 +171,6 @@ def provenance_sql(calls: Sequence[AiCall], results_table: str) -> str:
             f"  max_by(called_at, {best}) AS called_at, max_by(confidence, {best}) AS confidence,\n"
             f"  {quote(call.prompts) if call.prompts else 'cast(NULL AS STRING)'} AS prompts,\n"
             f"  max_by(answered_by, {best}) AS answered_by\nFROM ({call.request_sql}) AS q\n"
-            f"LEFT JOIN ({ok}) AS r ON r.arguments_hash = sha2(q.request, 256)\nGROUP BY q.function, q.request, q.result_key"
+            f"LEFT JOIN ({ok}) AS r ON r.arguments_hash = q.arguments_hash\nGROUP BY q.function, q.request, q.result_key"
         )
     return "\nUNION ALL\n".join(parts)

@@ -5,7 +5,6 @@ Runs on executors that have no spark_mv installed: it is shipped by value, so no
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import sys
@@ -13,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from spark_mv.ai.asking import Asker, Outcome
@@ -28,6 +28,8 @@ from spark_mv.query.ai_calls.cascade import Steps
 
 assert set(ERROR_CLASSES) > FINAL_CLASSES | COUNTED_CLASSES
 
+ASKED_COLUMNS = ("result_key", "request", "site", "failures", "arguments_hash")
+"""Of what is handed to who asks, and behind them, under dedupe, near_key."""
 Pending = tuple[str, str, int, int]  # result_key, request, number of the call site, failures so far
 Asked = tuple[str, int, str, int, Outcome]  # result_key, number of the call site, request, failures before, outcome
 
@@ -104,8 +106,9 @@ class PartitionJob:
             numbers = ((int(n) for n in column) for column in (frame["site"], failures))
             pending = zip(frame["result_key"], frame["request"], *numbers, strict=False)
             found = _unasked(pending, lacks) if asker is None else self.answer_all(pending, asker)
-            near = dict(zip(frame["result_key"], frame["near_key"], strict=True)) if "near_key" in frame else {}
-            rows = [self.row(*one, near_key=near.get(one[0])) for one in found]
+            near = frame["near_key"] if "near_key" in frame else repeat(None)
+            beside = dict(zip(frame["result_key"], zip(frame["arguments_hash"], near, strict=False), strict=False))
+            rows = [self.row(*one, *beside[one[0]]) for one in found]
             if rows:
                 out = pandas.DataFrame(rows, columns=list(COLUMN_NAMES))
                 for name in ("attempts", "input_tokens", "output_tokens", "cached_tokens"):
@@ -195,13 +198,20 @@ class PartitionJob:
         return [ask_in_parts(asker, one, site.model_version, most, price) for one in requests]
 
     def row(
-        self, key: str, number: int, request: str, failures: int, outcome: Outcome, near_key: str | None = None
+        self,
+        key: str,
+        number: int,
+        request: str,
+        failures: int,
+        outcome: Outcome,
+        arguments_hash: str,
+        near_key: str | None = None,
     ) -> tuple[Any, ...]:
         """A row of the result table, in the order of its columns."""
         return result_row(
             self.sites[number],
             key,
-            hashlib.sha256(request.encode()).hexdigest(),
+            arguments_hash,
             failures,
             outcome,
             retries=self.retries,

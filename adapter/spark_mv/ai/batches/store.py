@@ -104,7 +104,7 @@ class SqlStore:
         given = {
             "result_key": "result_key",
             "function": "function",
-            "arguments_hash": "sha2(request, 256)",
+            "arguments_hash": "arguments_hash",
             **{name: self._of_site(name) for name in ("model", "model_version", "identity_hash")},
             "status": f"'{SUBMITTED}'",
             "value": self._of_site("json"),

@@ -40,7 +40,7 @@ to aggregate the answers of their functions."""
 
 @dataclass(frozen=True)
 class AiCall:
-    """One call site. `request_sql` is a stand-alone SELECT DISTINCT of result_key, function and request, for the rows
+    """One call site. `request_sql` is a stand-alone SELECT of distinct result_key, function, arguments_hash and request, for the rows
     that can need an answer; `request` is canonical JSON of function and arguments. `result_type` is Spark DDL. `place` is the column of its
     SELECT that it stands in, else the clause. `prompts` are the prompt files that its text is from, '' where there are none."""
 
@@ -180,7 +180,7 @@ class Planner:
         if errors:
             return AiPlan(self.text.sql, errors=tuple(errors))
         edits = self.places.edits(self._lookup)
-        requests = Requests(self.places, edits, self._request)
+        requests = Requests(self.places, edits, self._request, self.identity.salt)
         found = self._requests(requests)
         rounds: dict[int, int] = {}
         for parsed in self._by_need({k: needs for k, (_, needs) in found.items()}):
@@ -234,12 +234,12 @@ class Planner:
 
     def _lookup(self, parsed: ParsedCall, render: Any) -> str:
         request = request_sql(parsed, render, len(self.calls) >= MANY)
-        key = key_sql(request, identity_text(parsed, self.identity))
+        key = key_sql(request, identity_text(parsed, self.identity), self.identity.salt)
         return lookup_sql(parsed, key, request, self.results_table, self.identity)
 
     def _fails(self, requests: Requests, parsed: ParsedCall, render: Any) -> str:
         request = request_sql(parsed, render, len(self.calls) >= MANY)
-        key = key_sql(request, identity_text(parsed, self.identity))
+        key = key_sql(request, identity_text(parsed, self.identity), self.identity.salt)
         failing = failing_sql(parsed, key, request, self.results_table, self.identity)
         return f"coalesce({requests.guarded(parsed, f'({failing})')}, false)"
 

@@ -18,7 +18,14 @@ from spark_mv.query.ai_calls.ai_plan import Planner, declared_functions
 from spark_mv.query.ai_calls.blocks import TextError, TokenItem
 from spark_mv.query.ai_calls.desugar import desugar
 from spark_mv.query.ai_calls.groups import with_lists
-from spark_mv.query.ai_calls.keys import AiIdentity, identity_hash, identity_text, key_sql, request_sql
+from spark_mv.query.ai_calls.keys import (
+    AiIdentity,
+    arguments_hash_sql,
+    identity_hash,
+    identity_text,
+    key_sql,
+    request_sql,
+)
 from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction, ParsedCall, SignatureError, parse_call
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.condition import read_expression
@@ -83,8 +90,9 @@ class _Marking(Planner):
         self.marked.append(
             MarkedCall(parsed.function, parsed.answer_type, model, version, identity_hash(who), frozenset(names))
         )
+        salt = self.identity.salt
         number = quote(f"mvAI:{len(self.marked) - 1}:")
-        return f"SELECT concat({number}, {key_sql(request, who)}, ':', sha2({request}, 256), '.') AS __mv_a"
+        return f"SELECT concat({number}, {key_sql(request, who, salt)}, ':', {arguments_hash_sql(request, salt)}, '.') AS __mv_a"
 
     def _is_handed_on(self, parsed: ParsedCall) -> bool:
         block = self.places.block.get(id(parsed))

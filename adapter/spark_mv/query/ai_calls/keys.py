@@ -47,6 +47,7 @@ class AiIdentity:
     # not in its text, by which tables know their configuration: AiContext says it
     cascade: Steps = field(default=(), repr=False)
     shared: tuple[str, ...] = field(default=(), repr=False)  # the statuses of answers to near duplicates that count
+    salt: str = field(default="", repr=False)  # SQL of the salt of all hashes of arguments, "" for none
 
     @property
     def answered(self) -> tuple[str, ...]:
@@ -136,9 +137,20 @@ def request_sql(parsed: ParsedCall, render: Callable[[Span], str], many: bool = 
     return f"concat({', '.join([*parts, quote(']}')])})"
 
 
-def key_sql(request: str, identity: str) -> str:
-    """SQL of the result key over SQL of the request."""
-    return f"sha2(concat({quote(identity)}, {request}), 256)"
+def key_sql(request: str, identity: str, salt: str) -> str:
+    """SQL of the result key over SQL of the request. `salt`, see salted_sql."""
+    return salted_sql(f"concat({quote(identity)}, {request})", salt)
+
+
+def arguments_hash_sql(request: str, salt: str) -> str:
+    """SQL of what identifies function and arguments, whoever answers, over SQL of the request. `salt`, see salted_sql."""
+    return salted_sql(request, salt)
+
+
+def salted_sql(text: str, salt: str) -> str:
+    """SQL of the hash of a text. Under a `salt` (SQL; "" for none) who sees a hash and has a guess at the text cannot tell whether it is right."""
+    plain = f"sha2({text}, 256)"
+    return f"sha2(concat({salt}, {plain}), 256)" if salt else plain
 
 
 def lookup_sql(parsed: ParsedCall, key: str, request: str, results_table: str, identity: AiIdentity) -> str:
@@ -156,7 +168,7 @@ def lookup_sql(parsed: ParsedCall, key: str, request: str, results_table: str, i
         columns = (
             f"arguments_hash AS __mv_k, value AS __mv_v, struct(identity_hash = {quote(mine)}, called_at) AS __mv_t"
         )
-        match = f"__mv_k = sha2({request}, 256)"
+        match = f"__mv_k = {arguments_hash_sql(request, identity.salt)}"
     if not parsed.fail_on_error:
         columns += ", status AS __mv_s, error AS __mv_e"
     value = f"max_by(__mv_v, {newest})"
@@ -175,7 +187,9 @@ def failing_sql(parsed: ParsedCall, key: str, request: str, results_table: str, 
     """A scalar subquery's SELECT: whether the call was made for this row, and nothing but errors came of it."""
     if parsed.fail_on_error is False:
         return "SELECT false"  # the error itself is the answer that the query asks for
-    by, match = ("arguments_hash", f"sha2({request}, 256)") if identity.keep_old else ("result_key", key)
+    by, match = (
+        ("arguments_hash", arguments_hash_sql(request, identity.salt)) if identity.keep_old else ("result_key", key)
+    )
     relation = f"(SELECT {by} AS __mv_k, status AS __mv_s FROM {results_table} WHERE function = {quote(parsed.function)} AND {identity.heard}) AS __mv_r"
     return f"SELECT coalesce(NOT max({answered_sql('__mv_s', identity)}), false) AS __mv_f FROM {relation} WHERE __mv_k = {match}"
 

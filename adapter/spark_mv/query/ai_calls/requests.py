@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenCte, TokenItem, edited, outermost
 from spark_mv.query.ai_calls.groups import OF_GROUPS
+from spark_mv.query.ai_calls.keys import arguments_hash_sql, key_sql
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.syntax.aggregates import groups_or_windows, of_rows
@@ -30,8 +31,8 @@ _CALL = "__mv_call"
 class Requests:
     """Request statements over the edits of one rewritten statement."""
 
-    def __init__(self, places: Places, edits: Sequence[Edit], build: BuildRequest) -> None:
-        self.places, self.text, self.edits, self.build = places, places.text, list(edits), build
+    def __init__(self, places: Places, edits: Sequence[Edit], build: BuildRequest, salt: str) -> None:
+        self.places, self.text, self.edits, self.build, self.salt = places, places.text, list(edits), build, salt
 
     def own(self, parsed: ParsedCall) -> Found:
         """The requests of all rows of the call's own SELECT."""
@@ -131,8 +132,9 @@ class Requests:
 
     def _distinct(self, parsed: ParsedCall, identity: str, body: str) -> str:
         return (
-            f"SELECT DISTINCT sha2(concat({quote(identity)}, request), 256) AS result_key, "
-            f"{quote(parsed.function)} AS function, request FROM ({body}) AS __mv_q WHERE request IS NOT NULL"
+            f"SELECT {key_sql('request', identity, self.salt)} AS result_key, {quote(parsed.function)} AS function, "
+            f"{arguments_hash_sql('request', self.salt)} AS arguments_hash, request FROM (SELECT DISTINCT request FROM ({body}) AS __mv_d "
+            "WHERE request IS NOT NULL) AS __mv_q"
         )
 
     def _render(self, span: Span) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,14 @@ from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.project_budget import Spent, spent_so_far, within_periods
 from spark_mv.ai.protocol import ProviderError
 from spark_mv.ai.results import COLUMNS, Columns, add_columns_sql, create_sql, table_name
+from spark_mv.ai.salt import check_salt, create_salt_sql, mark_sql, properties_of, set_sql
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.similar_table import SIMILAR_COLUMNS, create_similar_sql, similar_table
 from spark_mv.ai.work import endpoint_lock
 from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.format_version import check_table
+from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.describe import read_description
 from spark_mv.spark.formats.own_tables import made_by_another, make_table, own_format
@@ -271,8 +273,10 @@ def ai_runner(
 def result_table(adapter: Any, schema: str, settings: AiSettings, file_format: str | None, invocation_id: str) -> str:
     """The result table of models in a schema, which is there from now on. `file_format`: the profile's default one."""
     table = table_name(schema, settings.result_schema)
-    kind = _format(adapter, file_format)
-    _create(adapter, table, create_sql(table, kind), COLUMNS, invocation_id)
+    kind, salt = _format(adapter, file_format), quoted_name(settings.salt_table or "")
+    mark = _mark(adapter, salt, kind) if salt else None
+    create = create_sql(table, kind, properties=properties_of(mark))
+    _create(adapter, table, create, COLUMNS, invocation_id, lambda found: check_salt(table, found, salt, mark))
     if settings.dedupe is not None and settings.dedupe.semantic is not None:
         _create(adapter, similar_table(table), create_similar_sql(table, kind), SIMILAR_COLUMNS, invocation_id)
     return table
@@ -282,10 +286,27 @@ def _format(adapter: Any, file_format: str | None) -> str:
     return own_format(Ask(adapter.query, adapter.mv_spark()), file_format).name
 
 
-def _create(adapter: Any, table: str, statement: str, columns: Columns, invocation_id: str) -> None:
+def _mark(adapter: Any, salt_table: str, kind: str) -> str | None:
+    """That of the salt, which this connection's session has from now on."""
+    make_table(adapter.query, salt_table, create_salt_sql(salt_table, kind))
+    for statement in set_sql(salt_table):
+        adapter.query(statement)
+    mark = adapter.query(mark_sql())[0]["mark"]
+    return None if mark is None else str(mark)
+
+
+def _create(
+    adapter: Any,
+    table: str,
+    statement: str,
+    columns: Columns,
+    invocation_id: str,
+    check: Callable[[Mapping[str, str]], None] = lambda properties: None,
+) -> None:
     """The first run of several models, or of several dbt processes, creates the table more than once at a time: Spark
     lets one of them win, and the others find the table at their second try. A table of an earlier release gets the columns
-    that it lacks; that of a later one is refused before anything is asked: what is paid could not be kept in it."""
+    that it lacks; that of a later one is refused before anything is asked: what is paid could not be kept in it. `check` looks
+    at the table's properties."""
     with _CREATING:
         for last in (False, True):
             try:
@@ -294,6 +315,7 @@ def _create(adapter: Any, table: str, statement: str, columns: Columns, invocati
                     found = read_description(adapter.query(f"DESCRIBE TABLE EXTENDED {table}"))
                     there = [column.name for column in found.columns]
                     check_table(table, found.properties, there, [name for name, _, _ in columns])
+                    check(found.properties)
                     alter = add_columns_sql(table, there, columns)
                     if alter is not None:
                         adapter.query(alter)

@@ -112,7 +112,7 @@ def _call(runner: AiRunner, asked: Asked) -> AiCall:
 
 def _sample(call: AiCall, number: int) -> str:
     """By the hashes of the inputs: a random sample, the same at the next time, and part of a larger one."""
-    return f"SELECT * FROM ({call.request_sql}) AS q ORDER BY sha2(q.request, 256) LIMIT {number}"
+    return f"SELECT * FROM ({call.request_sql}) AS q ORDER BY q.arguments_hash LIMIT {number}"
 
 
 def _newest(runner: AiRunner, call: AiCall) -> str:
@@ -125,7 +125,7 @@ def _newest(runner: AiRunner, call: AiCall) -> str:
 
 def _sure_requests(runner: AiRunner, call: AiCall, of: AiCall, number: int) -> str:
     """The requests of `of` that are in the sample, and whose small model's answer has a confidence: the large model answered the others."""
-    sure = f"SELECT s.request FROM ({_sample(call, number)}) AS s JOIN ({_newest(runner, call)}) AS p ON p.h = sha2(s.request, 256) WHERE p.a.confidence IS NOT NULL"
+    sure = f"SELECT s.request FROM ({_sample(call, number)}) AS s JOIN ({_newest(runner, call)}) AS p ON p.h = s.arguments_hash WHERE p.a.confidence IS NOT NULL"
     return f"SELECT q.* FROM ({of.request_sql}) AS q LEFT SEMI JOIN ({sure}) AS w ON w.request = q.request"
 
 
@@ -137,7 +137,7 @@ def _sure(adapter: Any, runner: AiRunner, call: AiCall, number: int) -> int:
 def _pairs(adapter: Any, runner: AiRunner, call: AiCall, large: AiCall, number: int) -> list[Pair]:
     rows = adapter.query(
         "SELECT p.a.confidence AS confidence, p.a.value <=> l.a.value AS agree, p.a.cost AS cost, l.a.cost AS large_cost, p.a.steps AS steps "
-        f"FROM ({_sample(call, number)}) AS s JOIN ({_newest(runner, call)}) AS p ON p.h = sha2(s.request, 256) "
+        f"FROM ({_sample(call, number)}) AS s JOIN ({_newest(runner, call)}) AS p ON p.h = s.arguments_hash "
         f"LEFT JOIN ({_newest(runner, large)}) AS l ON l.h = p.h WHERE l.h IS NOT NULL OR p.a.confidence IS NULL"
     )
     return [_pair(row) for row in rows]

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from spark_mv.ai.batches.round import collect_batches
-from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import COLUMNS, quoted
 from spark_mv.ai.settings import AiConfigError
 from spark_mv.ai.similar_table import forget_sql, similar_table
@@ -30,6 +29,7 @@ from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.run.ai import AiRunner
 from spark_mv.spark.run.frozen_condition import why_no_condition
 from spark_mv.spark.run.header import header_of, session_of
 from spark_mv.spark.run.invocation import Invocation
@@ -53,7 +53,7 @@ def recompute(models: Models, errors_only: bool = False, where: str | None = Non
     lines = []
     for model in models.asking():
         calls, results = _calls(model), _results(model)
-        mine = f"arguments_hash IN (SELECT sha2(request, 256) FROM ({requests_sql(calls)}) AS __mv_q)"
+        mine = f"arguments_hash IN ({used_sql(calls)})"
         condition = f"(\n{where}\n) AND {mine}" if where else mine
         rows = query(recompute_sql(results, model.invocation.invocation_id, errors_only=errors_only, where=condition))
         marked = int(rows[0]["num_inserted_rows"]) if rows and "num_inserted_rows" in rows[0] else None
@@ -185,6 +185,11 @@ def views(models: Models) -> str:
                 models.query(text(view, results))
                 made.append(view)
         view = f"{model.invocation.schema}.{quoted(model.invocation.identifier + '__ai_answers')}"
+        if _runner(model).settings.salt_table:
+            made.append(
+                f"{view}: not made, because the hashes of questions are salted, and no view may read the salt of a session"
+            )
+            continue
         models.query(f"CREATE OR REPLACE VIEW {view} AS\n{provenance_sql(_calls(model), results)}")
         made.append(view)
     return "\n".join(made)
@@ -242,6 +247,10 @@ def _calls(model: Prepared) -> Sequence[AiCall]:
     return model.ai.calls if model.ai is not None else ()
 
 
-def _results(model: Prepared) -> str:
+def _runner(model: Prepared) -> AiRunner:
     assert model.runner is not None
-    return model.runner.context.results_table
+    return model.runner
+
+
+def _results(model: Prepared) -> str:
+    return _runner(model).context.results_table

@@ -32,7 +32,7 @@ def native_settings(profile: Mapping[str, Any], own: Mapping[str, Any]) -> AiSet
     for period in PERIODS:
         budgets |= {f"max_ai_{what}_per_{period}": most for what, most in settings.of_period(period).items()}
     said = [name for name, most in budgets.items() if most is not None]
-    said += [name for name in ("canary", "dedupe") if getattr(settings, name) is not None]
+    said += [name for name in ("canary", "dedupe", "salt_table") if getattr(settings, name) is not None]
     if said:
         raise NeedsAdapter(f"macros do not follow {', '.join(said)}")
     return settings
