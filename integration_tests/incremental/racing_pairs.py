@@ -45,7 +45,7 @@ class Pairs:
             session.query(f"drop table if exists {model.table}")
         before = {} if number % 7 == 0 else _drawn(session, model)
         session.query(CHANGES[number % len(CHANGES)].format(s=SCHEMA, n=number))
-        start = Barrier(2)
+        start, lost = Barrier(2), list[str]()
 
         def run(turn: int) -> str:
             mine = sessions[turn]
@@ -58,12 +58,13 @@ class Pairs:
                 return (one.run(mine, at, full_refresh=True) if anew else one.run_incrementally(mine, at)).plan.strategy
             except RunFailed as error:
                 assert error.code == "TURN_TAKEN", error
+                lost.append(_chain(error))
                 return "second"
 
         sessions = list(self.pool.sessions.queue)
         with ThreadPoolExecutor(2) as both:
             said = list(both.map(run, (0, 1)))
-        assert said != ["second", "second"], number
+        assert said != ["second", "second"], (number, lost)
         self.seen.update(said)
         self.right(number, model, before, whole=number % 3 != 0)
         after = _drawn(session, model)
@@ -80,6 +81,15 @@ class Pairs:
         if whole:
             wanted = MODEL.replace("current_timestamp()", f"timestamp'{_at(number)}'").replace(", rand() as drawn", "")
             assert session.bag(f"select id, k, name, ts from {model.table}") == session.bag(wanted), number
+
+
+def _chain(error: BaseException | None) -> str:
+    """The error and what it comes from."""
+    found = []
+    while error is not None:
+        found.append(f"{type(error).__name__}: {error}"[:300])
+        error = error.__cause__ or error.__context__
+    return " <- ".join(found)
 
 
 def _at(number: int) -> str:
