@@ -42,6 +42,7 @@ class TestBatches:
         assert "5 under way in batches" in first["_message"]
         assert {row[1] for row in mv.rows("id, topic")} == {None}
         assert "1 batches are under way" in operation("collect_ai", {})
+        assert "no open batch has the id batch_mistyped" in operation("collect_ai", {"gone": "batch_mistyped"})
 
         # before it ends: what changed is published, nothing is submitted or asked again
         sql("update {schema}.src set status = 'closed' where id < 3")

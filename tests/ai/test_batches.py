@@ -405,7 +405,8 @@ def test_a_batch_that_its_user_gives_up_is_asked_again_at_once(world: World) -> 
     remote_id = next(iter(known))
     assert world.collect(gone=[remote_id]).waiting == 1  # the endpoint knows it: it is under way
     world.server.batches.clear()
-    assert f"{{gone: {remote_id}}}" in world.collect(gone=["another"]).notes[0]
+    found = world.collect(gone=["another"])
+    assert f"{{gone: {remote_id}}}" in found.notes[0] and found.seen == (remote_id,)
     assert world.collect(gone=[remote_id]).errors == 12
     world.one_run()
     assert len(world.store.answered()) == 12

@@ -33,7 +33,7 @@ _ROWS = 500  # of one statement
 @dataclass(frozen=True)
 class Collected:
     """`answers` and `errors` were taken in, from `batches` batches that ended; `waiting` batches are under way. Tokens and cost are
-    what the endpoint counted. `notes` say what a user should know."""
+    what the endpoint counted. `notes` say what a user should know, `seen` are the endpoint's ids of the batches that were open."""
 
     batches: int = 0
     waiting: int = 0
@@ -43,6 +43,7 @@ class Collected:
     output_tokens: int = 0
     cost: float = 0.0
     notes: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
 
     def __add__(self, other: Collected) -> Collected:
         a, b = vars(self), vars(other)
@@ -73,6 +74,7 @@ def collect(
     for batch in store.open():
         try:
             found = _known(store, endpoint, batch, now())
+            done += Collected(seen=(found.remote_id,) if found and found.remote_id else ())
             if found is not None:
                 done += _collect(store, endpoint, found, terms, now(), given_up=found.remote_id in gone)
             else:

@@ -89,6 +89,7 @@ def collect(models: Models, gone: str | Sequence[str] = ()) -> str:
     given_up = [gone] if isinstance(gone, str) else [str(one) for one in gone or ()]
     lines: list[str] = []
     seen: set[tuple[str, str]] = set()
+    ids: set[str] = set()
     for model in models.asking():
         assert model.runner is not None
         if model.runner.settings.provider != "openai":
@@ -99,7 +100,12 @@ def collect(models: Models, gone: str | Sequence[str] = ()) -> str:
         seen.add((place.results_table, place.address))
         place.make_table()
         found = collect_batches(place, given_up)
+        ids |= {*found.seen}
         lines.append(f"{place.results_table}: {found.waiting:,} batches are under way at {place.address}")
+    strange = [one for one in given_up if one not in ids] if seen else []
+    lines += [
+        f"gone: no open batch has the id {one}. Nothing was given up of it; was it taken in before?" for one in strange
+    ]
     return "\n".join(lines) or "no model asks an endpoint that has batches"
 
 
