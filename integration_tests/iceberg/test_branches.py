@@ -160,6 +160,41 @@ def test_of_two_that_drop_what_a_dead_run_left_both_go_on(anew: Anew) -> None:
     assert {"name": "mine"} in anew.session.query(f"select name from {TABLE}")
 
 
+class Overtaken:
+    """A table where somebody else makes a branch between each change of branches, at its first try, and its commit."""
+
+    def __init__(self, real: Any, anew: Anew, seen: set[str]) -> None:
+        self.real, self.anew, self.seen, self.said = real, anew, seen, ""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.real, name)
+        if name not in {"manageSnapshots", "createBranch", "fastForwardBranch", "removeBranch", "commit"}:
+            return found
+
+        def call(*words: Any) -> Any:
+            if name == "commit":
+                if self.said not in self.seen:
+                    self.seen.add(self.said)
+                    self.anew.other.query(f"alter table iceberg_catalog.{TABLE} create branch theirs_{len(self.seen)}")
+                return found()
+            wrapped = Overtaken(found(*words), self.anew, self.seen)
+            wrapped.said = f"{self.said} {name}"
+            return wrapped
+
+        return call
+
+
+def test_a_branch_that_somebody_else_makes_takes_no_turn(anew: Anew, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[str] = set()
+    monkeypatch.setattr(iceberg_target, "loaded_table", lambda *words: Overtaken(loaded_table(*words), anew, seen))
+    asked = anew.asked()
+    to = iceberg_target.branch_of(TABLE, asked.branch)
+    write = lambda: anew.session.query(f"insert into {to} values (7, 'mine')")  # noqa: E731
+    iceberg_target.publish(asked, anew.session, anew.session.query, write)
+    assert len(seen) == 2 and {"name": "mine"} in anew.session.query(f"select name from {TABLE}")
+    assert sorted(anew.branches) == ["theirs_1", "theirs_2"] and not anew.session.warnings
+
+
 def test_what_others_do_right_behind_it_takes_nothing_from_it(anew: Anew) -> None:
     """One who was too late drops its branch, another one has begun and published already, before the run looks whether it was the first."""
     anew.other.query(f"alter table iceberg_catalog.{TABLE} create branch mv_second")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from dbt.tests.util import run_dbt
 
 MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id') }}
@@ -17,6 +18,9 @@ select id, ai_classify(body, array('good', 'bad')) as kind, ai_gen(body) as answ
 OTHER = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', refresh='incremental', ai={'on_model_change': 'keep'}) }}
 select id, ai_gen(body) as answer from {{ target.schema }}.src where id < 6
+"""
+TESTS = """
+models: [{name: mv, data_tests: [ai_error_rate_below: {arguments: {rate: 0.01}}]}]
 """
 HASHES = ("result_key", "arguments_hash", "near_key", "answered_by")
 
@@ -31,7 +35,7 @@ class Base:
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"mv.sql": MODEL, "other.sql": OTHER}
+        return {"mv.sql": MODEL, "other.sql": OTHER, "tests.yml": TESTS}
 
     @pytest.fixture(scope="class")
     def ai(self, unique_schema: str) -> dict[str, Any]:
@@ -79,6 +83,8 @@ class TestSalted(Base):
         assert other.run()["strategy"] != "COMPLETE_RECOMPUTE" and other.by_id("answer")[-1]
         mv.run()
         assert "are salted" in operation("ai_views", {}) and sql("select sum(errors) from {schema}.ai_costs") == [(0,)]
+        (tested,) = run_dbt(["test", "--select", "mv"])
+        assert tested.status == "pass"
         answers = mv.by_id("answer")
         assert "asks again for" in operation("recompute_ai", {"model": "mv"})
         assert mv.run()["ai_calls"] > 0 and mv.by_id("answer") == answers

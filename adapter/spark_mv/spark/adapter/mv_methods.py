@@ -282,6 +282,7 @@ class MvMixin(metaclass=AdapterMeta):
     def mv_ai_answers(self, invocation: Mapping[str, Any]) -> dict[str, str]:
         """For the test ai_error_rate_below: the `query` for the model's inputs of AI functions and the state of each answer, or why it is `refused`."""
         from spark_mv.spark.run import ai_upkeep
+        from spark_mv.spark.run.ai import send_salt
         from spark_mv.spark.run.header import send_header
         from spark_mv.spark.run.invocation import Invocation
 
@@ -291,6 +292,7 @@ class MvMixin(metaclass=AdapterMeta):
         except (ConfigError, RefusedError, ValueError) as error:
             return {"refused": str(error)}
         send_header(self, asked)  # into the session in which the test's own statement comes next
+        send_salt(self, (self._mv_profile()["ai"] or {}).get("salt_table"))
         return {"query": text}
 
     @available

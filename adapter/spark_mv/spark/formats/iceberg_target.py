@@ -7,7 +7,9 @@ several statements show at once, and a run that was killed leaves a branch that 
 
 from __future__ import annotations
 
+import random
 import re
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -33,6 +35,8 @@ _LOST = re.compile(
     re.IGNORECASE,
 )
 """What Iceberg says to the second of two writers."""
+_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds before a change of branches is tried again."""
 _WRITTEN = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 LOOK = (5, 100, 100_000)
 """Snapshots to look at first, and next if there is no record among them."""
@@ -137,13 +141,34 @@ def _through_branch(
 def _make_branch(loaded: Any, name: str, asked: Publishing, session: TurnSession) -> None:
     if dead := _dead(loaded, asked):
         _drop_branches(asked.turn.table, session, dead)
-        loaded.refresh()
+
+    def make() -> None:
+        _check_base(loaded, asked)
+        manage = loaded.manageSnapshots()
+        (manage.createBranch(name) if asked.base is None else manage.createBranch(name, asked.base)).commit()
+
+    _again(make)
+
+
+def _check_base(loaded: Any, asked: Publishing) -> None:
+    """Raises TurnTaken where main is not what the run started from any more."""
+    loaded.refresh()
     current = loaded.currentSnapshot()
-    found = None if current is None else int(current.snapshotId())
-    if found != asked.base:
+    if (None if current is None else int(current.snapshotId())) != asked.base:
         raise TurnTaken(asked.turn.table)
-    manage = loaded.manageSnapshots()
-    (manage.createBranch(name) if asked.base is None else manage.createBranch(name, asked.base)).commit()
+
+
+def _again(change: Callable[[], None]) -> None:
+    """A change of branches that Iceberg has refused for the sake of another commit of metadata, if only of a branch, is made again: its own
+    second try of such a change always fails ("Table metadata refresh is required"). The change looks itself whether it may still be made."""
+    for pause in _PAUSES:
+        try:
+            return change()
+        except Exception as error:
+            if "CommitFailedException" not in str(error):
+                raise
+            time.sleep(pause * random.uniform(0.5, 1.0))
+    change()
 
 
 def _end_of_branch(loaded: Any, name: str, asked: Publishing) -> Any:
@@ -156,10 +181,12 @@ def _end_of_branch(loaded: Any, name: str, asked: Publishing) -> Any:
 
 def _move_main(loaded: Any, name: str, asked: Publishing) -> None:
     """One commit of metadata, which Iceberg makes only where main is still what it was: the base is behind the branch."""
-    current = loaded.currentSnapshot()
-    if (None if current is None else int(current.snapshotId())) != asked.base:
-        raise TurnTaken(asked.turn.table)
-    loaded.manageSnapshots().fastForwardBranch("main", name).removeBranch(name).commit()
+
+    def move() -> None:
+        _check_base(loaded, asked)
+        loaded.manageSnapshots().fastForwardBranch("main", name).removeBranch(name).commit()
+
+    _again(move)
 
 
 def _make(
@@ -234,7 +261,7 @@ def _drop_branches(table: str, session: TurnSession, names: Iterable[str]) -> No
     """What is left of runs that have not published. A branch that stays is no harm: nobody reads it."""
     for name in names:
         try:
-            loaded_table(session.mv_spark(), table).manageSnapshots().removeBranch(name).commit()
+            _again(lambda: loaded_table(session.mv_spark(), table).manageSnapshots().removeBranch(name).commit())  # noqa: B023
         except Exception as error:
             if name not in _refs(session, table):
                 continue  # another run has dropped it

@@ -286,11 +286,16 @@ def _format(adapter: Any, file_format: str | None) -> str:
     return own_format(Ask(adapter.query, adapter.mv_spark()), file_format).name
 
 
+def send_salt(adapter: Any, salt_table: str | None) -> None:
+    """Into the session of this thread's connection, where it stays. The table is there; without one nothing is sent."""
+    for statement in set_sql(quoted_name(salt_table)) if salt_table else ():
+        adapter.query(statement)
+
+
 def _mark(adapter: Any, salt_table: str, kind: str) -> str | None:
     """That of the salt, which this connection's session has from now on."""
     make_table(adapter.query, salt_table, create_salt_sql(salt_table, kind))
-    for statement in set_sql(salt_table):
-        adapter.query(statement)
+    send_salt(adapter, salt_table)
     mark = adapter.query(mark_sql())[0]["mark"]
     return None if mark is None else str(mark)
 
