@@ -32,6 +32,10 @@ class Clients:
         self.processes = get_context("forkserver")
         self.processes.set_forkserver_preload([preload])
 
+    def close(self) -> None:
+        """Before the server ends: at the end of the process Spark's client would go on trying to tell it, for minutes."""
+        self.session.spark.stop()
+
     def same(self, before: Any, now: Any, place: str) -> None:
         """No kept value moved; answers follow their inputs."""
         assert self.world.case.name == "asked" or same_values(before.kept, now.kept), f"{place}\na kept value moved"

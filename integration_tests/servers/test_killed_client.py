@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
@@ -182,8 +183,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def kill(server: Server, kills: int, cases: list[str], folder: Path, seed: str) -> None:
     draw, done = random.Random(seed), 0
     url = f"sc://127.0.0.1:{server.port}"
-    with gates():
-        one = [Victims(url, name, folder, draw) for name in cases]
+    with gates(), ExitStack() as ends:
+        one = [ends.enter_context(closing(Victims(url, name, folder, draw))) for name in cases]
         number = 0
         while done < kills:
             done += one[number % len(one)].killed(min(IN_A_ROW, kills - done), first=number < len(one))

@@ -12,6 +12,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -120,8 +121,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def race(server: Server, pairs: int, cases: list[str], folder: Path, seed: str) -> None:
     draw = random.Random(seed)
-    with gates():
-        racers = [Racers(f"sc://127.0.0.1:{server.port}", name, folder, draw) for name in cases]
+    url = f"sc://127.0.0.1:{server.port}"
+    with gates(), ExitStack() as ends:
+        racers = [ends.enter_context(closing(Racers(url, name, folder, draw))) for name in cases]
         for number in range(pairs):
             racers[number % len(racers)].race(OTHERS[number // len(racers) % len(OTHERS)])
 
