@@ -41,7 +41,7 @@ class TestUpkeep:
         # asked again: once, by the next run, within its budget; until then the old answers stay
         answers = mv.by_id("answer")
         said = operation("recompute_ai", {"model": "mv", "where": "value = 'ai_gen: new'"})
-        assert "mv: the next run asks again" in said
+        assert "mv: the next run asks again for 1 AI answers" in said
         assert mv.by_id("answer") == answers
         assert mv.run()["ai_calls"] == 1
         assert mv.run()["strategy"] == "NO_OP"

@@ -5,14 +5,23 @@ a mark of the salt that its hashes are made with, because with another one, or w
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.format_version import TABLE_PROPERTIES
+from spark_mv.query.syntax.table_name import parts_of
 
 SALT_PROPERTY = "spark_mv.salt"
 _NAME = "spark_mv_salt"
 SALT = f"system.session.{_NAME}"
 """SQL of the salt, in a session to which set_sql was sent."""
+
+
+def problem_of_salt(value: Any) -> str | None:
+    """What is wrong with the word in the profile."""
+    if isinstance(value, str) and parts_of(value):
+        return None
+    return f"salt_table must be the name of a table, such as secrets.ai_salt, not {value!r}"
 
 
 def create_salt_sql(salt_table: str, file_format: str) -> str:

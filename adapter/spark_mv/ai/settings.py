@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -13,14 +13,13 @@ from spark_mv.ai.dedupe import Dedupe, dedupe_of, problem_of_dedupe
 from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
-from spark_mv.ai.salt import SALT
+from spark_mv.ai.salt import SALT, problem_of_salt
 from spark_mv.ai.secret import Secret
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.cascade import Step
 from spark_mv.query.ai_calls.keys import AiIdentity
 from spark_mv.query.ai_calls.signatures import BUILT_IN, VECTORS, AiFunction
 from spark_mv.query.syntax.nearest import did_you_mean
-from spark_mv.query.syntax.table_name import parts_of
 
 PROVIDERS = ("openai", "local", "scripted", "native")
 # Only the profile may say these: a model's config would write them into the manifest.
@@ -242,6 +241,9 @@ _ZERO_ALLOWED = {
 }  # fmt: skip
 _FUNCTION_NAME = re.compile(r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+)){0,2}")
 _MAPPINGS = {"parameters", "versions", "options"}
+_PROBLEMS: Mapping[str, Callable[[Any], str | None]] = {
+    "cascade": problem_of_cascade, "canary": problem_of_canary, "dedupe": problem_of_dedupe, "prices": problem_of, "salt_table": problem_of_salt,
+}  # fmt: skip
 
 
 def check_ai_words(profile_ai: Mapping[str, Any] | None, model_ai: Mapping[str, Any] | None) -> None:
@@ -298,15 +300,7 @@ def _problem(source: str, key: str, value: Any) -> str | None:
         )
     if key == "functions":
         return _functions_problem(source, value)
-    if key == "salt_table" and not (isinstance(value, str) and parts_of(value)):
-        return f"{source}: salt_table must be the name of a table, such as secrets.ai_salt, not {value!r}"
-    if key == "cascade" and (problem := problem_of_cascade(value)):
-        return f"{source}: {problem}"
-    if key == "canary" and (problem := problem_of_canary(value)):
-        return f"{source}: {problem}"
-    if key == "dedupe" and (problem := problem_of_dedupe(value)):
-        return f"{source}: {problem}"
-    if key == "prices" and (problem := problem_of(value)):
+    if key in _PROBLEMS and (problem := _PROBLEMS[key](value)):
         return f"{source}: {problem}"
     return None
 

@@ -53,10 +53,10 @@ def recompute_sql(
 
 
 def marked_sql(results_table: str, calls: Sequence[AiCall], invocation_id: str) -> str:
-    """Has a row where the operation of that id has marked an answer to a request of these calls."""
+    """How many answers to requests of these calls the operation of that id has marked."""
     return (
-        f"SELECT 1 FROM ({requests_sql(calls)}) AS __mv_q LEFT SEMI JOIN (SELECT result_key FROM {results_table} "
-        f"WHERE status = 'stale' AND invocation_id = {quote(invocation_id)}) AS m ON m.result_key = __mv_q.result_key LIMIT 1"
+        f"SELECT count(*) AS n FROM ({requests_sql(calls)}) AS __mv_q LEFT SEMI JOIN (SELECT result_key FROM {results_table} "
+        f"WHERE status = 'stale' AND invocation_id = {quote(invocation_id)}) AS m ON m.result_key = __mv_q.result_key"
     )
 
 

@@ -55,11 +55,9 @@ def recompute(models: Models, errors_only: bool = False, where: str | None = Non
         calls, results = _calls(model), _results(model)
         mine = f"arguments_hash IN ({used_sql(calls)})"
         condition = f"(\n{where}\n) AND {mine}" if where else mine
-        rows = query(recompute_sql(results, model.invocation.invocation_id, errors_only=errors_only, where=condition))
-        marked = int(rows[0]["num_inserted_rows"]) if rows and "num_inserted_rows" in rows[0] else None
+        query(recompute_sql(results, model.invocation.invocation_id, errors_only=errors_only, where=condition))
         _tell(query, model)
-        number = "" if marked is None else f"{marked:,} "
-        lines.append(f"{model.invocation.name}: the next run asks again for {number}AI answers")
+        lines.append(f"{model.invocation.name}: the next run asks again for {_marked(query, model):,} AI answers")
     others = [one for one in beside.one_by_one() if one.names[0] not in models.names] if beside else []
     return "\n".join([*lines, *(line for one in others for line in _share(one))])
 
@@ -69,12 +67,17 @@ def _share(models: Models) -> Iterator[str]:
     (invocation,) = models.invocations
     try:
         for model in models.asking():
-            if models.query(marked_sql(_results(model), _calls(model), invocation.invocation_id)):
+            if _marked(models.query, model):
                 _tell(models.query, model)
                 yield f"{invocation.name} shares some of these answers: its next run shows the new ones"
     except Exception as error:  # a model that cannot be read, or whose source is gone, has its own run to say so
         if getattr(error, "code", "") != "NO_AI_FUNCTION":
             yield f"whether {invocation.name} shares these answers is not known: {first_line(error)}"
+
+
+def _marked(query: Query, model: Prepared) -> int:
+    (row,) = query(marked_sql(_results(model), _calls(model), model.invocation.invocation_id))
+    return int(row["n"])
 
 
 def _tell(query: Query, model: Prepared) -> None:
