@@ -12,6 +12,7 @@ from threading import Barrier
 from typing import Any
 
 from direct import Direct, Model, Pool
+from integration_tests.counting import counted, wrong_counts
 
 from spark_mv.maintenance.errors import RunFailed
 
@@ -34,8 +35,10 @@ class Pairs:
     """What the pairs came to."""
 
     pool: Pool
+    table_format: str
     seen: Counter[str] = field(default_factory=Counter)
 
+    @wrong_counts("threads")
     def one(self, number: int) -> None:
         """A pair from one state; every seventh on a table that is not there yet, every ninth makes it anew, and in every third the
         source changes once more when both have begun."""
@@ -70,6 +73,8 @@ class Pairs:
         after = _drawn(session, model)
         Model(SCHEMA, "mv", MODEL, model.config, 10 * number + 2).run(session, at)
         self.right(number, model, after, whole=True)
+        what = Counter({"second": "lost", "NO_OP": "nothing to do"}.get(one, "published") for one in said)
+        counted({("threads", self.table_format, word): n for word, n in {**what, "pairs": 1}.items()})
 
     def right(self, number: int, model: Model, before: dict[Any, Any], whole: bool) -> None:
         session = self.pool.first
@@ -105,7 +110,7 @@ def _drawn(session: Direct, model: Model) -> dict[Any, Any]:
 
 @contextmanager
 def racing_pairs(spark: Any, table_format: str) -> Iterator[Pairs]:
-    found = Pairs(Pool(spark, 2, table_format))
+    found = Pairs(Pool(spark, 2, table_format), table_format)
     session = found.pool.first
     session.query(f"drop schema if exists {SCHEMA} cascade")
     session.query(f"create schema {SCHEMA}")
