@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from spark_mv.maintenance.errors import RunFailed
+from spark_mv.maintenance.errors import RunFailed, TurnTaken
 from spark_mv.spark.formats.commits import Query, commits
 
 OWNER_PROPERTY = "spark_mv.model"
@@ -15,11 +15,13 @@ _NOT_EMPTY = re.compile(r"DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION.*?location 
 
 def after_remains(query: Query, model: str, table: str, error: Exception) -> int | None:
     """The number of the turn in which CREATE OR REPLACE may take the place of the files that an `error` of CREATE TABLE speaks
-    of; None where it speaks of none, or a table has come meanwhile. Another first run that is writing these files has the
+    of; None where it speaks of none. Raises TurnTaken where the table has come meanwhile: the files were those of its first run. Another first run that is writing these files has the
     same turn, so that one of the two publishes. Raises RunFailed where the files are those of somebody else's table."""
     found = _NOT_EMPTY.search(str(error))
-    if found is None or _is_there(query, table):
+    if found is None:
         return None
+    if _is_there(query, table):
+        raise TurnTaken(table) from error
     path = f"delta.`{found[1]}`"
     try:
         detail, newest = query(f"describe detail {path}")[0], commits(query, path, 1)[0]
