@@ -21,7 +21,7 @@ FAULTS = ("error", "answer lost", "engine away", "away behind", "killed before",
 HEAD = """# Faults and interleavings
 
 What the tests do to a run, and what came of it: the figures are counted by the tests themselves
-(`integration_tests/incremental/test_faults.py`, `test_interleavings.py`, `integration_tests/servers/test_killed_dbt.py`, `test_killed_client.py`, `test_full_disk.py`) and put into this page by
+(`integration_tests/incremental/test_faults.py`, `test_interleavings.py`, `integration_tests/servers/test_killed_dbt.py`, `test_killed_client.py`, `test_full_disk.py`, `test_racing_clients.py`, `test_pairs.py`) and put into this page by
 `docs_build/faults.py`. A few of them are part of each test run, drawn from a seed.
 
 ## What is promised, and what is not

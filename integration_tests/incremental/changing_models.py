@@ -205,9 +205,8 @@ class World:
         """The table as it is or was at a version; empty where there is none."""
         if "m" not in self.names(session):
             return Content()
-        version = (
-            self.version(session) if version is None else version
-        )  # first: a dead client's statement may still publish
+        if version is None:  # first: a dead client's statement may still publish
+            version = self.version(session)
         source = f"{self.table} version as of {version}"
         rows = session.spark.sql(f"select * from {source}").collect()
         width = None if self.case.name == "asked" else -1  # the kept column is the last one

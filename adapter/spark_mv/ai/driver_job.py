@@ -12,14 +12,13 @@ from typing import Any
 
 from spark_mv.ai import native
 from spark_mv.ai.here import ask_page
-from spark_mv.ai.job import Progress, call_limit, estimate, failed_before, no_provider
+from spark_mv.ai.job import Progress, asked_columns, call_limit, estimate, failed_before, no_provider
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import counts_sql, pending_sql
 from spark_mv.ai.results import COLUMNS, insert_rows, timestamp, used_columns
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.shared import share_near
 from spark_mv.ai.work import build_job, endpoint_lock, note_use, with_shares
-from spark_mv.ai.worker import ASKED_COLUMNS
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import SUBMITTED
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -70,7 +69,7 @@ def run_ai_round_on_driver(
             job = build_job(calls, settings, invocation_id, project)
         deadline = begun + settings.deadline_seconds if settings.deadline_seconds else None
         order = "old_at NULLS FIRST, result_key"
-        columns = ", ".join((*ASKED_COLUMNS, *(["near_key"] if settings.dedupe else [])))
+        columns = ", ".join(asked_columns(settings))
         while job is not None and done.calls < total:
             size = min(_PAGE, total - done.calls)
             pending = pending_sql(calls, results_table, settings, timestamp(begun))

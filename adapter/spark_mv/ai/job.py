@@ -235,7 +235,8 @@ def _from_arrow(spark: Any, rows: Sequence[Row]) -> Any:
     return spark.createDataFrame(pyarrow.Table.from_pylist(columns, schema))
 
 
-def _asked_columns(settings: AiSettings) -> list[str]:
+def asked_columns(settings: AiSettings) -> list[str]:
+    """Of the requests, what is handed to who asks."""
     return [*ASKED_COLUMNS, *(["near_key"] if settings.dedupe else [])]
 
 
@@ -244,7 +245,7 @@ def _numbered(todo: Any, missing: int, take: int, settings: AiSettings) -> Any:
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    columns = ["function", *_asked_columns(settings)]
+    columns = ["function", *asked_columns(settings)]
     if not _by_age(missing, take, settings):
         return todo.selectExpr(*columns, f"pmod(xxhash64(result_key), {_SLICES}) AS slice")
     if take < missing:
@@ -282,7 +283,7 @@ class _Asking:
 
     def here(self, todo: Any) -> AiOutcome:
         """In this process: they are few."""
-        rows = todo.select("old_at", *_asked_columns(self.settings)).collect()
+        rows = todo.select("old_at", *asked_columns(self.settings)).collect()
         # as _numbered has it: no answer at all comes first, then the oldest
         rows.sort(key=lambda row: (row.old_at is not None, row.old_at or self.begun, row.result_key))
         page = [tuple(row)[1:] for row in rows[: self.total]]

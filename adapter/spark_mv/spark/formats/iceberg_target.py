@@ -165,7 +165,7 @@ def _again(change: Callable[[], None]) -> None:
         try:
             return change()
         except Exception as error:
-            if "CommitFailedException" not in str(error):
+            if "CommitFailedException" not in str(error) or "CommitStateUnknown" in str(error):
                 raise
             time.sleep(pause * random.uniform(0.5, 1.0))
     change()

@@ -15,8 +15,8 @@ _NOT_EMPTY = re.compile(r"DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION.*?location 
 
 def after_remains(query: Query, model: str, table: str, error: Exception) -> int | None:
     """The number of the turn in which CREATE OR REPLACE may take the place of the files that an `error` of CREATE TABLE speaks
-    of; None where it speaks of none. Raises TurnTaken where the table has come meanwhile: the files were those of its first run. Another first run that is writing these files has the
-    same turn, so that one of the two publishes. Raises RunFailed where the files are those of somebody else's table."""
+    of; None where it speaks of none. Another first run that is writing these files has the same turn, so that one of the two publishes.
+    Raises TurnTaken where the table has come meanwhile, whose files they were, and RunFailed where they are those of somebody else's table."""
     found = _NOT_EMPTY.search(str(error))
     if found is None:
         return None
