@@ -1,8 +1,9 @@
 """What a run costs against a rebuild, against dbt's incremental merge and against a MERGE written by hand.
 
 `make bench` or `python benchmarks/incremental.py [--rows 10_000_000] [--changed 10_000] [--rounds 5] [--warm-up 10]
-[--memory 6g] [--text 0] [--no-incremental] [SCENARIO …]`. One process, one warm session, one set of data: only the ratios of one run mean something.
-Each figure is the median of all rounds. The session is warmed by rounds of all scenarios on a tenth of the rows.
+[--memory 6g] [--text 0] [--no-incremental] [--format delta] [SCENARIO …]`. One process, one warm session, one set of data: only the ratios
+of one run mean something. Each figure is the median of all rounds. The session is warmed by rounds of all scenarios on a tenth of the rows.
+`--format iceberg [--format-version 3] [--copy-on-write]` makes all tables Iceberg tables; the ways by hand that read Delta's change feed are left out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,9 +25,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration_tests" / "incremental"))
 from direct import Direct, Model
 
+from spark_mv.spark.formats.registry import FORMATS
+from spark_mv.spark.session.iceberg import FORMATS as SETTING
 from spark_mv.spark.session.session import open_session
 
-PROPERTIES = "'delta.enableChangeDataFeed' = 'true', 'delta.enableDeletionVectors' = 'true'"
+PROPERTIES = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}
 DRAW = ", rand() as split"
 DAY0 = "2026-01-01 00:00:00"
 #: narrow rows: the hard case, because little is saved per row that is not written; with --text they carry a text as well
@@ -57,8 +60,11 @@ class Bench:
         incremental: bool = True,
         text: int = 0,
         schema: str = "bench",
+        table_format: str = "delta",
+        properties: Mapping[str, str] = PROPERTIES,
     ) -> None:
-        self.session, self.rows, self.rounds, self.schema = Direct(spark), rows, rounds, schema
+        self.session, self.rows, self.rounds, self.schema = Direct(spark, table_format), rows, rounds, schema
+        self.table_format, self.properties = table_format, properties
         self.incremental, self.text = incremental, text
         self.body = ", body" if text else ""
         self.share = share or rows // 1000
@@ -88,7 +94,7 @@ class Bench:
     def make_source(self, name: str, rows: int, days: int = 300, end: str = DAY0) -> None:
         """Rows spread evenly over the days before `end`."""
         self.query(
-            f"create or replace table bench.{name} using delta tblproperties ({PROPERTIES}) as "
+            f"{self.make(name)} "
             f"select id, cast(pmod(xxhash64(id), 1000) as int) as customer, pmod(xxhash64(id, 1), 1000000) / 100.0D as amount, "
             f"timestamp'{end}' - make_dt_interval(0, 0, 0, ({rows} - id) * {days}.0 * 86400 / {rows}) as ts{self.texts()} "
             f"from range(0, {rows}, 1, 8)"
@@ -116,7 +122,13 @@ class Bench:
     # --- the other ways
 
     def table(self, name: str, sql: str) -> None:
-        self.query(f"create or replace table bench.{name} using delta tblproperties ({PROPERTIES}) as {sql}")
+        self.query(f"{self.make(name)} {sql}")
+
+    def make(self, name: str) -> str:
+        """The statement that makes a table, up to its query."""
+        listed = ", ".join(f"'{key}' = '{value}'" for key, value in self.properties.items())
+        where = FORMATS[self.table_format].made_as(self.session.spark, f"bench.{name}")
+        return f"create or replace table {where} using {self.table_format} tblproperties ({listed}) as"
 
     def merge(self, name: str, sql: str) -> None:
         """What dbt-spark's `incremental` with the merge strategy sends."""
@@ -176,7 +188,8 @@ class Bench:
         return int(self.query("describe history bench.src limit 1")[0]["version"])
 
     def model_of(self, name: str, sql: str, key: str = "id") -> Model:
-        return Model(self.schema, name, self.here(sql), {"unique_key": key})
+        own = {} if self.table_format == "delta" else {"tblproperties": dict(self.properties)}
+        return Model(self.schema, name, self.here(sql), {"unique_key": key, **own})
 
     # --- what is measured
 
@@ -192,20 +205,22 @@ class Bench:
         if not self.session.spark.catalog.tableExists(f"{self.schema}.floor"):
             for name in ("merged", "expert")[not self.incremental :]:
                 self.table(name, self.drawn(DAY0))
-            self.query("create table bench.floor using delta as select * from bench.expert limit 0")
+            self.table("floor", "select * from bench.expert limit 0")
 
     def changes(self, scenario: str, statement: str, with_merge: bool) -> None:
         self.prepare_others()
+        by_feed = self.table_format == "delta"
         for number in range(self.rounds + 1):  # the first round warms up
-            low = self.version()
+            low = self.version() if by_feed else 0
             self.query(statement.format(n=number, rows=self.rows, new=10 * self.rows + number * self.share))
             if number == 1:
                 self.times.pop(scenario, None)
             self.timed(scenario, "ours", lambda: self.model.run(self.session, DAY0))
             self.timed(scenario, "table", lambda: self.table("rebuilt", self.drawn(DAY0)))
-            self.timed(scenario, "expert's MERGE", lambda low=low: self.expert(low))
-            self.timed(scenario, "key pass", self.key_pass)
-            self.timed(scenario, "INSERT alone", self.insert)
+            if by_feed:
+                self.timed(scenario, "expert's MERGE", lambda low=low: self.expert(low))
+                self.timed(scenario, "key pass", self.key_pass)
+                self.timed(scenario, "INSERT alone", self.insert)
             if with_merge and self.incremental and number:
                 self.timed(scenario, "dbt incremental", lambda: self.merge("merged", self.drawn(DAY0)))
         self.check(self.model.table, self.plain(DAY0))
@@ -332,21 +347,47 @@ def main() -> None:
     parser.add_argument(
         "--no-incremental", action="store_true", help="leave dbt's incremental out, which takes minutes"
     )
+    parser.add_argument("--format", choices=("delta", "iceberg"), default="delta", help="of all tables")
+    parser.add_argument("--format-version", default="2", choices=("2", "3"), help="of Iceberg's tables")
+    parser.add_argument(
+        "--copy-on-write", action="store_true", help="Iceberg: rows that change or go rewrite their files"
+    )
     parser.add_argument("scenarios", nargs="*", choices=[*SCENARIOS, []], metavar="SCENARIO", help=", ".join(SCENARIOS))
     words = parser.parse_args()
+    properties = PROPERTIES
+    if words.format == "iceberg":
+        mode = "copy-on-write" if words.copy_on_write else "merge-on-read"
+        modes = {f"write.{verb}.mode": mode for verb in ("merge", "update", "delete")}
+        properties = {"format-version": words.format_version, **modes}
     home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-bench-"))
     try:
-        spark = open_session({"spark.driver.memory": words.memory}, home / "warehouse", home / "spark.log")
+        settings = {"spark.driver.memory": words.memory}
+        if words.format == "iceberg":
+            settings[SETTING] = "delta,iceberg"
+        spark = open_session(settings, home / "warehouse", home / "spark.log")
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         print(
-            f"{words.rows:,} rows{f' with a text of {words.text}' if words.text else ''}, {words.rounds} rounds, Spark {spark.version}, {platform.machine()}"
+            f"{words.rows:,} rows{f' with a text of {words.text}' if words.text else ''}, {words.rounds} rounds, Spark {spark.version}, {platform.machine()}, "
+            f"{words.format}{f' {properties}' if words.format == 'iceberg' else ''}"
         )
         if words.warm_up:
             print("warming up ...", flush=True)
             with redirect_stdout(None):
-                Bench(spark, words.rows // 10, words.warm_up, None, False, words.text, "warm").run(words.scenarios)
+                warm = Bench(
+                    spark, words.rows // 10, words.warm_up, None, False, words.text, "warm", words.format, properties
+                )
+                warm.run(words.scenarios)
             spark.sql("drop schema warm cascade")
-        bench = Bench(spark, words.rows, words.rounds, words.changed, not words.no_incremental, words.text)
+        bench = Bench(
+            spark,
+            words.rows,
+            words.rounds,
+            words.changed,
+            not words.no_incremental,
+            words.text,
+            table_format=words.format,
+            properties=properties,
+        )
         bench.run(words.scenarios)
     finally:
         shutil.rmtree(home, ignore_errors=True)

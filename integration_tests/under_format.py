@@ -1,5 +1,6 @@
 """The table format that the tests are run on: `FORMAT=iceberg pytest integration_tests/materialization` makes the tables of models and
-of sources Iceberg tables. The tests themselves speak of Delta's; what only one format has is marked."""
+of sources Iceberg tables. With `FORMAT_VERSION=3` these have row lineage, so that their commits say which rows changed (the tables of models, where
+`engine` or direct.py makes them). The tests themselves speak of Delta's; what only one format has is marked."""
 
 from __future__ import annotations
 
@@ -11,6 +12,12 @@ import pytest
 from spark_mv.spark.formats.registry import FORMATS
 
 FORMAT = os.environ.get("FORMAT", "delta")
+MADE_WITH = (
+    {"format-version": "3", **{f"write.{verb}.mode": "merge-on-read" for verb in ("merge", "update", "delete")}}
+    if FORMAT == "iceberg" and os.environ.get("FORMAT_VERSION") == "3"
+    else {}
+)
+"""Properties of the tables of models and sources."""
 REPLACES_BY_KEY = FORMATS[FORMAT].replaces_by_key
 """Whether rows are replaced by their keys in one statement; else they are merged."""
 VERSION = {
@@ -35,7 +42,17 @@ def in_format(statement: str, table_format: str = FORMAT) -> str:
     if table_format == "delta":
         return statement
     made, found = re.subn(r"\busing delta\b", f"using {table_format}", statement, flags=re.IGNORECASE)
-    return _PROPERTIES.sub(_others, made) if found else statement
+    if not found:
+        return statement
+    made = _PROPERTIES.sub(_others, made)
+    if not MADE_WITH:
+        return made
+    listed = ", ".join(f"'{name}' = '{value}'" for name, value in MADE_WITH.items())
+    if _PROPERTIES.search(made):
+        return _PROPERTIES.sub(lambda found: f" tblproperties ({found[1]}, {listed})", made)
+    return re.sub(
+        rf"\busing {table_format}\b", f"using {table_format} tblproperties ({listed})", made, flags=re.IGNORECASE
+    )
 
 
 def _others(properties: re.Match[str]) -> str:

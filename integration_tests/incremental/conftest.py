@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from integration_tests.under_format import FORMAT, REPLACES_BY_KEY, VERSION, in_format
+from integration_tests.under_format import FORMAT, MADE_WITH, REPLACES_BY_KEY, VERSION, in_format
 
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.invocation import Invocation
@@ -76,6 +76,8 @@ class Engine:
         self.statements, self.steps = [], []
         self.warnings: list[str] = []
         config = self.config if FORMAT == "delta" else {"file_format": FORMAT, **self.config}
+        if MADE_WITH:
+            config = {**config, "tblproperties": {**MADE_WITH, **config.get("tblproperties", {})}}
         names = [row["tableName"] for row in self.adapter.query(f"show tables in {self.schema}")]
         invocation = Invocation(
             unique_id=f"model.test.{name}",

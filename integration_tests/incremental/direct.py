@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from queue import Queue
 from typing import Any
 
-from integration_tests.under_format import FORMAT, in_format
+from integration_tests.under_format import FORMAT, MADE_WITH, in_format
 from macros import statement
 
 from spark_mv.maintenance.errors import NotFollowed, RefusedError
@@ -108,6 +108,8 @@ class Model:
         session.warnings.clear()
         names = [row["tableName"] for row in session.query(f"show tables in {self.schema} like '{self.name}*'")]
         config = {"file_format": session.table_format, **self.config, "refresh": refresh}
+        if MADE_WITH:
+            config["tblproperties"] = {**MADE_WITH, **config.get("tblproperties", {})}
         run = prepare(
             session,
             Invocation(

@@ -125,7 +125,7 @@ class TestRuns:
             (self.QUERY, 2),
         ):
             engine.model(query)
-            text = "c50" if times == 1 else "k <> 3"
+            text = "c50 as (" if times == 1 else "k <> 3"
 
             def asked(statement: str = "", text: str = text) -> list[str]:
                 if statement:

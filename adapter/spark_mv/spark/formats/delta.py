@@ -11,7 +11,7 @@ from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.state import StateFacts, StateVersion
 from spark_mv.spark.formats import delta_source, state_history
-from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.formats.commits import Query, log_and_snapshot
 from spark_mv.spark.formats.describe import Description, detailed
 from spark_mv.spark.formats.history import History, latest_version, read_history
 from spark_mv.spark.formats.retention import LONG_RUN, age, is_enforced, retention
@@ -55,6 +55,15 @@ class Delta:
 
     def history(self, query: Query, table: str, model: str = "") -> History | None:
         return read_history(query, table, model)
+
+    def size(self, query: Query, table: str) -> int | None:
+        """From the checksum that a commit leaves, else from the whole log, which is a job of Spark's."""
+        try:
+            snapshot = log_and_snapshot(getattr(query, "spark", None), table)[1]
+            checksum = snapshot.checksumOpt()
+            return int(checksum.get().tableSizeBytes() if checksum.isDefined() else snapshot.sizeInBytes())
+        except Exception:  # no JVM here, another Delta, or a table that has gone: its statement says so
+            return None
 
     def state(self, query: Query, table: str, columns: tuple[Column, ...]) -> StateFacts:
         return state_history.read_state(query, table, columns)

@@ -44,9 +44,7 @@ class Iceberg:
         return read_log(query, table, 1).version
 
     def source(self, query: Query, table: str, description: Description) -> Versioned:
-        log = read_log(query, table, 1)
-        obstacle = iceberg_source.obstacle(table, log)
-        return Versioned(version=log.version, pinnable=not obstacle, obstacle=obstacle)
+        return iceberg_source.versioned(query, table, description)
 
     def since(self, query: Query, source: SourceFacts, before: SourceVersion, columns: str) -> Since | Reason:
         return iceberg_source.since(query, source, before, columns)
@@ -59,6 +57,13 @@ class Iceberg:
 
     def history(self, query: Query, table: str, model: str = "") -> History | None:
         return iceberg_target.read_history(query, table, model)
+
+    def size(self, query: Query, table: str) -> int | None:
+        newest = read_log(query, table, 1).newest
+        if newest is None:
+            return 0
+        size = newest.summary.get("total-files-size")
+        return None if size is None else int(size)
 
     def state(self, query: Query, table: str, columns: tuple[Column, ...]) -> StateFacts:
         return iceberg_state.read_state(query, table, columns)

@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
+from py4j.java_gateway import is_instance_of
+
 from spark_mv.maintenance.record import SourceVersion
+from spark_mv.query.syntax.table_name import parts_of
 from spark_mv.spark.formats.commits import Query
 
 
@@ -35,11 +38,13 @@ class Snapshot:
 @dataclass(frozen=True)
 class Log:
     """Up to a limit of `snapshots`, each the parent of the one before it. `schema`: the id of the table's columns. `others`:
-    the snapshots that are still known, by their ids, each with the id of the columns that it is read with."""
+    the snapshots that are still known, by their ids, each with the id of the columns that it is read with. `part`: whether the name
+    stands for a branch, a tag or the metadata of a table (`t.branch_b`, `t.files`), of whose rows these snapshots tell nothing."""
 
     snapshots: tuple[Snapshot, ...]
     schema: int
     others: Mapping[int, int | None] = field(default_factory=dict)
+    part: bool = False
 
     @property
     def newest(self) -> Snapshot | None:
@@ -87,9 +92,16 @@ def _from_metadata(spark: Any, table: str, limit: int) -> Log | None:
             parent = found[-1].parent
             current = None if parent is None else loaded.snapshot(parent)
         known = {int(s.snapshotId()): s.schemaId() for s in loaded.snapshots()} if limit > 1 else {}
-        return Log(tuple(found), int(loaded.schema().schemaId()), known)
+        return Log(tuple(found), int(loaded.schema().schemaId()), known, _is_part(spark, table, loaded))
     except Exception:  # no JVM here, another Iceberg, no table of Iceberg's: the statement says what is the matter
         return None
+
+
+def _is_part(spark: Any, table: str, loaded: Any) -> bool:
+    """See Log.part. The object of a branch is that of its table, which has another name."""
+    own, asked = str(loaded.name()).casefold(), parts_of(table)[-1].casefold()
+    whole = is_instance_of(spark.sparkContext._gateway, loaded, "org.apache.iceberg.BaseTable")
+    return not (whole and own.endswith(asked))
 
 
 def _snapshot(data: Mapping[str, Any]) -> Snapshot:

@@ -10,8 +10,10 @@ from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.query.syntax.table_name import parts_of, quoted_name
 from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.formats.describe import Description
+from spark_mv.spark.formats.iceberg_aside import reads_aside
 from spark_mv.spark.formats.iceberg_log import Log, Snapshot, read_log
-from spark_mv.spark.formats.table_format import Commit, Since
+from spark_mv.spark.formats.table_format import Commit, Since, Versioned
 
 KEEPS_ROWS = frozenset({"replace"})
 """Operations of snapshots that leave the rows as they are: compaction, rewritten manifests."""
@@ -22,6 +24,20 @@ FIRST_RIGHT_IDS = (1, 10, 2)
 _RELEASE = re.compile(r"Apache Iceberg (\d+)\.(\d+)\.(\d+)\b(?!-)")
 FAR = 10_000
 """Snapshots to look back for the one that the last run read."""
+
+
+def versioned(query: Query, table: str, description: Description) -> Versioned:
+    """See TableFormat.source. No version where the rows that the name stands for are none of the table's main branch."""
+    if reads_aside(query, description):
+        return Versioned()
+    try:
+        log = read_log(query, table, 1)
+    except Exception:  # where statements are all there is, a branch or a table's metadata has no such tables itself
+        return Versioned()
+    if log.part:
+        return Versioned()
+    why = obstacle(table, log)
+    return Versioned(version=log.version, pinnable=not why, obstacle=why)
 
 
 def obstacle(name: str, log: Log) -> str:

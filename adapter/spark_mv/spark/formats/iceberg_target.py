@@ -18,6 +18,7 @@ from spark_mv.maintenance.forget import waiting
 from spark_mv.maintenance.record import RunRecord, read_record
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.history import History
+from spark_mv.spark.formats.iceberg_aside import refuse_aside, refuse_made_aside
 from spark_mv.spark.formats.iceberg_log import Log, Snapshot, loaded_table, read_log
 from spark_mv.spark.formats.iceberg_states import CLAIM, RECORD, judged, states_since
 from spark_mv.spark.formats.table_format import Publishing
@@ -49,6 +50,7 @@ def branch_of(table: str, stamp: str) -> str:
 
 def read_history(query: Query, table: str, model: str) -> History | None:
     """See TableFormat.history."""
+    refuse_aside(query, table)
     for few in LOOK:
         log = read_log(query, table, few)
         history = _history(log, model)
@@ -100,6 +102,7 @@ def _record(snapshot: Snapshot, older: tuple[Snapshot, ...], model: str) -> RunR
 def publish(asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:
     """Make the commit. Raises TurnTaken where another writer came first."""
     settings = {SETTING: asked.turn.metadata}
+    refuse_aside(query, asked.turn.table, asked.base is not None or not asked.anew, asked.properties)
     try:
         if asked.anew:
             _make(asked, session, query, write, settings)
@@ -115,6 +118,7 @@ def publish(asked: Publishing, session: TurnSession, query: Query, write: Callab
         raise
     # from a base, Iceberg itself has compared; and who comes right after this run may have taken its snapshot out of the history
     if asked.base is None and not asked.part and not _is_published(asked, query):
+        refuse_made_aside(query, asked.turn.table)
         raise TurnTaken(asked.turn.table)
 
 
@@ -284,5 +288,6 @@ def _dead(loaded: Any, asked: Publishing) -> list[str]:
 
 def say_with_a_commit(session: TurnSession, query: Query, table: str, text: str) -> None:
     """A commit that writes nothing and carries `text`."""
+    refuse_aside(query, table)
     with tagged(session, {SETTING: text}):
         query(f"insert into {table} select * from {table} where false")

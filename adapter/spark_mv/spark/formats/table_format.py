@@ -55,7 +55,7 @@ class Since:
 class Publishing:
     """The commit that a run is about to make. `base`: the version that it started from (None: no table of ours was there), `branch`
     a name that no other run has, `anew`: the statement makes the table, `part`: more statements of the same commit follow.
-    `settings` are the session's for the statement. `dead`: whether the run of such a name has surely ended."""
+    `settings` are the session's for the statement, `properties` those of a table that it makes. `dead`: whether the run of such a name has surely ended."""
 
     turn: Turn
     base: int | None
@@ -63,6 +63,7 @@ class Publishing:
     anew: bool = False
     part: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
     dead: Callable[[str], bool] = lambda name: False
 
 
@@ -92,6 +93,9 @@ class TableFormat(Protocol):
 
     def history(self, query: Query, table: str, model: str = "") -> History | None:
         """The table's history as far as it matters to the runs of `model` (dbt's unique id; empty: of any)."""
+
+    def size(self, query: Query, table: str) -> int | None:
+        """Bytes of the newest version's files; None where they are not known without reading the table."""
 
     def state(self, query: Query, table: str, columns: tuple[Column, ...]) -> StateFacts:
         """Facts about a model's state table that exists and has these columns."""

@@ -120,7 +120,7 @@ class MvRun(CurrentRun):
         if self.auditor is not None and self.auditor.run is not None:
             self.auditor.execute(step, sql)
             return
-        once = self.plan.few and not step.of.publishes
+        once = (self.plan.few or self.held) and not step.of.publishes
         try:
             with planned_once(self.session.mv_spark()) if once else nullcontext():
                 self._execute(step, sql)

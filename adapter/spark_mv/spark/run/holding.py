@@ -9,8 +9,9 @@ from typing import Any
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.steps.rewrite_rows import LARGE
 from spark_mv.query.syntax.table_name import quoted_name
-from spark_mv.spark.formats.commits import log_and_snapshot
+from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
+from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run.amendments import by_delta_names
 from spark_mv.spark.session.held_rows import can_hold
@@ -29,19 +30,18 @@ def replaced_whole(facts: RunFacts, config: Mapping[str, Any], followed: bool, f
     return small and facts.target.intact and format.replaces_by_key and not read
 
 
-def holds(spark: Any, facts: RunFacts, target: str) -> bool:
-    """Whether a run holds what it stages. What a query makes of small tables may be large: then Spark moves it to disk. Delta's
-    checksums tell the size; of what is no table of Delta's it is not known."""
-    if not can_hold(spark) or any(s.version is None and s.view_text is None for s in facts.sources):
+def holds(query: Ask, facts: RunFacts, target: str) -> bool:
+    """Whether a run holds what it stages. What a query makes of small tables may be large: then Spark moves it to disk. Not where the
+    size of one of the tables is not known."""
+    if not can_hold(query.spark) or any(s.version is None and s.view_text is None for s in facts.sources):
         return False
-    names = [quoted_name(name) for name in facts.source_versions] + ([target] if facts.target.exists else [])
-    try:
-        return sum(_bytes(log_and_snapshot(spark, name)[1]) for name in names) <= BYTES
-    except Exception:  # another Delta, or a table that has gone: its statement says so
-        return False
+    read = [(s.provider, quoted_name(s.name)) for s in facts.sources if s.version is not None]
+    if facts.target.exists:
+        read.append((facts.target.provider, target))
+    sizes = [_bytes(query, provider, name) for provider, name in read]
+    return all(size is not None for size in sizes) and sum(size or 0 for size in sizes) <= BYTES
 
 
-def _bytes(snapshot: Any) -> int:
-    """Bytes of a table's files: from the checksum that a commit leaves, else from the whole log, which is a job of Spark's."""
-    checksum = snapshot.checksumOpt()
-    return int(checksum.get().tableSizeBytes() if checksum.isDefined() else snapshot.sizeInBytes())
+def _bytes(query: Query, provider: str, name: str) -> int | None:
+    table_format = format_of(provider)
+    return None if table_format is None else table_format.size(query, name)

@@ -114,7 +114,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     evaluated = evaluate(adapter, query, invocation, profile, config, model, session, as_of, remembered(facts))
     situation, runner = _situation(query, invocation, config, model, facts, evaluated), evaluated.runner
     opening = begin(situation)
-    if not opening.no_op.applies and holds(adapter.mv_spark(), facts, invocation.target):
+    if not opening.no_op.applies and holds(query, facts, invocation.target):
         whole = replaced_whole(situation.facts, invocation.config, invocation.followed, target_format(config))
         opening, situation = opening.holding(whole), situation.holding(whole)
     changes = read_changes(query, situation.facts, invocation.target) if opening.asks_for_changes else None

@@ -52,6 +52,7 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
             anew=bool(step.of.makes),
             part=bool(step.args.get("part")),
             settings=more,
+            properties=step.args.get("properties") or {},
             dead=lambda stamp: is_dead(stamp, own_catalogue(run.session.mv_spark())),
         )
         run.format.publish(asked, run.session, run.ask, lambda: run.statement(statement, send))

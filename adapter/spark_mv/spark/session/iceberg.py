@@ -40,6 +40,8 @@ def iceberg_settings() -> dict[str, str]:
         **options,
         # for these locks Hive would take a pool of connections that Spark does not ship
         "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
+        # a table of the metastore that is not there when Iceberg opens it, those of functions say, is made when it is needed
+        "spark.hadoop.datanucleus.schema.autoCreateTables": "true",
         # Hive compares columns by their places, and would refuse a table that is made anew with others
         "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
     }
