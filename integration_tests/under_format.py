@@ -45,9 +45,9 @@ def in_format(statement: str, table_format: str = FORMAT) -> str:
     if not found:
         return statement
     made = _PROPERTIES.sub(_others, made)
-    if not MADE_WITH:
+    listed = ", ".join(f"'{name}' = '{value}'" for name, value in MADE_WITH.items() if f"'{name}'" not in made)
+    if not listed:
         return made
-    listed = ", ".join(f"'{name}' = '{value}'" for name, value in MADE_WITH.items())
     if _PROPERTIES.search(made):
         return _PROPERTIES.sub(lambda found: f" tblproperties ({found[1]}, {listed})", made)
     return re.sub(

@@ -10,15 +10,14 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from direct import AI, FORMAT, Bag
+from direct import AI, FORMAT, MADE_WITH, Bag
 from gates import Gated
 from macros import statement
 from oracle_changes import FEED
+from versions import Version, newest, versions
 
 from spark_mv.maintenance.errors import RefusedError
-from spark_mv.maintenance.record import RunRecord, read_record
-from spark_mv.spark.formats.commits import Ask, commits
-from spark_mv.spark.formats.history import KEEPS_ROWS, MAKES_ALL_ROWS, OURS
+from spark_mv.maintenance.record import RunRecord
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.prepare import prepare
@@ -161,7 +160,8 @@ class World:
         names = self.names(session)
         if self.case.strategy == "COMPLETE_RECOMPUTE" or full_refresh or "m" not in names:
             refresh = "auto"
-        config = {"file_format": FORMAT, "unique_key": self.case.key, **self.case.config, "refresh": refresh}
+        made = {"tblproperties": MADE_WITH} if MADE_WITH else {}
+        config = {"file_format": FORMAT, "unique_key": self.case.key, **made, **self.case.config, "refresh": refresh}
         return Invocation(
             unique_id="model.test.m",
             name="m",
@@ -194,29 +194,28 @@ class World:
 
     # --- what is, and what must be
 
-    def wanted(self, session: Gated, as_of: str = "", version: int | None = None) -> Bag:
+    def wanted(self, session: Gated, as_of: str = "", id: int | None = None) -> Bag:
         """The query's deterministic columns at an instant, over a version of the source."""
-        source = f"{self.schema}.t" + ("" if version is None else f" version as of {version}")
+        source = f"{self.schema}.t" + ("" if id is None else f" version as of {id}")
         kept = ", concat('ai_gen: ', s) as drawn" if self.case.name == "asked" else ""
         text = self.case.sql.format(t=source, kept=kept)
         return session.bag(text.replace("current_timestamp()", f"timestamp'{as_of or self.as_of}'"))
 
-    def read(self, session: Gated, version: int | None = None) -> Content:
+    def read(self, session: Gated, version: Version | None = None) -> Content:
         """The table as it is or was at a version; empty where there is none."""
         if "m" not in self.names(session):
             return Content()
         if version is None:  # first: a dead client's statement may still publish
-            version = self.version(session)
-        source = f"{self.table} version as of {version}"
+            version = newest(session, self.table)
+        source = f"{self.table} version as of {version.id}"
         rows = session.spark.sql(f"select * from {source}").collect()
         width = None if self.case.name == "asked" else -1  # the kept column is the last one
         data = Counter(tuple(row)[:width] for row in rows)
-        return Content(version, data, {row[self.case.key]: row["drawn"] for row in rows})
+        return Content(version.number, data, {row[self.case.key]: row["drawn"] for row in rows})
 
     def version(self, session: Gated) -> int:
-        """-1 where there is no table."""
-        found = commits(Ask(session.query, session.spark), self.table, 1) if "m" in self.names(session) else ()
-        return int(found[0]["version"]) if found else -1
+        """The number of the newest one; -1 where there is no table."""
+        return newest(session, self.table).number if "m" in self.names(session) else -1
 
     def leftovers(self, session: Gated) -> list[str]:
         return sorted(set(self.names(session)) - {"t", "m", "m__state", "ai_results"})
@@ -225,18 +224,15 @@ class World:
         """How often each input was asked."""
         return Counter(self.asked.read_text().splitlines()) if self.asked.exists() else Counter()
 
-    def published(self, session: Gated) -> Iterator[tuple[int, RunRecord, bool]]:
+    def published(self, session: Gated) -> Iterator[tuple[Version, RunRecord, bool]]:
         """Versions that runs made, oldest first, with their records, and whether others wrote while that run worked."""
-        history = sorted(session.query(f"describe history {self.table}"), key=lambda row: row["version"])
-        operations = {int(row["version"]): row["operation"] for row in history}
-        for row in history:
-            record, version = read_record(row["userMetadata"]), int(row["version"])
-            if record is None or row["operation"] not in OURS:
+        found = versions(session, self.table)
+        for version in found:
+            if version.record is None:
                 continue
-            base = version - 1 if record.base_version is None else record.base_version
-            between = [operation for v, operation in operations.items() if base < v < version]
-            foreign = row["operation"] not in MAKES_ALL_ROWS and any(op not in KEEPS_ROWS for op in between)
-            yield version, record, foreign
+            base = -1 if version.base is None else version.base
+            foreign = not version.anew and any(not v.keeps for v in found[base + 1 : version.number])
+            yield version, version.record, foreign
 
 
 def same_values(before: Mapping[Any, Any], now: Mapping[Any, Any]) -> bool:

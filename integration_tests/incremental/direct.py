@@ -57,18 +57,23 @@ def _plain(value: Any) -> Any:
     return repr(value) if isinstance(value, float | list | dict) else value
 
 
+def new_session(spark: Any, table_format: str = FORMAT) -> Any:
+    """Another session of a Spark, in UTC and with one partition."""
+    session = spark.newSession()
+    if table_format == "iceberg":
+        stand_behind_delta(session)
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    return session
+
+
 class Pool:
     """Sessions of one Spark that work at the same time."""
 
     def __init__(self, spark: Any, size: int = 2, table_format: str = FORMAT) -> None:
         self.sessions: Queue[Direct] = Queue()
         for _ in range(size):
-            session = spark.newSession()
-            if table_format == "iceberg":
-                stand_behind_delta(session)
-            session.conf.set("spark.sql.shuffle.partitions", "1")
-            session.conf.set("spark.sql.session.timeZone", "UTC")
-            self.sessions.put(Direct(session, table_format))
+            self.sessions.put(Direct(new_session(spark, table_format), table_format))
         self.first: Direct = self.sessions.queue[0]
 
     def each(self, work: Callable[[Direct, Any], None], items: Sequence[Any]) -> None:

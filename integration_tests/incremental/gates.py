@@ -13,7 +13,7 @@ from threading import Condition, Thread
 from typing import Any
 
 import pytest
-from direct import Direct
+from direct import Direct, new_session
 
 from spark_mv.ai import driver_job
 from spark_mv.spark.formats import commits
@@ -56,11 +56,8 @@ class Gated(Direct):
 _SESSIONS: dict[int, Gated] = {}
 
 
-def new_session(spark: Any) -> Gated:
-    session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    return Gated(session)
+def gated_session(spark: Any) -> Gated:
+    return Gated(new_session(spark))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from changing_models import CASES, Case, World
-from gates import Died, Gated, gates, new_session
+from gates import Died, Gated, gated_session, gates
 from integration_tests.under_format import delta_only
 
 from spark_mv.maintenance.errors import RefusedError
@@ -26,7 +26,7 @@ PAIRS = Case(
 @pytest.fixture
 def session(spark: Any) -> Iterator[Gated]:
     with gates():
-        yield new_session(spark)
+        yield gated_session(spark)
 
 
 @delta_only("erase")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from changing_models import CASES, Content, World, same_values
 from direct import Bag
-from gates import BEHIND, FAULTS, Died, Fault, Gated, forget_process, gates, new_session
+from gates import BEHIND, FAULTS, Died, Fault, Gated, forget_process, gated_session, gates
 from integration_tests.counting import counted, wrong_counts
 
 from spark_mv.spark.run import prepare
@@ -35,7 +35,7 @@ Struck = list[tuple[str, int]]
 @pytest.fixture(scope="module")
 def sessions(spark: Any) -> Iterator[Callable[[], Gated]]:
     with gates():
-        yield lambda: new_session(spark)
+        yield lambda: gated_session(spark)
 
 
 class Trial:

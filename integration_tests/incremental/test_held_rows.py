@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from integration_tests.under_format import delta_only
 from test_strategies import source, wanted
 
 from spark_mv.spark.run import holding
@@ -112,6 +113,7 @@ class TestRuns:
         assert kinds(engine) == ["memory"]
         self.ends_clean(engine)
 
+    @delta_only("its statements, counted")
     def test_a_long_query_is_analysed_once(self, engine: Any) -> None:
         """Its columns are known from the last run, its rows are held; a short one is not worth holding."""
         source(engine)

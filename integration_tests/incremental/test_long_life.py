@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from changing_models import CASES, World
-from gates import Gated, gates, new_session
+from gates import Gated, gated_session, gates
 from integration_tests.counting import counted
 from integration_tests.under_format import delta_only
 
@@ -28,7 +28,7 @@ LOOKS = 10
 @pytest.fixture
 def session(spark: Any) -> Iterator[Gated]:
     with gates():
-        yield new_session(spark)
+        yield gated_session(spark)
 
 
 @delta_only("maintain")

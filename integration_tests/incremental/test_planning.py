@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from integration_tests.under_format import delta_only
 from pyarrow import parquet
 from test_strategies import source, wanted
 
@@ -46,6 +47,7 @@ def how(planned: list[tuple[str, str]], start: str) -> list[str]:
 
 
 class TestFewRows:
+    @delta_only("its second listing of files")
     def test_changed_rows_of_one_source(self, engine: Any, planned: list[tuple[str, str]], settings: Any) -> None:
         source(engine)
         engine.model("select id, amount * 2 as a, rand() as split from {schema}.src where k <> 3")
@@ -72,6 +74,7 @@ class TestFewRows:
         assert how(planned, "select\n  count_if") == ["false"]
         assert how(planned, "insert into") == ["true"]
 
+    @delta_only("its second listing of files")
     def test_not_with_another_source(self, engine: Any, planned: list[tuple[str, str]], settings: Any) -> None:
         source(engine)
         source(engine, "other")
@@ -107,6 +110,7 @@ class TestFewRows:
 
 
 class TestLookAhead:
+    @delta_only("a summary of its log")
     def test_the_table_is_summed_up_while_the_run_is_planned(self, engine: Any) -> None:
         source(engine)
         engine.query("create or replace table {schema}.odd using delta as select id from range(10)")
@@ -190,6 +194,7 @@ class TestAskAhead:
         assert engine.rows("mv") == wanted(engine, sql)
 
 
+@delta_only("_metadata.file_path")
 def test_rows_of_a_window_are_found_by_minimum_and_maximum(engine: Any) -> None:
     """Parquet keeps them for timestamps of 64 bits, not for Spark's usual ones of 96."""
     source(engine)
@@ -225,6 +230,7 @@ class TestKnownAnswers:
         assert current_values(session) is None  # Spark quotes it, and is asked
         assert current_values(None) is None
 
+    @delta_only("descriptions by version")
     def test_a_source_is_described_once_per_version(self, engine: Any) -> None:
         def asked(statement: str = "") -> int:
             if statement:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from integration_tests.under_format import delta_only
 
 from spark_mv.maintenance.errors import RefusedError, RunFailed
 from spark_mv.spark.run.execute import MvRun
@@ -36,6 +37,7 @@ def codes(run: Any) -> set[str]:
 
 
 class TestOwnFunctions:
+    @delta_only("functions in SQL, which Iceberg's extensions cannot read")
     def test_what_they_are_decides_and_what_they_read(self, engine: Any) -> None:
         ask = engine.query
         ask("create or replace table {schema}.base using delta as select id from range(3)")
@@ -104,6 +106,7 @@ class TestWithoutVersions:
 
 
 class TestWithVersions:
+    @delta_only("tables by their path")
     def test_delta_by_its_path_and_through_temporary_views(self, engine: Any, tmp_path: Path) -> None:
         path = str(tmp_path / "x.y" / "Delta")
         engine.query(
@@ -128,6 +131,7 @@ class TestWithVersions:
         after = engine.rows(columns="id, r")
         assert {row for row in after if row[0] != 7} == {row for row in before if row[0] != 0}
 
+    @delta_only("a dropped table's folder is empty")
     def test_a_source_that_becomes_another_kind(self, engine: Any) -> None:
         engine.query("create or replace table {schema}.base using delta as select 1 as id, 'a' as x")
         engine.query("create or replace view {schema}.kind as select * from {schema}.base")
@@ -145,6 +149,7 @@ class TestWithVersions:
 
 
 class TestTypesAndSettings:
+    @delta_only("a change of columns is told apart by the feed")
     def test_a_type_that_changed_is_no_change_of_rows(self, engine: Any) -> None:
         make = (
             "create or replace table {schema}.src using delta tblproperties ('delta.enableChangeDataFeed' = 'true') as "
@@ -200,6 +205,7 @@ class TestOldVersions:
 
         return make
 
+    @delta_only("the change feed")
     def test_the_feed_begins_behind_the_last_run(self, engine: Any, conf: Any, source: Any) -> None:
         conf(ENFORCED, "true")
         source(feed=True)
@@ -210,6 +216,7 @@ class TestOldVersions:
         assert engine.run().plan.strategy == "APPEND_ONLY"
 
     @pytest.mark.parametrize("enforced", ["true", "false"])
+    @delta_only("the change feed")
     def test_two_versions_are_compared_where_both_can_be_read(
         self, engine: Any, conf: Any, source: Any, enforced: str
     ) -> None:
@@ -225,6 +232,7 @@ class TestOldVersions:
         assert engine.warnings == []
         assert engine.rows(columns="id, r") >= draws and len(engine.rows()) == 4
 
+    @delta_only("the change feed")
     def test_a_source_that_moves_while_its_old_version_is_read(self, engine: Any, conf: Any, source: Any) -> None:
         conf(ENFORCED, "true")
         source(feed=True)
@@ -248,6 +256,7 @@ class TestOldVersions:
 
 
 class TestHiddenProperties:
+    @delta_only("liquid clustering")
     def test_names_that_look_like_secrets(self, engine: Any) -> None:
         engine.query(
             "create or replace table {schema}.src using delta as select id, 'u' as page_url, 't' as my_token from range(3)"
@@ -280,6 +289,7 @@ class TestHiddenProperties:
 
 
 class TestFilesGone:
+    @delta_only("VACUUM")
     def test_incremental_says_what_to_do(self, engine: Any, conf: Any) -> None:
         """VACUUM took the files of the version that the last run read."""
         conf("spark.databricks.delta.retentionDurationCheck.enabled", "false")
@@ -320,6 +330,7 @@ class TestTableGone:
 
 
 class TestAppendOnly:
+    @delta_only("delta.appendOnly")
     def test_a_table_that_takes_no_changes_says_how_it_would(self, engine: Any) -> None:
         engine.query("create or replace table {schema}.steady using delta as select id, 1 as v from range(5)")
         engine.model("select id, v, rand() as r from {schema}.steady", tblproperties={"delta.appendOnly": "true"})

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from integration_tests.under_format import FORMAT, REPLACES_BY_KEY, delta_only
 
 FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
 
@@ -94,6 +95,7 @@ class TestRowBased:
             engine.query("reset spark.sql.adaptive.autoBroadcastJoinThreshold")
 
     @pytest.mark.parametrize("vectors", ["true", "false"])
+    @delta_only("the model's own change feed")
     def test_changes_of_a_key_of_two_columns(self, engine: Any, vectors: str) -> None:
         """Rows that are only replaced go by a join with the staged ones, whatever their key; readers of the table's change
         feed see these rows and no other."""
@@ -141,7 +143,7 @@ class TestRowBased:
         engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
         engine.query("insert into {schema}.src values (6000, 1, 1.0, null)")
         run = engine.run()
-        assert engine.published == statement, (run.plan.candidates, engine.warnings)
+        assert engine.published == (statement if REPLACES_BY_KEY else "MERGE"), (run.plan.candidates, engine.warnings)
         assert (run.counts["inserted"], run.counts["updated"], run.counts["deleted"]) == (1, 20, 10)
         assert engine.rows("mv", "key, amount") == wanted(engine, f"select {key}, amount from {{schema}}.src")
         now = {row[0]: row[4] for row in engine.rows()}
@@ -175,6 +177,7 @@ class TestRowBased:
         )
         assert {row[0]: row[3] for row in engine.rows()}.items() <= drawn.items()
 
+    @delta_only("REPLACE WHERE")
     def test_keys_that_the_option_would_split(self, engine: Any) -> None:
         source(engine)
         engine.model("select id as `the.id`, amount, rand() as split from {schema}.src", unique_key="the.id")
@@ -216,6 +219,7 @@ class TestRowBased:
 
 
 class TestChains:
+    @delta_only("the model's own change feed")
     def test_a_model_follows_the_changes_of_another(self, engine: Any) -> None:
         source(engine)
         first, second = (
@@ -252,7 +256,8 @@ class TestShapes:
     def test_groups(self, engine: Any) -> None:
         source(engine)
         sql = "select k, count(*) as n, sum(amount) as s, rand() as split from {schema}.src group by k having count(*) > 1"
-        engine.model(sql, unique_key="k")
+        # of an Iceberg table that small, the files that came and went are most rows
+        engine.model(sql, unique_key="k", **({} if FORMAT == "delta" else {"refresh": "incremental"}))
         engine.run()
         engine.query("update {schema}.src set k = 4 where id = 3")
         run = engine.run()
@@ -493,6 +498,7 @@ class TestLeaving:
         assert engine.run("2026-01-01 14:00:00").plan.strategy == "NO_OP" and engine.version() == version
         assert run.counts["target_rows"] == len(after)
 
+    @delta_only("one statement for both")
     def test_new_rows_tell_when_they_leave(self, engine: Any) -> None:
         source(engine)
         engine.model(f"select id, ts as seen, rand() as split from {{schema}}.src {self.WINDOW}")
@@ -507,6 +513,7 @@ class TestLeaving:
         run = engine.run("2026-01-01 06:00:01")
         assert (run.counts["deleted"], run.next_change_at) == (1, "2026-01-01 10:00:00.000001")
 
+    @delta_only("one statement for both")
     def test_come_and_leave(self, engine: Any) -> None:
         source(engine)
         engine.model(f"select id, ts as seen, rand() as split from {{schema}}.src {self.WINDOW}")
@@ -591,6 +598,7 @@ class TestLeaving:
         )
         assert engine.rows("mv", "id, ts") == wanted(engine, sql)
 
+    @delta_only("partitions dropped by metadata, in its history")
     def test_metadata_alone(self, engine: Any) -> None:
         """Where whole partitions leave, their files are dropped unread."""
         source(engine)
@@ -656,6 +664,7 @@ class TestWholeTables:
 class TestStatements:
     """What a run sends and commits, by its kind. More is not wrong, but should be noticed."""
 
+    @delta_only("its statements, counted")
     def test_counts(self, engine: Any) -> None:
         source(engine)
         engine.model(

@@ -104,11 +104,13 @@ class Racers(Clients):
         """How many versions runs have published since then."""
         world, session, number = self.world, self.session, 0
         for made, record, foreign in world.published(session):
-            if made <= version or foreign:
+            if made.number <= version or foreign:
                 continue
             (source,) = record.sources.values()
             wanted, found = world.wanted(session, record.as_of, source.version), world.read(session, made)
-            assert found.rows == wanted, f"{place}\nversion {made} is not the query over version {source.version}"
+            assert found.rows == wanted, (
+                f"{place}\nversion {made.number} is not the query over version {source.version}"
+            )
             number += 1
         return number
 
