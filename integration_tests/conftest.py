@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -56,11 +57,48 @@ def pytest_report_header(config: pytest.Config) -> str:
     return "engines: " + ", ".join(found)
 
 
+_LATER = (
+    r"adapter/.*::TestUniqueKey::test__(bad|duplicated|empty|trinary|unary)",
+    r"adapter/.*::TestSimpleSnapshot::test_(new_column|revives|updates)",
+    r"adapter/.*::Test(StoreTestFailuresLimit|ShowLimit|Predicates|CachingSelected|DocsGenReferences|SampleMode)",
+    r"ai/test_payments.*::test_(a_text_is_paid_once|after_the_endpoint_died)\w*\[executors",
+    r"ai/test_payments.*::test_(every_input_ends|the_key_is_nowhere)\w*\[auto",
+    r"ai/test_payments.*::test_a_chunk_ends\w*\[window1",
+    r"ai/test_policies.*::test_(pruning_leaves|a_wrong_address|the_oldest_answers\w*\[executors|errors_wait\w*\[executors)",
+    r"iceberg/test_aside.*(spark.wap.id|tag_t|tables_of_metadata)",
+    r"iceberg/test_branches.*::test_(of_two_that_make_it_anew|a_branch_that_was_dropped)",
+    r"iceberg/test_standard_suite.*::Test(AnotherType|MergeExcludeColumns)",
+    r"iceberg/test_targets.*::Test(AnotherTable|WhatIsSaidOfIt)",
+    r"incremental/test_state.*::test_a_sample_outlives_a_change_of_its_key",
+    r"incremental/test_kept_columns.*::TestSampleOfGroups",
+    r"incremental/test_evicted.*::test_groups_that_leave",
+    r"materialization/test_adopt.*::test_incremental_with_draws",
+    r"materialization/test_ai_columns.*::test_(what_means_the_same|another_model_keeps)",
+    r"materialization/test_ai_prompts.*::test_a_literal_moves",
+    r"materialization/test_ai_errors.*::Test(KeepOld|Budget)",
+    r"materialization/test_ai_salt.*::test_another_salt",
+    r"materialization/test_audit.*::test_nothing_is_found\[(APPEND_ONLY|WINDOW_FUNCTION|COMPLETE)",
+    r"materialization/test_audit.*::test_(a_row_twice|matches_recompute)",
+    r"materialization/test_freeze_where.*::test_the_window_takes",
+    r"materialization/test_headers.*::test_a_session_that_is_not",
+    r"materialization/test_time_zones.*::TestTokyo",
+    r"materialization/test_types.*::test_changes_are_seen\[full",
+    r"materialization/test_views_and_draws.*::TestDrawsBelow",
+    r"materialization/test_windows.*::(TestRemembered|TestWindow::test_past)",
+    r"materialization/test_row_limit.*::test_evictions_count",
+    r"materialization/test_report.*::test_explain_and_doctor",
+)
+"""Tests whose kin run at each change: once a week (`-m slow`), so that two cores have run what is left within the hour."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
+    later = re.compile("|".join(_LATER))
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.spark)
+            if later.search(item.nodeid):
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import pytest
 from integration_tests.under_format import FORMAT
 
 from spark_mv.maintenance.errors import RefusedError, RunFailed
+from spark_mv.spark.run.execute import MvRun
 
 
 def values(engine: Any, columns: str) -> dict[Any, tuple[Any, ...]]:
@@ -176,6 +177,32 @@ def test_kept_values_whose_column_somebody_took_away(engine: Any, statement: str
         engine.run(full_refresh=True)
         now = values(engine, "r, u")
         assert len(now) == 11 and all(now[key][1] == value[1] for key, value in before.items())
+
+
+@pytest.mark.parametrize("at", ["check_stage", "publish"])
+def test_a_column_that_somebody_adds_while_a_run_works(engine: Any, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.query("create or replace table {schema}.src using delta as select id, 1 as x from range(10)")
+    engine.model("select id, x, rand() as r from {schema}.src", refresh="incremental")
+    engine.run()
+    before = values(engine, "r")
+    execute, said = MvRun.execute, []
+
+    def late(run: MvRun, step: Any, sql: str | None) -> None:
+        if not said and (step.kind == at or (at == "publish" and step.of.publishes)):
+            said.append(step.kind)
+            engine.adapter.query(f"alter table {engine.table} add columns (extra string)")
+        execute(run, step, sql)
+
+    engine.query("update {schema}.src set x = 2 where id < 3")
+    with monkeypatch.context() as patch:
+        patch.setattr(MvRun, "execute", late)
+        with pytest.raises(
+            RunFailed, match=r"\[TURN_TAKEN\].*columns of .* were changed by somebody else.*Run it again"
+        ):
+            engine.run()
+    assert said and values(engine, "r") == before
+    assert engine.run().response().rows_updated == 3
+    assert values(engine, "r") == before and engine.rows("mv", "id, x") == engine.rows("src", "id, x")
 
 
 def test_maps_with_keys_of_bytes_are_not_always_changed(engine: Any) -> None:

@@ -56,6 +56,23 @@ class TestForeignWrites:
                 assert mv.version() == version + 1, names
             assert mv.run()["code"] == "NO_OP", names
 
+    @delta_only("a CHECK of the table")
+    def test_a_check_that_somebody_put_on_the_table(self, mv: Any, sql: Any) -> None:
+        """What Delta says of it is said with what to do, and without the values of the row."""
+        sql(SOURCE)
+        mv.run()
+        before = mv.rows()
+        sql("alter table {schema}.mv add constraint theirs check (name <> 'of a person')")
+        sql("update {schema}.src set name = 'of a person' where id = 1")
+        said = mv.run(expect_pass=False)
+        assert "CHECK constraint theirs" in said and "alter table … drop constraint" in said
+        assert " : of a person" not in said and "whose values are not shown" in said
+        assert mv.rows() == before
+        sql("alter table {schema}.mv drop constraint theirs")
+        assert mv.run()["rows_updated"] == 2
+        sql("update {schema}.src set name = 'n' where id = 1")
+        mv.run()
+
     @delta_only("VACUUM takes the files of the newest version of ours")
     def test_where_the_version_of_ours_is_gone(self, mv: Any, sql: Any, project: Any, spark: Any) -> None:
         """One row per key stays, and with it its values; what has no key goes."""

@@ -65,3 +65,24 @@ def test_a_wrong_result_is_repaired_and_the_strategy_distrusted(engine: Engine) 
     engine.config = {**engine.config, "refresh": "incremental"}
     assert engine.run().plan.strategy == "ROW_BASED"
     assert right(engine, SQL.replace("+ 1", "+ 2"))
+
+
+def test_answers_that_are_no_more_known_stay_in_the_table(engine: Engine) -> None:
+    """An audit asks nothing: where `ai_results` has lost an answer, its recompute has NULL, and that is no better than the table."""
+    ai = {"provider": "scripted", "model": "test", "ask_from": "driver"}
+    engine.profile = {"embedded": True, "ai": ai}
+    engine.model("select id, v, ai_gen(concat('n', id)) as answer from {schema}.src", refresh="incremental")
+    engine.run()
+    kept = engine.rows("mv", "id, answer")
+    engine.query("delete from {schema}.ai_results where value like '%n1%'")
+    engine.query("update {schema}.src set v = v + 1 where id = 2")
+    run = engine.run()
+    assert run.plan.strategy == "ROW_BASED" and run.auditor is not None
+    assert engine.rows("mv", "id, answer") == kept and None not in {row[1] for row in kept}
+    assert any("11 AI inputs have no answer in" in text for text in engine.warnings), engine.warnings
+    assert not run.auditor.findings.repaired and "not audited" in run.response()._message
+    # they are asked for again where a run reads the whole query
+    engine.config = {**engine.config, "refresh": "full"}
+    assert engine.run().response().ai_calls == 11
+    assert engine.rows("mv", "id, answer") == kept
+    engine.query("drop table {schema}.ai_results")

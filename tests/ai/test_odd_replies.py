@@ -71,8 +71,16 @@ def test_an_answer_is_kept_whatever_its_usage_says(endpoint: Canned, said: Any) 
     usage = {"prompt_tokens": said, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": said}}
     endpoint.says("yes", usage=usage)
     found = row(endpoint.asked(FREE))
-    assert (found["status"], found["value"], found["input_tokens"], found["output_tokens"]) == ("ok", "yes", 0, 3)
-    assert (found["cached_tokens"], found["cost"]) == (0, 0.006)
+    assert (found["status"], found["value"], found["output_tokens"]) == ("ok", "yes", 3)
+    # what is no number of tokens is estimated, whatever the other one is
+    assert found["input_tokens"] > 0 and found["cached_tokens"] == 0
+    assert found["cost"] == (found["input_tokens"] + 2 * 3) / 1000
+
+
+def test_tokens_of_the_answer_alone_are_estimated(endpoint: Canned) -> None:
+    endpoint.says("twelve bytes", usage={"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 5}})
+    found = row(endpoint.asked(FREE))
+    assert (found["input_tokens"], found["output_tokens"], found["cached_tokens"]) == (7, 3, 5)
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0, "completion_tokens": 0}])

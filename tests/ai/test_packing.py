@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -10,8 +11,9 @@ import pytest
 from integration_tests.ai.endpoint import Behaviour, Endpoint, Seen
 
 from spark_mv.ai.asking import Asker, Outcome
+from spark_mv.ai.chat import reply_of
 from spark_mv.ai.limits import Limits, Share
-from spark_mv.ai.packing import packable, packs
+from spark_mv.ai.packing import packable, packed_answers, packs
 from spark_mv.ai.protocol import ProviderSettings, Request
 from spark_mv.ai.providers.openai import OpenAIProvider
 from spark_mv.ai.secret import Secret
@@ -76,6 +78,16 @@ def test_an_input_that_is_missing_or_doubled_is_asked_alone(served: tuple[Endpoi
     assert set(endpoint.seen.answered.values()) == {1}
     assert [o.value for o in found] == [o.value for o in ask(classify, 1)]
     assert min(o.input_tokens for o in again) > min(o.input_tokens for o in found if o.attempts == 1)
+
+
+def test_an_id_that_is_no_number_is_none() -> None:
+    """In Python, true is 1."""
+    items = [{"id": True, "answer": "wrong"}, {"id": False, "answer": "wrong"}, {"id": "2", "answer": "wrong"}]
+    content = json.dumps({"answers": [*items, {"id": 3, "answer": "right"}]})
+    reply = reply_of({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]})
+    found = packed_answers([summarize(text) for text in "abcd"], reply)
+    assert [one.value for one in found] == [None, None, None, "right"]
+    assert all(one.error is not None and one.error.alone for one in found[:3])
 
 
 def test_a_reply_that_is_cut_off_is_halved_and_what_it_took_is_counted(

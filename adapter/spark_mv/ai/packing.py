@@ -82,7 +82,8 @@ def packed_answers(requests: Sequence[Request], reply: Any) -> list[Answer]:
         items = json.loads(content)["answers"]
         by_id: dict[Any, list[Any]] = {}
         for item in items:
-            by_id.setdefault(item["id"], []).append(item.get("answer"))
+            if type(item["id"]) is int:  # true is no 1
+                by_id.setdefault(item["id"], []).append(item.get("answer"))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ProviderError("invalid_answer", f"no answers by id: {error!r}{cut}", spent=used) from None
     inputs = divided(used[0], [len(str(r.row["content"])) for r in requests])

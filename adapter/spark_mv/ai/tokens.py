@@ -62,14 +62,20 @@ def body_tokens(body: Mapping[str, Any], count: Callable[[str], int]) -> int:
 
 
 def with_usage(reply: Any, body: Mapping[str, Any]) -> Any:
-    """The reply to this body; where the endpoint has counted no tokens, with their estimate: budgets and prices are not without effect
-    because of that."""
-    if sum(spent(reply)) or not isinstance(reply, SimpleNamespace):
+    """The reply to this body; where the endpoint has not counted the tokens of one side, with their estimate: budgets and prices are not
+    without effect because of that."""
+    asked, answered = spent(reply)
+    if (asked and answered) or not isinstance(reply, SimpleNamespace):
         return reply
     choices = getattr(reply, "choices", None)
     said = [
         getattr(getattr(c, "message", None), "content", None) for c in (choices if isinstance(choices, list) else ())
     ]
     written = sum(four_bytes(text) for text in said if isinstance(text, str))
-    reply.usage = SimpleNamespace(prompt_tokens=body_tokens(body, four_bytes), completion_tokens=written)
+    more = vars(reply.usage) if isinstance(getattr(reply, "usage", None), SimpleNamespace) else {}
+    counted = {
+        "prompt_tokens": asked or body_tokens(body, four_bytes),
+        "completion_tokens": answered or written,
+    }
+    reply.usage = SimpleNamespace(**{**more, **counted})
     return reply

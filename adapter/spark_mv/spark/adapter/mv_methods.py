@@ -18,7 +18,8 @@ from dbt_common.invocation import get_invocation_id
 
 from spark_mv.maintenance.config import SAFETY
 from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError, RunFailed, first_line
-from spark_mv.spark.session.ended import ENDED, spark_has_ended
+from spark_mv.spark.session.ended import spark_has_ended
+from spark_mv.spark.session.error_texts import readable
 
 if TYPE_CHECKING:
     from spark_mv.spark.run.execute import MvRun
@@ -29,10 +30,13 @@ _HISTORY_LOCK = Lock()
 logger = AdapterLogger("Spark")
 
 
-def _say_if_spark_ended(error: Exception) -> None:
-    """A closed socket of the JVM's, which shows wherever Spark is asked, says nothing to anybody."""
-    if not isinstance(error, DbtRuntimeError) and spark_has_ended(error):
-        raise DbtDatabaseError(ENDED) from error
+def _say_readably(error: Exception) -> None:
+    """What Spark raises where no statement of the adapter's is sent: its own sentence, and what to do. A closed socket of the JVM's, which
+    shows wherever Spark is asked, says nothing to anybody."""
+    if isinstance(error, DbtRuntimeError):
+        return
+    if spark_has_ended(error) or type(error).__module__.startswith(("pyspark.", "py4j.")):
+        raise DbtDatabaseError(readable(error)) from error
 
 
 class MvMixin(metaclass=AdapterMeta):
@@ -82,7 +86,7 @@ class MvMixin(metaclass=AdapterMeta):
                 raise DbtRuntimeError(str(error)) from error
             if isinstance(error, ConfigError | RefusedError | ValueError):
                 raise CompilationError(str(error)) from error
-            _say_if_spark_ended(error)
+            _say_readably(error)
             raise
 
     @available
@@ -116,7 +120,7 @@ class MvMixin(metaclass=AdapterMeta):
             raise DbtRuntimeError(str(error)) from error
         except Exception as error:
             self._remember(run, "error", str(error))
-            _say_if_spark_ended(error)
+            _say_readably(error)
             raise
         return ""
 

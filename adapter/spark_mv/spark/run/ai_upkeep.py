@@ -239,8 +239,10 @@ class Models:
                 except AiConfigError as error:  # a run of one model need not say whose block it is
                     said = QueryError(error.code, str(error).removeprefix(f"[{error.code}] "))
                     raise refused([said], f"model {invocation.name}: ") from None
-                except (ConfigError, RefusedError):
+                except ConfigError:
                     raise
+                except RefusedError as error:
+                    raise self._of(invocation, error) from error
                 except Exception as error:
                     why = f"model {invocation.name} cannot be read, so which answers it refers to is not known: {first_line(error)}"
                     raise RefusedError("AI_OPERATION", why) from error
@@ -250,6 +252,15 @@ class Models:
         if not found:
             names = ", ".join(asked.name for asked in self.invocations) or "no nondeterministic_mv in this project"
             raise RefusedError("NO_AI_FUNCTION", f"there is no AI function in {names}")
+
+    def _of(self, invocation: Invocation, error: RefusedError) -> RefusedError:
+        """What a model is refused for, with the model's name, and why it matters where others are meant."""
+        text = str(error).removeprefix(f"[{error.code}] ")
+        name = f"model {invocation.name}"
+        others = ""
+        if len(self.invocations) > 1:
+            others = f" (Every model of the project is read: {name} may refer to the same answers. Nothing was changed)"
+        return RefusedError(error.code, (text if text.startswith(name) else f"{name}: {text}") + others)
 
 
 def _calls(model: Prepared) -> Sequence[AiCall]:

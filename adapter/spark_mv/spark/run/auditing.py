@@ -73,20 +73,35 @@ class Auditor:
         assert self.run is not None
         try:
             self.run.execute(step, sql)
+            if step.kind == "audit_examples" and (why := self._unanswered()):
+                self.adapter.warn(f"model {self.prepared.invocation.name}: {why}")
+                self._broken(why)
             if self.run.moved:
                 self.run.broken = "a source was written to while the audit read it"
         except RunFailed as error:
             if step.kind == "check_limit":
                 raise RunFailed("AUDIT_FAILED", f"the run itself is done; of its audit: {error}") from error
-            self._broken(error)
+            self._broken(str(error) or type(error).__name__)
         except Exception as error:
-            self._broken(error)
+            self._broken(str(error) or type(error).__name__)
 
-    def _broken(self, error: Exception) -> None:
+    def _broken(self, why: str) -> None:
         assert self.run is not None
-        lines = str(error).strip().splitlines() or [type(error).__name__]
         self.run.plan = replace(self.run.plan, fallback=None)
-        self.run.broken = lines[0]
+        self.run.broken = why.strip().splitlines()[0]
+
+    def _unanswered(self) -> str:
+        """Why rows that differ tell nothing of the table: an audit asks no AI, and an answer that `ai_results` has no more would be
+        NULL in the recompute, where the table has kept it."""
+        runner, rounds = self.prepared.runner, self.prepared.rewritten.ai_rounds
+        counted = runner.count(rounds) if runner is not None and rounds else AiOutcome()
+        missing = counted.calls + counted.left_for_later
+        return (
+            f"the table differs from a recompute, and {missing:,} AI inputs have no answer in {runner.context.results_table} that "
+            "would tell which is right (were rows of it deleted?). Nothing was repaired; the answers in the table stay"
+            if missing and runner is not None
+            else ""
+        )
 
     def _situation(self, done: MvRun) -> tuple[Situation | None, str]:
         seen = self.prepared

@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from typing import Any, Protocol
 
 from spark_mv.ai.outcome import AiOutcome
+from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.staged import Staged
@@ -93,6 +94,7 @@ class CurrentRun:
     shows_keys: bool = True  # whether keys may stand in statements, commits and messages
     leftovers: tuple[str, ...] = ()
     follows: RunRecord | None = None  # of the last run that published
+    columns_seen: tuple[Column, ...] = ()  # of the model's table, when the run looked
     in_the_way: str | None = None  # `view` or `table`: what the new table takes the place of
     ai_round: Callable[[Sequence[Any]], AiOutcome] | None = None
     on_ai_error: str = "null"

@@ -6,6 +6,7 @@ import re
 
 from spark_mv.maintenance.errors import RunFailed, TurnTaken, first_line
 from spark_mv.spark.run.current import CurrentRun, StepView
+from spark_mv.spark.run.look_up import describe
 from spark_mv.spark.session.ended import spark_has_ended
 from spark_mv.spark.session.error_texts import readable
 
@@ -22,6 +23,12 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
     model's own table, or that takes no changes."""
     if not step.of.publishes and not isinstance(error, TurnTaken) and _overtaken(run):
         return turn_taken(run)  # its rows were taken for those of the version that this run started from
+    if not step.of.makes and not isinstance(error, RunFailed | ValueError) and _other_columns(run):
+        return RunFailed(
+            "TURN_TAKEN",
+            f"model {run.plan.model}: the columns of {run.relations['target']} were changed by somebody else while this run was working, so this "
+            "one changed nothing. Run it again: kept values stay, and no AI answer is paid twice",
+        )
     first = first_line(error)
     if not step.of.publishes and run.plan.strategy != "COMPLETE_RECOMPUTE" and _FILES_GONE.search(str(error)):
         return RunFailed(
@@ -98,6 +105,17 @@ def _overtaken(run: CurrentRun) -> bool | None:
         return None
     newest = history.record
     return newest is not None and newest != run.follows and newest.invocation_id != run.invocation_id
+
+
+def _other_columns(run: CurrentRun) -> bool:
+    """Whether the table has other columns than when this run looked."""
+    if not run.columns_seen:
+        return False
+    try:
+        found = describe(run.ask, run.relations["target"])
+    except Exception:  # the first error says more
+        return False
+    return found is not None and found.columns != run.columns_seen
 
 
 def _plain(name: str) -> str:

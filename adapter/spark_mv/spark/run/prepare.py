@@ -84,6 +84,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         stamp=stamp,
         leftovers=_leftovers(adapter, invocation),
         follows=prepared.facts.target.record,
+        columns_seen=prepared.facts.target.columns,
         in_the_way=_in_the_way(prepared.facts.target, prepared.config.file_format),
         ai_round=prepared.runner.run if prepared.runner else None,
         on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",

@@ -15,6 +15,9 @@ _UNKNOWN_CLASS = "Cannot find main error class"
 _BRANCH = re.compile(r"[: ]*[+:]- '?[A-Z]")
 """A line of a plan as Spark puts it behind its message."""
 
+_ROW = re.compile(r"by row with values:(\s*\n - [^\n]* : [^\n]*)+")
+"""How Delta shows the row that a CHECK does not let in."""
+
 _CURES = {
     "INVALID_SCHEMA_OR_RELATION_NAME": "The name is that of a model's or a seed's file, if it has no other: give it an `alias` of these characters.",
     "FAILED_READ_FILE.FILE_NOT_EXIST": "A data file of a table is gone, and no REFRESH TABLE brings it back. Put it back from a copy, or restore the table "
@@ -106,8 +109,8 @@ def _place(origin: Any) -> str:
 
 
 def _trim(text: str) -> str:
-    """Without "JVM stacktrace" and frames of the form `\\tat package.Class.method(File.scala:1)`."""
-    text = text.split("\n\nJVM stacktrace:")[0]
+    """Without values of a row, "JVM stacktrace" and frames of the form `\\tat package.Class.method(File.scala:1)`."""
+    text = _ROW.sub("by a row (whose values are not shown)", text.split("\n\nJVM stacktrace:")[0])
     lines = [line for line in text.splitlines() if not re.match(r"\s+at [\w.$]+", line)]
     branch = next((n for n, line in enumerate(lines) if _BRANCH.match(line)), None)
     if branch is not None and branch > 1:  # the tree of a plan, whose root is the line before
