@@ -260,7 +260,7 @@ class Models:
         others = ""
         if len(self.invocations) > 1:
             others = f" (Every model of the project is read: {name} may refer to the same answers. Nothing was changed)"
-        return RefusedError(error.code, (text if text.startswith(name) else f"{name}: {text}") + others)
+        return refused([QueryError(error.code, f"{text}{others}")], "" if text.startswith(name) else f"{name}: ")
 
 
 def _calls(model: Prepared) -> Sequence[AiCall]:
