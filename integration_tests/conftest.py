@@ -72,7 +72,6 @@ _LATER = (
     r"incremental/test_state.*::test_a_sample_outlives_a_change_of_its_key",
     r"incremental/test_kept_columns.*::TestSampleOfGroups",
     r"incremental/test_evicted.*::test_groups_that_leave",
-    r"materialization/test_adopt.*::test_incremental_with_draws",
     r"materialization/test_ai_columns.*::test_(what_means_the_same|another_model_keeps)",
     r"materialization/test_ai_prompts.*::test_a_literal_moves",
     r"materialization/test_ai_errors.*::Test(KeepOld|Budget)",

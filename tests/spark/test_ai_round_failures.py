@@ -8,18 +8,21 @@ from typing import Any
 import pytest
 
 from spark_mv.maintenance.errors import RefusedError, RunFailed
+from spark_mv.spark.run.current import StepView
 from spark_mv.spark.run.failures import explained
 
 pytestmark = pytest.mark.unit
 RUN: Any = SimpleNamespace(
-    plan=SimpleNamespace(model="m", strategy="COMPLETE_RECOMPUTE", record=None), relations={"target": "`a`.`m`"}
+    plan=SimpleNamespace(model="m", strategy="COMPLETE_RECOMPUTE", record=None),
+    relations={"target": "`a`.`m`"},
+    columns_seen=(),
 )
 
 CAUSE = SimpleNamespace(getMessage=lambda: "Permission denied", getCause=lambda: None)
 
 
 def step(kind: str) -> Any:
-    return SimpleNamespace(kind=kind, of=SimpleNamespace(publishes=False))
+    return StepView(kind, {})
 
 
 def test_a_table_of_answers_out_of_reach_is_one_sentence_with_the_cure() -> None:

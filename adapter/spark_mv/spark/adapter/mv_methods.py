@@ -30,13 +30,11 @@ _HISTORY_LOCK = Lock()
 logger = AdapterLogger("Spark")
 
 
-def _say_readably(error: Exception) -> None:
+def _said(error: Exception) -> Exception:
     """What Spark raises where no statement of the adapter's is sent: its own sentence, and what to do. A closed socket of the JVM's, which
     shows wherever Spark is asked, says nothing to anybody."""
-    if isinstance(error, DbtRuntimeError):
-        return
-    if spark_has_ended(error) or type(error).__module__.startswith(("pyspark.", "py4j.")):
-        raise DbtDatabaseError(readable(error)) from error
+    sparks = spark_has_ended(error) or type(error).__module__.startswith(("pyspark.", "py4j."))
+    return DbtDatabaseError(readable(error)) if sparks and not isinstance(error, DbtRuntimeError) else error
 
 
 class MvMixin(metaclass=AdapterMeta):
@@ -81,13 +79,15 @@ class MvMixin(metaclass=AdapterMeta):
         try:
             yield
         except Exception as error:
-            self._remember_stopped(invocation, started, str(error))
+            said = _said(error)
+            self._remember_stopped(invocation, started, str(said))
             if isinstance(error, NotOurs):  # the model compiles
                 raise DbtRuntimeError(str(error)) from error
             if isinstance(error, ConfigError | RefusedError | ValueError):
                 raise CompilationError(str(error)) from error
-            _say_readably(error)
-            raise
+            if said is error:
+                raise
+            raise said from error
 
     @available
     def mv_followed(self, unique_id: str, nodes: Mapping[str, Any]) -> bool:
@@ -115,13 +115,15 @@ class MvMixin(metaclass=AdapterMeta):
                 f"model {run.plan.model}: {step.kind.replace('_', ' ')}", self.say, spark_tasks(self.mv_spark())
             ):
                 run.execute(step, sql)
-        except RunFailed as error:
+        except (RunFailed, RefusedError) as error:
             self._remember(run, "error", str(error))
             raise DbtRuntimeError(str(error)) from error
         except Exception as error:
-            self._remember(run, "error", str(error))
-            _say_readably(error)
-            raise
+            said = _said(error)
+            self._remember(run, "error", str(said))
+            if said is error:
+                raise
+            raise said from error
         return ""
 
     @available
