@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from py4j.java_gateway import is_instance_of
-
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.query.syntax.table_name import parts_of
 from spark_mv.spark.formats.commits import Query
@@ -99,6 +97,8 @@ def _from_metadata(spark: Any, table: str, limit: int) -> Log | None:
 
 def _is_part(spark: Any, table: str, loaded: Any) -> bool:
     """See Log.part. The object of a branch is that of its table, which has another name."""
+    from py4j.java_gateway import is_instance_of  # there where a JVM is
+
     own, asked = str(loaded.name()).casefold(), parts_of(table)[-1].casefold()
     whole = is_instance_of(spark.sparkContext._gateway, loaded, "org.apache.iceberg.BaseTable")
     return not (whole and own.endswith(asked))
