@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from direct import Direct, Model, Pool
+from direct import Direct, Model, Pool, schema
 
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.spark.formats.commits import Ask
@@ -22,15 +22,12 @@ AT = "2026-02-01 06:00:00"
 
 @pytest.fixture
 def session(spark: Any) -> Iterator[Direct]:
-    session = Pool(spark, 1, "iceberg").first
-    session.query(f"drop schema if exists {S} cascade")
-    session.query(f"create schema {S}")
-    session.query(f"create table {S}.src using iceberg {ASKS} as select id, 'main' as name from range(10)")
-    session.query(f"alter table iceberg_catalog.{S}.src create branch b")
-    yield session
-    for name in ("spark.wap.branch", "spark.wap.id"):
-        session.spark.conf.unset(name)
-    session.query(f"drop schema if exists {S} cascade")
+    with schema(Pool(spark, 1, "iceberg").first, S) as session:
+        session.query(f"create table {S}.src using iceberg {ASKS} as select id, 'main' as name from range(10)")
+        session.query(f"alter table iceberg_catalog.{S}.src create branch b")
+        yield session
+        for name in ("spark.wap.branch", "spark.wap.id"):
+            session.spark.conf.unset(name)
 
 
 def model(name: str = "mv", source: str = "src", **config: Any) -> Model:

@@ -12,7 +12,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from direct import Direct, Pool
+from direct import Direct, Pool, schema
 from pyspark.sql.types import LongType
 
 from spark_mv.maintenance.errors import TurnTaken
@@ -73,10 +73,9 @@ class Anew:
 def anew(spark: Any, tmp_path: Path) -> Iterator[Anew]:
     sessions = list(Pool(spark, 2, "iceberg").sessions.queue)
     found = Anew(sessions[0], sessions[1], tmp_path)
-    found.other.query("create schema branches")
-    found.other.query(f"create table {TABLE} using iceberg as select id, 'first' as name from range(3)")
-    yield found
-    found.other.query("drop schema branches cascade")
+    with schema(found.other, "branches"):
+        found.other.query(f"create table {TABLE} using iceberg as select id, 'first' as name from range(3)")
+        yield found
 
 
 def test_a_branch_that_was_dropped_meanwhile_stays_dropped(anew: Anew) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from direct import Direct, Model, Pool
+from direct import Direct, Model, Pool, schema
 
 SCHEMA = "lineage"
 MODEL = f"select id, k, name, m, rand() as drawn from {SCHEMA}.src where k <> 3"
@@ -38,11 +38,8 @@ def change(session: Direct, statements: str) -> None:
 
 @pytest.fixture
 def session(spark: Any) -> Iterator[Direct]:
-    session = Pool(spark, 1, "iceberg").first
-    session.query(f"drop schema if exists {SCHEMA} cascade")
-    session.query(f"create schema {SCHEMA}")
-    yield session
-    session.query(f"drop schema if exists {SCHEMA} cascade")
+    with schema(Pool(spark, 1, "iceberg").first, SCHEMA) as session:
+        yield session
 
 
 def source(session: Direct, mode: str, version: int = 3) -> None:

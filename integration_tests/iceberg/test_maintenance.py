@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from direct import Model, Pool
+from direct import Model, Pool, schema
 
 S = "upkeep"
 AT = "2026-02-03 06:00:00"
@@ -95,11 +95,9 @@ def upkeep(spark: Any) -> Iterator[Upkeep]:
         Model(S, "latest", LATEST, {"unique_key": "k", **iceberg}),
     )
     found = Upkeep(Pool(spark, 1, "iceberg"), models)
-    found("drop schema if exists {s} cascade")
-    found("create schema {s}")
-    found(f"create table {{s}}.src using iceberg as {_source()}")
-    yield found
-    found("drop schema if exists {s} cascade")
+    with schema(found.pool.first, S):
+        found(f"create table {{s}}.src using iceberg as {_source()}")
+        yield found
 
 
 def _source(rows: int = 80) -> str:

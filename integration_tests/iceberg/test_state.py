@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from direct import Model, Pool
+from direct import Model, Pool, schema
 
 from spark_mv.maintenance.errors import RunFailed
 from spark_mv.spark.formats import iceberg_target
@@ -19,14 +19,12 @@ SAMPLE = f"select id, at, uuid() as u from {S}.src where rand() < 0.4 and at >= 
 @pytest.fixture
 def pool(spark: Any) -> Iterator[Pool]:
     found = Pool(spark, 1, "iceberg")
-    found.first.query(f"drop schema if exists {S} cascade")
-    found.first.query(f"create schema {S}")
-    found.first.query(
-        f"create table {S}.src using iceberg as select id, timestamp'2026-02-01 00:00:00' + make_interval(0, 0, 0, 0, id % 40) as at "
-        "from range(200)"
-    )
-    yield found
-    found.first.query(f"drop schema if exists {S} cascade")
+    with schema(found.first, S) as session:
+        session.query(
+            f"create table {S}.src using iceberg as select id, timestamp'2026-02-01 00:00:00' + make_interval(0, 0, 0, 0, id % 40) as at "
+            "from range(200)"
+        )
+        yield found
 
 
 def test_a_sample_outlives_what_happens_to_its_state(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:

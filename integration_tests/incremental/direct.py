@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from queue import Queue
@@ -65,6 +66,17 @@ def new_session(spark: Any, table_format: str = FORMAT) -> Any:
     session.conf.set("spark.sql.shuffle.partitions", "1")
     session.conf.set("spark.sql.session.timeZone", "UTC")
     return session
+
+
+@contextmanager
+def schema(session: Direct, name: str) -> Iterator[Direct]:
+    """The session, for as long as the schema is there, which is empty at first."""
+    session.query(f"drop schema if exists {name} cascade")
+    session.query(f"create schema {name}")
+    try:
+        yield session
+    finally:
+        session.query(f"drop schema if exists {name} cascade")
 
 
 class Pool:
