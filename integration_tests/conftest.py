@@ -75,7 +75,7 @@ _LATER = (
     r"materialization/test_ai_columns.*::test_(what_means_the_same|another_model_keeps)",
     r"materialization/test_ai_prompts.*::test_a_literal_moves",
     r"materialization/test_ai_errors.*::Test(KeepOld|Budget)",
-    r"materialization/test_ai_salt.*::test_another_salt",
+    r"materialization/test_ai_salt.*::TestSalted",
     r"materialization/test_audit.*::test_nothing_is_found\[(APPEND_ONLY|WINDOW_FUNCTION|COMPLETE)",
     r"materialization/test_audit.*::test_(a_row_twice|matches_recompute)",
     r"materialization/test_freeze_where.*::test_the_window_takes",
