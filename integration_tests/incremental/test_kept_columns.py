@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from integration_tests.under_format import FORMAT
+from integration_tests.under_format import FORMAT, delta_only
 
 from spark_mv.maintenance.errors import RefusedError, RunFailed
 from spark_mv.spark.run.execute import MvRun
@@ -179,6 +179,7 @@ def test_kept_values_whose_column_somebody_took_away(engine: Any, statement: str
         assert len(now) == 11 and all(now[key][1] == value[1] for key, value in before.items())
 
 
+@delta_only("statements that name no columns; MERGE into an Iceberg table names them, and publishes")
 @pytest.mark.parametrize("at", ["check_stage", "publish"])
 def test_a_column_that_somebody_adds_while_a_run_works(engine: Any, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.query("create or replace table {schema}.src using delta as select id, 1 as x from range(10)")
@@ -201,6 +202,7 @@ def test_a_column_that_somebody_adds_while_a_run_works(engine: Any, at: str, mon
         ):
             engine.run()
     assert said and values(engine, "r") == before
+    engine.config = {**engine.config, "refresh": "auto"}  # the next run takes the column away again
     assert engine.run().response().rows_updated == 3
     assert values(engine, "r") == before and engine.rows("mv", "id, x") == engine.rows("src", "id, x")
 
