@@ -46,9 +46,17 @@ def how(planned: list[tuple[str, str]], start: str) -> list[str]:
     return [adaptive for sql, adaptive in planned if sql.startswith(start)]
 
 
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables that are taken for too large to be held in memory."""
+    monkeypatch.setattr(mv_prepare, "holds", lambda *_: False)
+
+
 class TestFewRows:
     @delta_only("its second listing of files")
-    def test_changed_rows_of_one_source(self, engine: Any, planned: list[tuple[str, str]], settings: Any) -> None:
+    def test_changed_rows_of_one_source(
+        self, engine: Any, planned: list[tuple[str, str]], settings: Any, large: None
+    ) -> None:
         source(engine)
         engine.model("select id, amount * 2 as a, rand() as split from {schema}.src where k <> 3")
         engine.run()
@@ -75,7 +83,9 @@ class TestFewRows:
         assert how(planned, "insert into") == ["true"]
 
     @delta_only("its second listing of files")
-    def test_not_with_another_source(self, engine: Any, planned: list[tuple[str, str]], settings: Any) -> None:
+    def test_not_with_another_source(
+        self, engine: Any, planned: list[tuple[str, str]], settings: Any, large: None
+    ) -> None:
         source(engine)
         source(engine, "other")
         engine.model("select s.id, s.amount + o.amount as a from {schema}.src s join {schema}.other o on s.id = o.id")
@@ -85,6 +95,18 @@ class TestFewRows:
         run = engine.run()
         assert run.plan.strategy == "ROW_BASED" and not run.plan.few
         assert how(planned, "create table") == ["true"] * 3
+
+    def test_small_tables_whatever_is_asked_of_them(
+        self, engine: Any, planned: list[tuple[str, str]], settings: Any
+    ) -> None:
+        source(engine)
+        source(engine, "other")
+        engine.model("select s.id, s.amount + o.amount as a from {schema}.src s join {schema}.other o on s.id = o.id")
+        engine.run()
+        held = [adaptive for sql, adaptive in planned if " using memory as" in sql]
+        assert held and set(held) == {"false"}
+        assert "true" in how(planned, "create table")  # what is published
+        assert settings.get(ADAPTIVE) == "true"
 
     def test_not_where_shuffles_are_wide(self, engine: Any, planned: list[tuple[str, str]], settings: Any) -> None:
         source(engine)
