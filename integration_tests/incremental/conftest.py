@@ -61,6 +61,8 @@ class Engine:
 
     def say(self, text: str) -> None: ...
 
+    def note(self, model: str, text: str) -> None: ...
+
     def mv_spark(self) -> Any:
         return self.adapter.mv_spark()
 

@@ -80,7 +80,7 @@ def test_answers_that_are_no_more_known_stay_in_the_table(engine: Engine) -> Non
     assert run.plan.strategy == "ROW_BASED" and run.auditor is not None
     assert engine.rows("mv", "id, answer") == kept and None not in {row[1] for row in kept}
     assert any("11 AI inputs have no answer in" in text for text in engine.warnings), engine.warnings
-    assert not run.auditor.findings.repaired and "not audited" in run.response()._message
+    assert not run.auditor.findings.repaired and "no answer in" in run.auditor.findings.failed
     # they are asked for again where a run reads the whole query
     engine.config = {**engine.config, "refresh": "full"}
     assert engine.run().response().ai_calls == 11
