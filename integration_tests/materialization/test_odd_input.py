@@ -193,7 +193,9 @@ def in_this_format(case: Odd) -> bool:
 
 
 class TestSome(OddInput):
-    cases = tuple(case for case in CASES if case.quick and in_this_format(case))
+    """Every other one of the quick cases; all are in the groups below."""
+
+    cases = tuple(case for case in CASES if case.quick and in_this_format(case))[::2]
 
 
 def cases_of(group: str) -> tuple[Odd, ...]:
