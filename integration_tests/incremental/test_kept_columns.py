@@ -231,3 +231,45 @@ def test_what_stands_in_the_place_of_the_state_table(engine: Any) -> None:
             engine.run()
     finally:
         engine.query("drop view {schema}.mv__state")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "rows", "kept"),
+    [
+        ("cast(id + h as decimal(10, 2))", "cast(id as bigint)", "h = 0", "h = 0"),
+        ("timestamp'2026-01-01' + make_dt_interval(cast(id as int), cast(24 * h as int))",
+         "date'2026-01-01' + cast(id as int)", "h = 0", "h = 0"),
+        ("concat(if(h = 0, '', '0'), id)", "cast(id as int)", "h = 0", "h = 0"),
+    ],
+    ids=["decimal", "timestamp", "string"],
+)  # fmt: skip
+def test_keys_that_become_one_under_another_type(engine: Any, before: str, now: str, rows: str, kept: str) -> None:
+    """One row for each key that the query gives now, with the value of the key that was the same."""
+    engine.query(
+        "create or replace table {schema}.src using delta as select id, h from range(1, 4) "
+        "cross join (values (0.0), (0.5)) as h(h)"
+    )
+    engine.model(f"select {before} as k, id, h, rand() as r from {{schema}}.src", unique_key="k")
+    engine.run()
+    drawn = {row[0]: row[1] for row in engine.rows_of(f"select id, r from {engine.table} where {kept}")}
+    engine.sql = f"select {now} as k, id, h, rand() as r from {engine.schema}.src where {rows}"
+    engine.run()
+    found = engine.rows_of(f"select id, r from {engine.table}")
+    assert len(found) == 3 and dict(found) == drawn
+    assert engine.run().plan.strategy == "NO_OP"
+
+
+def test_a_key_that_the_table_keeps_in_its_own_type(engine: Any) -> None:
+    """Under `on_schema_change: ignore` the query's keys are cast to it, and may repeat there alone."""
+    engine.query(
+        "create or replace table {schema}.src using delta as select cast(id as decimal(10, 2)) as id from range(3)"
+    )
+    engine.model("select cast(id as bigint) as id, rand() as r from {schema}.src", on_schema_change="ignore")
+    engine.run()
+    engine.sql = f"select id, rand() as r from {engine.schema}.src"
+    engine.query("insert into {schema}.src values (2.50)")
+    with pytest.raises(RunFailed, match="KEY_REPEATED"):
+        engine.run()
+    engine.query("delete from {schema}.src where id = 2.50")
+    engine.run()
+    assert sorted(row[0] for row in engine.rows_of(f"select id from {engine.table}")) == [0, 1, 2]

@@ -21,7 +21,7 @@
 {% macro mv_changed_rows(args) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
 with __mv_query as (
-  select *, count(*) over (partition by {{ args['key'] }}) as __mv_n
+  select *, count(*) over (partition by {{ args['key_as_written'] }}) as __mv_n
     {%- if args['sharing'] %}, count(*) over (partition by {{ args['sharing'] }}) as __mv_sharing{% endif %}
   from (
 {{ args['query'] }}

@@ -160,6 +160,8 @@ def plan_columns(
         _staged(column, column.name.lower() in keys, wanted, existing, verdicts, config, before, target.forget)
         for column in names
     )
+    if any(c.role is Role.KEY and c.retyped for c in columns):
+        identity = identity.retyped()
     if target.exists and identity.rekeyed:
         found = {q.lower(): t for q, t in identity.pairs if q.lower() != t.lower()}
         columns = tuple(

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class RowIdentity:
     """`pairs`: column of the query, column of the table, both of one row. `rekeyed`: they are not simply the key's columns
     in both, or the table's rows need not be unique in them: then a row of the query takes one of the table's, preferably one
-    that also has its `former` key (pairs again). `by_former`: the pairs are those of the key that the table's rows had, which
+    that also has its `former` key (pairs again). Keys of another type are not unique in the new one, either. `by_former`: the pairs are those of the key that the table's rows had, which
     several rows of the query may share; those find none. Without pairs, no row is found."""
 
     pairs: tuple[tuple[str, str], ...]
     rekeyed: bool = False
     by_former: bool = False
     former: tuple[tuple[str, str], ...] = ()
+
+    def retyped(self) -> RowIdentity:
+        """The same where the key's type is another one: several keys of the table may be one of the query's."""
+        return replace(self, rekeyed=True, former=self.former or self.pairs)
 
 
 def row_identity(

@@ -32,6 +32,7 @@ def staging(args: Mapping[str, Any]) -> dict[str, Any]:
     stays = bool(args.get("stays"))
     return {
         "key": ", ".join(quoted(c.name) for c in keys),
+        "key_as_written": ", ".join(f"cast({quoted(c.name)} as {c.type})" if c.cast else quoted(c.name) for c in keys),
         "key_of_query": ", ".join(f"q.{quoted(c.name)}" for c in keys),
         "known_key": " and ".join(f"{quoted(c.name)} is not null" for c in keys),
         "first_key": quoted(keys[0].name) if keys else "",
@@ -41,7 +42,7 @@ def staging(args: Mapping[str, Any]) -> dict[str, Any]:
         "changes": differs([c for c in columns if c.in_target and c.role is not Role.PINNED]),
         "found_on": _found_on(keys, identity),
         "preferred": "".join(
-            f" cast(q.{quoted(pair['query'])} as string) <=> cast(t.{quoted(pair['table'])} as string) desc,"
+            f" cast(q.{quoted(pair['query'])} as string) <=> cast(t.{quoted(pair['table'])} as string) desc, cast(t.{quoted(pair['table'])} as string),"
             for pair in identity.get("former", ())
         ),
         "of_table": _of_table(columns, args.get("images") or {}),
@@ -149,7 +150,7 @@ def _redrawn(column: StagedColumn, updated: str) -> list[str]:
 def _found_on(keys: Sequence[StagedColumn], identity: Mapping[str, Any]) -> str:
     """How rows of the table are found for those of the query."""
     if not identity:
-        return " and ".join(f"q.{quoted(c.name)} = {_old_key(c)}" for c in keys)
+        return " and ".join(f"{_new(c)} = {_old_key(c)}" for c in keys)
     pairs = " and ".join(
         f"q.{quoted(pair['query'])} = try_cast(t.{quoted(pair['table'])} as {pair['type']})"
         for pair in identity["pairs"]

@@ -81,6 +81,11 @@ def keep_draws(known: Known) -> StateSteps:
     there = {c.name.lower(): c.name for c in state.columns} if state.exists else {}
     former = (before.keys if before else ()) or [name for name in there if not name.startswith("__mv_")]
     identity = row_identity(known.config.unique_key, former, wanted, there, {}, {})
+    types = {c.name.lower(): c.type.lower() for c in state.columns} if state.exists else {}
+    keys = {name.lower() for name in known.config.unique_key}
+    now = {c.name.lower(): c.type.lower() for c in rewritten.draw_columns if c.name.lower() in keys}
+    if any(types.get(name, kind) != kind for name, kind in now.items()):
+        identity = identity.retyped()
     trusted = known.standing.trusted and bool(identity.pairs)
     # a run that drew for another filter has died before it published, and its SQL was taken back
     ahead = trusted and seed.trial_sql is not None and any(c.fresh for c in _draw_columns(known, before, True))
