@@ -38,7 +38,7 @@ What the tests do to a run, and what came of it: the figures are counted by the 
 Not promised:
 
 - A run whose connection breaks while it publishes may have published and report an error: nobody is left who could look. The next run sees which it was.
-- Answers that were under way when a process died are paid again: those of the chunk under way, `chunk_seconds` long ([AI functions](../ai.md#how-the-job-asks)).
+- Answers that were under way when a process died are paid again: those that are not appended yet, of `chunk_seconds`, two appends and a request ([AI functions](../ai.md#how-the-job-asks)).
 - Two processes that meet the same new input at the same moment both ask for it. Runs of one process wait for each other.
 - The staging tables of a run that died where several processes share the catalogue stay for a day: until then nobody can know that it is dead.
 - Delta's own log is taken for what it says it is: atomic commits of the storage underneath. A disk that loses what it has acknowledged is not tested.
