@@ -107,7 +107,10 @@ class TestSalted(Base):
         before = sql("select count(*) from {schema}.ai_results")
         sql("insert overwrite {schema}.ai_salt select 'another'")
         assert "AI_SALT" in (said := mv.run(expect_pass=False)) and "another salt" in said
-        sql("delete from {schema}.ai_salt")
+        sql("drop table {schema}.ai_salt")
+        assert "is not there" in (said := mv.run(expect_pass=False)) and "AI_SALT" in said
+        assert sql("show tables in {schema} like 'ai_salt'") == []  # no other one was drawn
+        sql("create table {schema}.ai_salt (salt string) using delta")
         assert "has no salt" in mv.run(expect_pass=False)
         assert sql("select count(*) from {schema}.ai_results") == before
         sql(f"insert into {{schema}}.ai_salt values ('{salt}')")

@@ -72,5 +72,14 @@ def check_salt(results_table: str, properties: Mapping[str, str], salt_table: st
     )
 
 
+def check_unsalted(results_table: str, properties: Mapping[str, str], salt_table: str) -> None:
+    """Raises RefusedError where a salt must not be drawn: the hashes of the result table are made with one."""
+    if properties.get(SALT_PROPERTY):
+        raise _refused(
+            f"{salt_table} is not there, and the hashes in {results_table} are made with its salt: with another one every answer would be paid "
+            "again. Bring it back, or name the table that has the salt"
+        )
+
+
 def _refused(why: str) -> RefusedError:
     return RefusedError("AI_SALT", f"{why}. Nothing was asked")

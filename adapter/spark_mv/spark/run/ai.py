@@ -19,7 +19,7 @@ from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.project_budget import Spent, spent_so_far, within_periods
 from spark_mv.ai.protocol import ProviderError
 from spark_mv.ai.results import COLUMNS, Columns, add_columns_sql, create_sql, table_name
-from spark_mv.ai.salt import check_salt, create_salt_sql, mark_sql, properties_of, set_sql
+from spark_mv.ai.salt import check_salt, check_unsalted, create_salt_sql, mark_sql, properties_of, set_sql
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.similar_table import SIMILAR_COLUMNS, create_similar_sql, similar_table
 from spark_mv.ai.work import endpoint_lock
@@ -31,6 +31,7 @@ from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.describe import read_description
 from spark_mv.spark.formats.own_tables import made_by_another, make_table, own_format
 from spark_mv.spark.run.canary import Asked, CanaryRun
+from spark_mv.spark.run.look_up import describe
 
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls.ai_plan import AiCall
@@ -274,7 +275,7 @@ def result_table(adapter: Any, schema: str, settings: AiSettings, file_format: s
     """The result table of models in a schema, which is there from now on. `file_format`: the profile's default one."""
     table = table_name(schema, settings.result_schema)
     kind, salt = _format(adapter, file_format), quoted_name(settings.salt_table or "")
-    mark = _mark(adapter, salt, kind) if salt else None
+    mark = _mark(adapter, table, salt, kind) if salt else None
     create = create_sql(table, kind, properties=properties_of(mark))
     _create(adapter, table, create, COLUMNS, invocation_id, lambda found: check_salt(table, found, salt, mark))
     if settings.dedupe is not None and settings.dedupe.semantic is not None:
@@ -292,9 +293,12 @@ def send_salt(adapter: Any, salt_table: str | None) -> None:
         adapter.query(statement)
 
 
-def _mark(adapter: Any, salt_table: str, kind: str) -> str | None:
-    """That of the salt, which this connection's session has from now on."""
-    make_table(adapter.query, salt_table, create_salt_sql(salt_table, kind))
+def _mark(adapter: Any, table: str, salt_table: str, kind: str) -> str | None:
+    """That of the salt, which this connection's session has from now on. Drawn where there is none, and no answer was salted."""
+    if describe(adapter.query, salt_table) is None:
+        found = describe(adapter.query, table)
+        check_unsalted(table, found.properties if found is not None else {}, salt_table)
+        make_table(adapter.query, salt_table, create_salt_sql(salt_table, kind))
     send_salt(adapter, salt_table)
     mark = adapter.query(mark_sql())[0]["mark"]
     return None if mark is None else str(mark)
