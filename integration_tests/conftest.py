@@ -64,6 +64,7 @@ _LATER = (
     r"ai/test_payments.*::test_(a_text_is_paid_once|after_the_endpoint_died)\w*\[executors",
     r"ai/test_payments.*::test_(every_input_ends|the_key_is_nowhere)\w*\[auto",
     r"ai/test_payments.*::test_a_chunk_ends\w*\[window1",
+    r"ai/test_near.*::test_one_of_them\w*\[executors",
     r"ai/test_policies.*::test_(pruning_leaves|a_wrong_address|the_oldest_answers\w*\[executors|errors_wait\w*\[executors)",
     r"iceberg/test_aside.*(spark.wap.id|tag_t|tables_of_metadata)",
     r"iceberg/test_branches.*::test_(of_two_that_make_it_anew|a_branch_that_was_dropped)",
