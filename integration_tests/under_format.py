@@ -13,7 +13,7 @@ from spark_mv.spark.formats.registry import FORMATS
 
 FORMAT = os.environ.get("FORMAT", "delta")
 MADE_WITH = (
-    {"format-version": "3", **{f"write.{verb}.mode": "merge-on-read" for verb in ("merge", "update", "delete")}}
+    {**(FORMATS["iceberg"].properties() or {}), "format-version": "3"}
     if FORMAT == "iceberg" and os.environ.get("FORMAT_VERSION") == "3"
     else {}
 )

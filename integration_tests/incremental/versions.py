@@ -73,6 +73,7 @@ def _of_iceberg(session: Direct, table: str) -> list[Version]:
     parser = session.spark._jvm.org.apache.iceberg.SnapshotParser
     found: list[Version] = []
     seen: set[str] = set()
+    numbers: dict[int, int] = {}
     for number, entry in enumerate(loaded.history()):
         id = int(entry.snapshotId())
         data = json.loads(parser.toJson(loaded.snapshot(id)))
@@ -82,8 +83,8 @@ def _of_iceberg(session: Direct, table: str) -> list[Version]:
         if record is not None and (record.run_id in seen or "source-snapshot-id" in summary):
             record = None
         seen |= {record.run_id} if record is not None else set()
-        before = {version.id: version.number for version in found}
-        base = number - 1 if record is None or record.base_version is None else before.get(record.base_version)
-        kept = keeps_rows(Snapshot(id, "", operation, summary)) and id not in before
+        base = number - 1 if record is None or record.base_version is None else numbers.get(record.base_version)
+        kept = keeps_rows(Snapshot(id, "", operation, summary)) and id not in numbers
+        numbers[id] = number
         found.append(Version(id, number, record, base, kept, "parent-snapshot-id" not in data))
     return found
