@@ -297,7 +297,8 @@ def _mark(adapter: Any, table: str, salt_table: str, kind: str) -> str | None:
     """That of the salt, which this connection's session has from now on. Drawn where there is none, and no answer was salted."""
     if describe(adapter.query, salt_table) is None:
         found = describe(adapter.query, table)
-        check_unsalted(table, found.properties if found is not None else {}, salt_table)
+        if describe(adapter.query, salt_table) is None:  # else another run has made both meanwhile
+            check_unsalted(table, found.properties if found is not None else {}, salt_table)
         make_table(adapter.query, salt_table, create_salt_sql(salt_table, kind))
     send_salt(adapter, salt_table)
     mark = adapter.query(mark_sql())[0]["mark"]
