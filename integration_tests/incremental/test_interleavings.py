@@ -54,7 +54,7 @@ OTHERS = {
     "RESTORE of the source": PUT_BACK.format(table="{s}.t", id="{filled}"),
     "forget_values": lambda world, session: ask_to_forget(session, world.target, "m", ["drawn"], None, {}),
     "recompute_ai": lambda world, session: ai_upkeep.recompute(models(world, session)),
-    "prune_ai_results": lambda world, session: ai_upkeep.prune(models(world, session), older_than_days=-1),
+    "prune_ai_results": lambda world, session: ai_upkeep.prune(models(world, session), older_than_days=0),
 }
 """What the other one does: a statement, an operation, or (None) a run."""
 TELLS = re.compile(r"\.`?(t|m|m__state|ai_results)\b|^show tables").search

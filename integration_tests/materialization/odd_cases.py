@@ -180,7 +180,7 @@ GROUPS: dict[str, tuple[Odd, ...]] = {
             key=["a", "b", "c", "d", "e", "f", "g", "h"], quick=True),
         Odd("key_alike", "two texts that joined are the same", "select * from values ('a', 'bc', 1, 'v1'), ('ab', 'c', 2, 'v2'), ('a,b', 'c', 3, 'v3'), ('a', 'b,c', 9, "
             "'v9') as r(id, id2, n, v)", key=["id", "id2"]),
-        Odd("key_collated", "STRING COLLATE UTF8_LCASE", "select id collate UTF8_LCASE as id, n, v from values ('a', 1, 'v1'), ('B', 2, 'v2'), ('c', 3, 'v3'), "
+        Odd("key_collated", "STRING COLLATE UTF8_LCASE, where Delta's check of types lets it in", "select id collate UTF8_LCASE as id, n, v from values ('a', 1, 'v1'), ('B', 2, 'v2'), ('c', 3, 'v3'), "
             "('D', 9, 'v9') as r(id, n, v)", header=COLLATIONS, delta_only="collations"),
     ),
     "Values": (

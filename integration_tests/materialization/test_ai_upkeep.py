@@ -60,9 +60,9 @@ class TestUpkeep:
         # what no row refers to, and nothing else
         sql("delete from {schema}.src where id < 4")
         assert "0 rows would be removed" in operation("prune_ai_results", {"older_than_days": 1, "dry_run": True})
-        would = operation("prune_ai_results", {"older_than_days": -1, "dry_run": True})
+        would = operation("prune_ai_results", {"older_than_days": 0, "dry_run": True})
         before = sql("select count(*) from {schema}.ai_results")[0][0]
-        said = operation("prune_ai_results", {"older_than_days": -1})
+        said = operation("prune_ai_results", {"older_than_days": 0})
         gone = before - sql("select count(*) from {schema}.ai_results")[0][0]
         assert gone > 0 and f" {gone} rows would be removed" in would and f" {gone} rows removed" in said
         pruned = mv.run()
@@ -107,17 +107,29 @@ class TestSharedAnswers:
             ("recompute_ai", {"model": "mv", "where": "status"}, "gives string"),
             ("recompute_ai", {"model": "mv", "where": ""}, "is no condition"),
             ("recompute_ai", {"model": "mv", "where": ["status = 'ok'"]}, "is no condition"),
+            ("recompute_ai", {"model": "mv", "where": "rand() < 0.5"}, "depends on rand"),
+            ("recompute_ai", {"model": "mv", "where": "result_key in (select 1)"}, "has a subquery"),
             ("recompute_ai", {"model": "mv", "errors_only": "false"}, "neither true nor false"),
+            ("recompute_ai", {"model": None}, "nothing is no name of a model"),
+            ("collect_ai", {"model": ""}, "nothing is no name of a model"),
+            ("collect_ai", {"gone": 5}, "neither a name nor a list"),
             ("prune_ai_results", {"older_than_days": "x"}, "is no number"),
+            ("prune_ai_results", {"older_than_days": -30}, "from 0 to 36,500"),
             ("prune_ai_results", {"dry_run": "no"}, "neither true nor false"),
             ("maintain", {"vacuum": "perhaps"}, "neither true nor false"),
+            ("maintain", {"model": None, "dry_run": True}, "nothing is no name of a model"),
+            ("erase", {}, "nothing is no name of a model"),
+            ("eject_mv", {"model": "plain", "apply": "false"}, "neither true nor false"),
             ("erase", {"model": "mv", "where": ""}, "is no condition"),
             ("forget_values", {"model": "plain", "columns": ["d"], "where": ""}, "is no condition"),
+            ("forget_values", {"model": "plain", "columns": 7}, "neither a name nor a list"),
+            ("forget_values", {"model": "plain", "columns": [None]}, "neither a name nor a list"),
+            ("forget_values", {"model": "plain", "columns": {"d": "n = 1"}}, "neither a name nor a list"),
             ("explain_mv", {"model": "mv", "format": "xml"}, "is none of text, json"),
         ):
             said = operation(name, args, expect_pass=False)
             assert why in said and "Nothing was" in said and "Project [" not in said, said
         sql("alter table {schema}.src rename to {schema}.away")
-        said = operation("prune_ai_results", {"older_than_days": -1}, expect_pass=False)
+        said = operation("prune_ai_results", {"older_than_days": 0}, expect_pass=False)
         assert "src` cannot be found" in said and "Project [" not in said
         sql("alter table {schema}.away rename to {schema}.src")

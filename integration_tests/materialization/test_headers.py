@@ -73,18 +73,18 @@ class TestHeaders:
         operation("recompute_ai", {"model": "asks", "where": "false"})
         before = sql("select count(*) from {schema}.ai_results")
         for dry_run in (True, False):
-            assert "0 rows" in operation("prune_ai_results", {"older_than_days": -1, "dry_run": dry_run})
+            assert "0 rows" in operation("prune_ai_results", {"older_than_days": 0, "dry_run": dry_run})
         assert sql("select count(*) from {schema}.ai_results") == before == [(2,)]
         assert not sql("show tables in {schema} like '*used*'")
         sql("update {schema}.src set at = timestamp'2027-01-01 00:00:00Z'")
         assert [r["ai_calls"] for r in self.run("--select", "asks", "plain").values()] == [1, 1]
-        operation("prune_ai_results", {"older_than_days": -1})
+        operation("prune_ai_results", {"older_than_days": 0})
         assert sql("select count(*) from {schema}.ai_results") == [(2,)]
 
     def test_a_session_that_is_not_the_runs(self, project: Any, sql: Any, operation: Any) -> None:
         """What only a hook sets is not known to an operation, which then removes nothing."""
         self.run("--select", "plain", hook="set time zone 'Asia/Tokyo'")
         before = sql("select count(*) from {schema}.ai_results")
-        said = operation("prune_ai_results", {"older_than_days": -1}, expect_pass=False)
+        said = operation("prune_ai_results", {"older_than_days": 0}, expect_pass=False)
         assert "time zone was Asia/Tokyo" in said and "Nothing was removed" in said
         assert sql("select count(*) from {schema}.ai_results") == before

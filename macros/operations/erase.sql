@@ -11,5 +11,5 @@
   {%- set invocation = mv.mv_invocation_of(node) -%}
   {%- set record = mv.mv_statement({'macro': 'mv_record_only', 'args': {'relation': invocation['target']}}) -%}
   {%- set listed = [keys] if keys is string or keys is number or keys is mapping else keys -%}
-  {%- do log(adapter.mv_erase(invocation, mv.mv_asking(none), listed, where, dry_run, record, var('functions', {})), info=true) -%}
+  {%- do log(adapter.mv_erase(invocation, mv.mv_asking(), listed, where, dry_run, record, var('functions', {})), info=true) -%}
 {%- endmacro %}

@@ -6,8 +6,7 @@
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set node = mv.mv_node(model) -%}
   {%- set relation = mv.mv_existing(node) -%}
-  {%- set names = [columns] if columns is string else columns -%}
-  {%- do log(adapter.mv_forget(relation | string, node.name, names, where, withdraw, var('functions', {})), info=true) -%}
+  {%- do log(adapter.mv_forget(relation | string, node.name, columns, where, withdraw, var('functions', {})), info=true) -%}
 {%- endmacro %}
 
 {#- The nondeterministic_mv of that name in the project. -#}

@@ -3,7 +3,7 @@
 
     dbt run-operation maintain --args '{dry_run: true}'        how many files there are
     dbt run-operation maintain --args '{vacuum: true}' -#}
-{% macro maintain(model=none, vacuum=false, dry_run=false) -%}
+{% macro maintain(model, vacuum=false, dry_run=false) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- do log(adapter.mv_maintain(mv.mv_asking(model), vacuum, dry_run), info=true) -%}
 {%- endmacro %}

@@ -135,6 +135,11 @@ class Throwable:
             "[TASK] failed\nCaused by: [REAL] one",
         ),
         (Throwable("[TASK] failed of [REAL] one", Throwable("[REAL] one")), "[TASK] failed of [REAL] one"),
+        (
+            Throwable("[TASK] failed", Throwable("[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK c violated")),
+            "[TASK] failed\nCaused by: [DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK c violated\nThe table was not changed. The CHECK is the "
+            "table's, and not of the model: change the rows that the query gives, or drop it (alter table … drop constraint …).",
+        ),
         (Throwable("[TASK] failed", Throwable(None)), "[TASK] failed\nCaused by: java.lang.Error"),
         (Throwable(None), "java.lang.Error"),
         (Throwable(None, method="read"), "java.lang.Error at a.b.read(C.java:1)"),

@@ -21,12 +21,14 @@ class UpkeepMixin(metaclass=AdapterMeta):
 
     @available
     def mv_model_named(
-        self, nodes: Sequence[Mapping[str, Any]], name: str, any_materialization: bool = False
+        self, nodes: Sequence[Mapping[str, Any]], name: Any, any_materialization: bool = False
     ) -> Mapping[str, Any]:
         """The model of that name among these nodes of the graph, or an error that says which was meant."""
+        from spark_mv.spark.run.operation_arguments import model_name
+
         try:
-            return model_named(nodes, str(name), any_materialization)
-        except ValueError as error:
+            return model_named(nodes, model_name(name), any_materialization)
+        except (RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
 
     @available
@@ -34,7 +36,7 @@ class UpkeepMixin(metaclass=AdapterMeta):
         self,
         relation: str,
         model: str,
-        columns: Sequence[str],
+        columns: Any,
         where: str | None = None,
         withdraw: bool = False,
         functions: Mapping[str, Any] | None = None,
@@ -105,15 +107,17 @@ class UpkeepMixin(metaclass=AdapterMeta):
     def mv_adopt(self, invocation: Mapping[str, Any], apply: Any, record_statement: str) -> str:
         """Adopt a model's table, or say what that would mean; returns what to tell the user."""
         from spark_mv.spark.adapter.adopt import adopt
+        from spark_mv.spark.run.operation_arguments import flag
 
-        return self._told(lambda: adopt(self, invocation, self._mv_profile(), bool(apply), record_statement))
+        return self._told(lambda: adopt(self, invocation, self._mv_profile(), flag("apply", apply), record_statement))
 
     @available
     def mv_eject(self, invocation: Mapping[str, Any], apply: Any) -> str:
         """Make a model's table a plain one, or say what that would mean; returns what to tell the user."""
         from spark_mv.spark.adapter.adopt import eject
+        from spark_mv.spark.run.operation_arguments import flag
 
-        return self._told(lambda: eject(self, invocation, self._mv_profile(), bool(apply)))
+        return self._told(lambda: eject(self, invocation, self._mv_profile(), flag("apply", apply)))
 
     def _told(self, tell: Callable[[], str]) -> str:
         try:

@@ -26,6 +26,7 @@ from spark_mv.maintenance.errors import ConfigError, RefusedError, first_line, r
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.strategies.no_op import setting_changes
 from spark_mv.query.ai_calls.ai_plan import AiCall
+from spark_mv.query.rewrite.row_condition import row_condition
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.formats.commits import Query
@@ -34,7 +35,7 @@ from spark_mv.spark.run.frozen_condition import why_no_condition
 from spark_mv.spark.run.header import header_of, session_of
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY, describe
-from spark_mv.spark.run.operation_arguments import condition_text, flag, number
+from spark_mv.spark.run.operation_arguments import condition_text, days, flag, texts
 from spark_mv.spark.run.prepare import look
 from spark_mv.spark.run.prepared import Prepared
 
@@ -44,7 +45,7 @@ def recompute(models: Models, errors_only: bool = False, where: str | None = Non
     is none. The models `beside` them that share such an answer are told, too: they show one answer to one question."""
     flag("errors_only", errors_only)
     where, query = condition_text(where), models.query
-    if where and (why := why_no_condition(query, where, [Column(name, kind) for name, kind, _ in COLUMNS])):
+    if where and (why := _why_not(query, where)):
         raise RefusedError(
             "RECOMPUTE_WHERE",
             f"where: {where!r} {why}. Nothing was changed. Write what stands behind WHERE, a condition on the columns of ai_results, such as "
@@ -60,6 +61,14 @@ def recompute(models: Models, errors_only: bool = False, where: str | None = Non
         lines.append(f"{model.invocation.name}: the next run asks again for {_marked(query, model):,} AI answers")
     others = [one for one in beside.one_by_one() if one.names[0] not in models.names] if beside else []
     return "\n".join([*lines, *(line for one in others for line in _share(one))])
+
+
+def _why_not(query: Query, where: str) -> str:
+    """Why a text is no condition on the rows of a result table; empty: it is one."""
+    found = row_condition(where, "ai_results", {name: kind for name, kind, _ in COLUMNS})
+    return (
+        found if isinstance(found, str) else why_no_condition(query, where, [Column(n, kind) for n, kind, _ in COLUMNS])
+    )
 
 
 def _share(models: Models) -> Iterator[str]:
@@ -89,7 +98,7 @@ def _tell(query: Query, model: Prepared) -> None:
 def collect(models: Models, gone: str | Sequence[str] = ()) -> str:
     """Take in the answers of batches that have ended; the models' next runs show them. The inputs of batches that are `gone` (an id, or
     several, that the endpoint does not know) are asked again."""
-    given_up = [gone] if isinstance(gone, str) else [str(one) for one in gone or ()]
+    given_up = texts("gone", gone)
     lines: list[str] = []
     seen: set[tuple[str, str]] = set()
     ids: set[str] = set()
@@ -117,8 +126,8 @@ def prune(models: Models, older_than_days: float = 30, dry_run: bool = False, in
     models, refers to. What another project uses as well stays."""
     flag("dry_run", dry_run)
     flag("include_unowned", include_unowned)
-    until = (datetime.now(timezone.utc) - timedelta(days=number("older_than_days", older_than_days))).strftime(
-        "%Y-%m-%d %H:%M:%S UTC"
+    until = (datetime.now(timezone.utc) - timedelta(days=days("older_than_days", older_than_days))).strftime(
+        "%Y-%m-%d %H:%M:%S.%f UTC"
     )
     used: dict[str, _Used] = {}
     try:

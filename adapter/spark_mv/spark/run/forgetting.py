@@ -16,7 +16,7 @@ from spark_mv.query.syntax.condition import where_clause
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.run.look_up import session_facts, target_facts
-from spark_mv.spark.run.operation_arguments import condition_text
+from spark_mv.spark.run.operation_arguments import condition_text, texts
 from spark_mv.spark.run.pins import run_pins
 
 
@@ -24,7 +24,7 @@ def ask_to_forget(
     adapter: Any,
     table: str,
     model: str,
-    columns: Sequence[str],
+    columns: Any,
     where: str | None,
     functions: Mapping[str, Mapping[str, Any]],
 ) -> str:
@@ -36,7 +36,7 @@ def ask_to_forget(
     query = Ask(adapter.query, adapter.mv_spark())
     target = target_facts(query, table, True)
     kept = target.record.kept if target.record else {}
-    names = list(dict.fromkeys(columns))
+    names = list(dict.fromkeys(texts("columns", columns)))
     strange = [column for column in names if column.lower() not in kept]
     if kept and not names:
         raise RefusedError(
@@ -55,7 +55,12 @@ def ask_to_forget(
     rows = rows_of(query, table, request)
     _commit(adapter, table, target.provider, request.id, request_text(request))
     which = f" where {where}" if where else " for all rows"
-    return f"{model}: the next run draws {', '.join(names)} anew{which} ({rows:,} rows now)"
+    others = (
+        ""
+        if target.intact
+        else "; the table has changes of others, which the next run undoes first, so they may be other rows"
+    )
+    return f"{model}: the next run draws {', '.join(names)} anew{which} ({rows:,} rows now{others})"
 
 
 def withdraw(adapter: Any, table: str, model: str) -> str:

@@ -27,6 +27,9 @@ _CURES = {
     "makes is made anew by the next one.",
     "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES": "The table was not changed. The CHECK is the table's, and not of the model: change the rows that the query gives, or drop "
     "it (alter table … drop constraint …).",
+    "DELTA_UNSUPPORTED_DATA_TYPES": "Take such a column as another type: a text with a collation as an ordinary one (`… collate UTF8_BINARY`), others as a text or a number. "
+    "Delta's open releases hold text with a collation only with `spark.databricks.delta.schema.typeCheck.enabled: false` (under `spark_config` of the profile, or set in the "
+    "model's sql_header).",
     "JsonMappingException": "A file of a Delta table's log (_delta_log/….json) is damaged. Put it back from a copy; the file is of the newest versions of a table that this "
     "statement reads or writes.",
     "java.lang.StackOverflowError": "Spark's JVM has too little stack for an expression of so many levels: cut it into columns of a subquery, or give it "
@@ -44,9 +47,8 @@ def readable(error: BaseException) -> str:
     thrift = getattr(error.args[0], "status", None) if error.args else None
     if thrift is not None and getattr(thrift, "errorMessage", None):
         return _with_cure(_trim(str(thrift.errorMessage)))
-    message = _with_cure(_trim(_message(error)))
-    cause = _trim(_deepest_cause(error))
-    return message if not cause or cause in message else f"{message}\nCaused by: {cause}"
+    message, cause = _trim(_message(error)), _trim(_deepest_cause(error))
+    return _with_cure(message if not cause or cause in message else f"{message}\nCaused by: {cause}")
 
 
 def _with_cure(message: str) -> str:
