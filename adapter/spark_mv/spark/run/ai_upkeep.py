@@ -65,10 +65,10 @@ def recompute(models: Models, errors_only: bool = False, where: str | None = Non
 
 def _why_not(query: Query, where: str) -> str:
     """Why a text is no condition on the rows of a result table; empty: it is one."""
+    if why := why_no_condition(query, where, [Column(name, kind) for name, kind, _ in COLUMNS]):
+        return why
     found = row_condition(where, "ai_results", {name: kind for name, kind, _ in COLUMNS})
-    return (
-        found if isinstance(found, str) else why_no_condition(query, where, [Column(n, kind) for n, kind, _ in COLUMNS])
-    )
+    return found if isinstance(found, str) else ""
 
 
 def _share(models: Models) -> Iterator[str]:
