@@ -95,21 +95,24 @@ def test_a_source_that_the_session_reads_from_a_branch(session: Direct) -> None:
     assert (11,) not in session.bag(f"select id from {mv.table}") and is_right(session, mv.table, "src")
 
 
-@pytest.mark.parametrize("part", ["branch_b", "tag_t"])
+@pytest.mark.parametrize(
+    "part", ["src.branch_b", "src.tag_t", "src version as of 'b'", "src for system_version as of 't'"]
+)
 def test_a_branch_or_a_tag_is_read_whole(session: Direct, part: str) -> None:
     """Their rows change without main, and main's change without theirs."""
     session.query(f"alter table iceberg_catalog.{S}.src create tag t")
-    mv = model(source=f"src.{part}")
+    mv = model(source=part)
     mv.run(session, AT)
     session.query(f"insert into {S}.src.branch_b values (11, 'aside')")
     session.query(f"alter table iceberg_catalog.{S}.src create or replace tag t")
     session.query(f"insert into {S}.src values (12, 'main')")
     for _ in range(2):
         mv.run(session, AT)
-        assert is_right(session, mv.table, f"src.{part}")
+        assert is_right(session, mv.table, part)
+    session.query(f"insert into {S}.src.branch_b values (13, 'aside')")
     session.query(f"alter table iceberg_catalog.{S}.src create or replace tag t")
     mv.run(session, AT)
-    assert is_right(session, mv.table, f"src.{part}")
+    assert is_right(session, mv.table, part)
 
 
 def test_the_tables_of_metadata_are_read_whole(session: Direct) -> None:

@@ -53,3 +53,23 @@ def test_tables(sql: str) -> None:
 )
 def test_the_shape_below_a_pivot_is_the_querys(sql: str, shown: str) -> None:
     assert getattr(analyze(sql, schemas=SCHEMAS, model="m").shape, shown)
+
+
+@pytest.mark.parametrize(
+    ("sql", "moving"),
+    [
+        ("select id from t version as of 'dev'", ["t@dev()"]),
+        ("select id from t for system_version as of 'dev' as d", ["t@dev()"]),
+        ("select u.id from u join db.t version as of 'a tag' d on d.id = u.id", ["db.t@a tag()"]),
+        ("with c as (select id from t version as of 'dev') select id from c union all select id from t", ["t@dev()"]),
+        ("select id from u where id in (select id from t version as of 'dev')", ["t@dev()"]),
+        ("from t version as of 'dev' |> select id", ["t@dev()"]),
+        ("select id from t version as of 3", []),
+        ("select id from t version as of '3'", []),
+        ("select id from t timestamp as of '2026-01-01'", []),
+    ],
+)
+def test_a_branch_or_tag_moves_by_itself(sql: str, moving: list[str]) -> None:
+    found = analyze(sql, schemas=SCHEMAS, model="m", unique_key="id")
+    assert not found.errors
+    assert [table.name for table in found.tables if table.name.endswith("()")] == moving

@@ -110,8 +110,8 @@ def _refuse_gone(facts: RunFacts, columns: ColumnPlan) -> None:
         raise RefusedError(
             "KEPT_COLUMN_GONE",
             f"model {facts.model}: the table has lost {', '.join(gone)}, whose values are kept ({target.foreign_operation or 'something else'}). "
-            f"The table was not touched. Give the column its name back, or restore the table to version {target.record_version}, which has the values; "
-            "a run with --full-refresh draws them anew",
+            f"The table was not touched. Give the column its name back, or add it again where it was dropped: the next run reads its values from version "
+            f"{target.record_version}. Or restore the table to that version, where that brings columns back (not on Iceberg); a run with --full-refresh draws them anew",
         )
 
 

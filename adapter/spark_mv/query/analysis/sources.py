@@ -176,14 +176,24 @@ def _table(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Rel
     taint = union(value(walk, item, scope).taint for item in versions)
     key = _matching(walk.schemas or {}, name)
     base = digest(table_print(parts), *(fingerprint(walk, item) for item in versions))
-    reads = ((name, walk.text.via),)
+    reads = [(name, walk.text.via)]
+    if followed := _named_version(node):
+        reads.append((f"{name}@{followed}()", walk.text.via))  # keeps no versions itself, as a function does
     if key is None:
         return alias, Relation(
-            (OpenPart(base),), base, taint, reads=reads, kind="table", names=tuple(parts), single=True
+            (OpenPart(base),), base, taint, reads=tuple(reads), kind="table", names=tuple(parts), single=True
         )
     schema = (walk.schemas or {})[key]
     items = tuple(Field(c, CLEAN, digest("column", c.lower(), base), str(t)) for c, t in schema.items())
-    return alias, Relation(items, base, taint, reads=reads, kind="table", names=tuple(parts), single=True)
+    return alias, Relation(items, base, taint, reads=tuple(reads), kind="table", names=tuple(parts), single=True)
+
+
+def _named_version(node: exp.Expr) -> str:
+    """The branch or tag in VERSION AS OF 'name', whose rows move while those of the table may stand; empty for the number of a version."""
+    version = node.args.get("version")
+    found = version.expression if isinstance(version, exp.Version) and version.name.upper() == "VERSION" else None
+    name = "" if found is None else str(found.name) or "?"
+    return "" if name.isdigit() else name
 
 
 def _streamed(walk: Walk, node: exp.Expr) -> list[str] | None:

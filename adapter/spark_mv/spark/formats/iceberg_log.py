@@ -37,12 +37,22 @@ class Snapshot:
 class Log:
     """Up to a limit of `snapshots`, each the parent of the one before it. `schema`: the id of the table's columns. `others`:
     the snapshots that are still known, by their ids, each with the id of the columns that it is read with. `part`: whether the name
-    stands for a branch, a tag or the metadata of a table (`t.branch_b`, `t.files`), of whose rows these snapshots tell nothing."""
+    stands for a branch, a tag or the metadata of a table (`t.branch_b`, `t.files`), of whose rows these snapshots tell nothing.
+    `shapes`: by the id of columns, what they are (see _shape); empty where the metadata itself was not read, or for one snapshot."""
 
     snapshots: tuple[Snapshot, ...]
     schema: int
     others: Mapping[int, int | None] = field(default_factory=dict)
     part: bool = False
+    shapes: Mapping[int, str] = field(default_factory=dict)
+
+    def reshaped(self, snapshot: Snapshot) -> bool:
+        """Whether the table has had columns added, dropped, renamed or turned into others since a snapshot: of a column that was
+        dropped and added again the values are gone. A comment makes other columns as well, of the same shape."""
+        if snapshot.schema is None or snapshot.schema == self.schema:
+            return False
+        before = self.shapes.get(snapshot.schema)
+        return before is None or before != self.shapes.get(self.schema)
 
     @property
     def newest(self) -> Snapshot | None:
@@ -90,9 +100,33 @@ def _from_metadata(spark: Any, table: str, limit: int) -> Log | None:
             parent = found[-1].parent
             current = None if parent is None else loaded.snapshot(parent)
         known = {int(s.snapshotId()): s.schemaId() for s in loaded.snapshots()} if limit > 1 else {}
-        return Log(tuple(found), int(loaded.schema().schemaId()), known, _is_part(spark, table, loaded))
+        schema = int(loaded.schema().schemaId())
+        shapes = _shapes(jvm, loaded) if limit > 1 and any(s.schema != schema for s in found) else {}
+        return Log(tuple(found), schema, known, _is_part(spark, table, loaded), shapes)
     except Exception:  # no JVM here, another Iceberg, no table of Iceberg's: the statement says what is the matter
         return None
+
+
+def _shapes(jvm: Any, loaded: Any) -> dict[int, str]:
+    parser = jvm.org.apache.iceberg.SchemaParser
+    return {int(id): _shape(json.loads(parser.toJson(schema))) for id, schema in loaded.schemas().items()}
+
+
+def _shape(schema: Any) -> str:
+    """Ids, names and types of columns, whatever their order, without comments and constraints.
+
+    >>> _shape({"schema-id": 2, "fields": [{"id": 2, "name": "v", "required": False, "type": "int", "doc": "a value"}, {"id": 1, "name": "k", "type": "int"}]})
+    '[[1, "k", "int"], [2, "v", "int"]]'
+    """
+
+    def fields(found: Any) -> Any:
+        if not isinstance(found, dict):
+            return found
+        if "fields" in found:
+            return sorted([field["id"], field["name"], fields(field["type"])] for field in found["fields"])
+        return sorted((key, fields(value)) for key, value in found.items() if not key.endswith("-required"))
+
+    return json.dumps(fields(schema))
 
 
 def _is_part(spark: Any, table: str, loaded: Any) -> bool:

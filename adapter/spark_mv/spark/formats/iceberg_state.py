@@ -41,7 +41,8 @@ def _facts(log: Log, columns: tuple[Column, ...]) -> StateFacts:
         older = log.snapshots[position + 1 :]
         copied = record is not None and any(record.run_id in s.summary.get(RECORD, "") for s in older)
         if record is not None and not copied and "source-snapshot-id" not in snapshot.summary:
-            return replace(facts, record=record, record_version=snapshot.id)
+            foreign = facts.foreign or ("ALTER TABLE" if log.reshaped(snapshot) else None)
+            return replace(facts, record=record, record_version=snapshot.id, foreign=foreign)
         if not keeps_rows(snapshot):
             facts = replace(facts, foreign=snapshot.operation.upper())
     return facts

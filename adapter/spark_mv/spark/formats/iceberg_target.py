@@ -60,7 +60,8 @@ def read_history(query: Query, table: str, model: str) -> History | None:
 
 
 def _history(log: Log, model: str) -> History | None:
-    """A snapshot after ours that wrote rows is somebody else's. None without a snapshot."""
+    """A snapshot after ours that wrote rows is somebody else's; so are columns that are others now, of which Iceberg makes no snapshot.
+    None without a snapshot."""
     if log.newest is None:
         return None
     foreign: str | None = None
@@ -68,6 +69,8 @@ def _history(log: Log, model: str) -> History | None:
         record = _record(snapshot, log.snapshots[position + 1 :], model)
         if record is not None:
             done = record.base_version if record.honoured is None else record.honoured
+            if foreign is None and log.reshaped(snapshot):
+                foreign = "ALTER TABLE"
             return History(
                 log.newest.id, record, foreign, snapshot.at, snapshot.id, (snapshot.id,), _requests(log, done)
             )

@@ -145,7 +145,7 @@ def source_facts(query: Query, tables: Iterable[str], found: Mapping[str, Source
 
 def _source(query: Query, table: str) -> SourceFacts | None:
     if table.endswith("()"):
-        return SourceFacts(name=table, columns=(), provider="table function")
+        return SourceFacts(name=table, columns=(), provider="branch or tag" if "@" in table else "table function")
     name = quoted_name(table)
     description = described(query, name, lambda: describe(query, name))
     if description is None:
