@@ -242,16 +242,22 @@ class SparkMvAdapter(AiMixin, MvMixin, UpkeepMixin, SparkAdapter):
     def calculate_freshness_from_metadata(
         self, source: Any, macro_resolver: Any = None
     ) -> tuple[AdapterResponse | None, FreshnessResponse]:
-        """`dbt source freshness` of a source without loaded_at_field: when a commit last changed its rows, by Delta's log."""
+        """`dbt source freshness` of a source without loaded_at_field: when a commit last changed its rows, by the table's own log."""
         from spark_mv.spark.formats.commits import Ask
-        from spark_mv.spark.formats.history import last_change
+        from spark_mv.spark.formats.registry import format_of
+        from spark_mv.spark.run.look_up import describe
 
+        ask, name = Ask(self.query, self.mv_spark()), source.render()
         try:
-            changed = last_change(Ask(self.query, self.mv_spark()), source.render())
+            described = describe(ask, name)
+            table_format = format_of(described.provider) if described is not None else None
+            if table_format is None:
+                raise DbtRuntimeError(described.provider or "a view" if described is not None else "not found")
+            changed = table_format.last_change(ask, name)
         except Exception as error:
             raise DbtRuntimeError(
-                f"{source.render()} is no Delta table, so that nothing says when it last changed: give the source a loaded_at_field or a "
-                f"loaded_at_query ({first_line(error)})"
+                f"{name} is no table that keeps versions (Delta, Iceberg), so that nothing says when it last changed: give the source a loaded_at_field "
+                f"or a loaded_at_query ({first_line(error)})"
             ) from error
         return None, self._create_freshness_response(changed, datetime.now(timezone.utc))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from spark_mv.maintenance.facts import Column, SourceFacts
@@ -13,7 +14,7 @@ from spark_mv.maintenance.state import StateFacts, StateVersion
 from spark_mv.spark.formats import delta_source, state_history
 from spark_mv.spark.formats.commits import Query, log_and_snapshot
 from spark_mv.spark.formats.describe import Description, detailed
-from spark_mv.spark.formats.history import History, latest_version, read_history
+from spark_mv.spark.formats.history import History, last_change, latest_version, read_history
 from spark_mv.spark.formats.retention import LONG_RUN, age, is_enforced, retention
 from spark_mv.spark.formats.table_format import Publishing, Since, Versioned
 from spark_mv.spark.formats.turn import USER_METADATA, TurnSession, tagged, take
@@ -55,6 +56,9 @@ class Delta:
 
     def history(self, query: Query, table: str, model: str = "") -> History | None:
         return read_history(query, table, model)
+
+    def last_change(self, query: Query, table: str) -> datetime | None:
+        return last_change(query, table)
 
     def size(self, query: Query, table: str) -> int | None:
         """From the checksum that a commit leaves, else from the whole log, which is a job of Spark's."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from spark_mv.maintenance.errors import TurnTaken
@@ -57,6 +58,9 @@ class Iceberg:
 
     def history(self, query: Query, table: str, model: str = "") -> History | None:
         return iceberg_target.read_history(query, table, model)
+
+    def last_change(self, query: Query, table: str) -> datetime | None:
+        return iceberg_target.last_change(query, table)
 
     def size(self, query: Query, table: str) -> int | None:
         newest = read_log(query, table, 1).newest

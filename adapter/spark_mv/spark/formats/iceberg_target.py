@@ -11,6 +11,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
 from typing import Any
 
 from spark_mv.maintenance.errors import TurnTaken, first_line
@@ -91,6 +92,16 @@ def _requests(log: Log, done: int | None) -> Any:
 def keeps_rows(snapshot: Snapshot) -> bool:
     """Whether a snapshot leaves the rows as they are: compaction, or a commit that wrote nothing."""
     return snapshot.operation == "replace" or not any(int(snapshot.summary.get(key, "0")) for key in _WRITTEN)
+
+
+def last_change(query: Query, table: str) -> datetime | None:
+    """See TableFormat.last_change."""
+    for few in LOOK:
+        log = read_log(query, table, few)
+        written = next((snapshot for snapshot in log.snapshots if not keeps_rows(snapshot)), None)
+        if written is not None or len(log.snapshots) < few:
+            return datetime.fromisoformat(written.at).replace(tzinfo=timezone.utc) if written is not None else None
+    return None
 
 
 def _record(snapshot: Snapshot, older: tuple[Snapshot, ...], model: str) -> RunRecord | None:

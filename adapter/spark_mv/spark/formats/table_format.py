@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 
 from spark_mv.maintenance.facts import Column, SourceFacts
@@ -93,6 +94,9 @@ class TableFormat(Protocol):
 
     def history(self, query: Query, table: str, model: str = "") -> History | None:
         """The table's history as far as it matters to the runs of `model` (dbt's unique id; empty: of any)."""
+
+    def last_change(self, query: Query, table: str) -> datetime | None:
+        """When rows last changed (UTC), by the newest commit that can have changed any; None where no commit that is left has."""
 
     def size(self, query: Query, table: str) -> int | None:
         """Bytes of the newest version's files; None where they are not known without reading the table."""
