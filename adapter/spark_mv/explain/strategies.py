@@ -16,7 +16,7 @@ from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.changes import Changes, SourceChange
 from spark_mv.maintenance.columns import ColumnPlan, column_prints, plan_columns
 from spark_mv.maintenance.config import ModelConfig
-from spark_mv.maintenance.facts import Column, RunFacts, SourceFacts, TargetFacts
+from spark_mv.maintenance.facts import Column, RunFacts, SourceFacts, TargetFacts, without_versions
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.next_record import config_fingerprint
 from spark_mv.maintenance.plan import Candidate, Reason
@@ -187,8 +187,8 @@ class Supposed:
             for name, columns in self.schemas.items()
             if name.lower() in {t.name.lower() for t in self.analysis.tables}
         )
-        functions = (t.name for t in self.analysis.tables if t.name.endswith("()"))
-        return (*tables, *(SourceFacts(name, (), "a table function") for name in functions))
+        others = (without_versions(t.name) for t in self.analysis.tables)
+        return (*tables, *(fact for fact in others if fact is not None))
 
     def _columns(self, facts: RunFacts) -> ColumnPlan:
         record = facts.target.record

@@ -42,6 +42,14 @@ class SourceFacts:
         return " ".join(hashlib.sha256(text.encode()).hexdigest()[:8] for text in texts)
 
 
+def without_versions(name: str) -> SourceFacts | None:
+    """Facts about what a query reads that is no table to look at (`verdict.SourceTable.name`): a table function (`f()`), a branch or tag
+    that it names (`t@b()`). None for a table."""
+    if not name.endswith("()"):
+        return None
+    return SourceFacts(name, (), "branch or tag" if "@" in name else "table function")
+
+
 @dataclass(frozen=True)
 class TableFacts:
     """What is known of a table that runs write to. `record_version`: the version of its newest commit of ours."""

@@ -84,7 +84,7 @@ class ClauseVerdict:
 @dataclass(frozen=True)
 class SourceTable:
     """A table the query reads. `name` as Spark resolves it (quotes removed, parts joined by dots), `occurrences` how
-    often it stands in the query (looked-through views included)."""
+    often it stands in the query (looked-through views included). `f()` is a table function, `t@b()` a branch or tag of t by its name."""
 
     name: str
     occurrences: int = 1

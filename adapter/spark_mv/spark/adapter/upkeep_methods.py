@@ -28,7 +28,7 @@ class UpkeepMixin(metaclass=AdapterMeta):
 
         try:
             return model_named(nodes, model_name(name), any_materialization)
-        except (RefusedError, ValueError) as error:
+        except ValueError as error:
             raise CompilationError(str(error)) from error
 
     @available

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from spark_mv.maintenance.columns import same_type
 from spark_mv.maintenance.errors import RefusedError, first_line
-from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts
+from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts, without_versions
 from spark_mv.maintenance.state import StateFacts
 from spark_mv.query.syntax.table_name import parts_of, quoted_name
 from spark_mv.spark.formats.commits import Query
@@ -144,8 +144,8 @@ def source_facts(query: Query, tables: Iterable[str], found: Mapping[str, Source
 
 
 def _source(query: Query, table: str) -> SourceFacts | None:
-    if table.endswith("()"):
-        return SourceFacts(name=table, columns=(), provider="branch or tag" if "@" in table else "table function")
+    if (fact := without_versions(table)) is not None:
+        return fact
     name = quoted_name(table)
     description = described(query, name, lambda: describe(query, name))
     if description is None:
