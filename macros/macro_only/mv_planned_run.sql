@@ -58,9 +58,7 @@
       {%- endfor -%}
     {%- elif kind == 'count_evicted' -%}
     {%- elif kind == 'next_change' -%}
-      {%- for query in [args['near'], args['query']] if query and ns.next is none -%}
-        {%- set ns.next = mv.mv_asked('select unix_micros((\n' ~ query ~ '\n)) as next_change').get('next_change') -%}
-      {%- endfor -%}
+      {%- set ns.next = mv.mv_asked('select unix_micros((\n' ~ args['query'] ~ '\n)) as next_change').get('next_change') -%}
     {%- else -%}
       {%- set ns.replaced = kind in ('create_table', 'replace_table') -%}
       {%- if ns.replaced -%}{%- set ns.verb = 'CREATE' if kind == 'create_table' else 'REPLACE' -%}{%- endif -%}

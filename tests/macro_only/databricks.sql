@@ -128,7 +128,12 @@ select
   count_if(__mv_n > 1 and not (`review_id` is null)) as duplicate_keys,
   min(case when __mv_n > 1 and not (`review_id` is null) then to_json(named_struct('review_id', `review_id`), map('ignoreNullFields', 'false')) end) as duplicate_example,
   count_if(__mv_op <> 'D' and (`review_id` is null)) as null_keys,
-  min(case when __mv_op <> 'D' and (`review_id` is null) then to_json(named_struct('review_id', `review_id`), map('ignoreNullFields', 'false')) end) as null_example
+  min(case when __mv_op <> 'D' and (`review_id` is null) then to_json(named_struct('review_id', `review_id`), map('ignoreNullFields', 'false')) end) as null_example,
+  (select unix_micros((
+SELECT min(least(CASE WHEN valid_from > TIMESTAMP'2026-02-01 06:00:00.000000+00:00' THEN valid_from END, CASE WHEN valid_to > TIMESTAMP'2026-02-01 06:00:00.000000+00:00' THEN valid_to END)) AS next_change FROM (SELECT valid_from, valid_to FROM (SELECT CAST(NULL AS TIMESTAMP) AS valid_from, CAST(date_add(reviewed_on, 30) AS TIMESTAMP) AS valid_to
+from `raw`.`drug_reviews` VERSION AS OF 4
+where ((reviewed_on IS NOT NULL) AND ((((reviewed_on > DATE'2026-02-01' - interval 30 days) AND NOT (reviewed_on > DATE'2026-02-02' - interval 30 days)) OR ((reviewed_on > DATE'2026-02-02' - interval 30 days) AND NOT (reviewed_on > DATE'2026-02-01' - interval 30 days))))))) WHERE valid_from IS NULL OR valid_to IS NULL OR valid_from < valid_to
+  ))) as next_change
 from `mart`.`review_triage__mv_stage_697eebe0_b4894d7bfa08`
 );
 
@@ -136,7 +141,7 @@ select to_json(struct(*)) as found from (
 select unix_micros((
 SELECT min(least(CASE WHEN valid_from > TIMESTAMP'2026-02-01 06:00:00.000000+00:00' THEN valid_from END, CASE WHEN valid_to > TIMESTAMP'2026-02-01 06:00:00.000000+00:00' THEN valid_to END)) AS next_change FROM (SELECT valid_from, valid_to FROM (SELECT CAST(NULL AS TIMESTAMP) AS valid_from, CAST(date_add(reviewed_on, 30) AS TIMESTAMP) AS valid_to
 from `raw`.`drug_reviews` VERSION AS OF 4
-where ((reviewed_on IS NOT NULL) AND ((((reviewed_on > DATE'2026-02-01' - interval 30 days) AND NOT (reviewed_on > DATE'2026-02-02' - interval 30 days)) OR ((reviewed_on > DATE'2026-02-02' - interval 30 days) AND NOT (reviewed_on > DATE'2026-02-01' - interval 30 days))))))) WHERE valid_from IS NULL OR valid_to IS NULL OR valid_from < valid_to
+where (reviewed_on IS NOT NULL))) WHERE valid_from IS NULL OR valid_to IS NULL OR valid_from < valid_to
 )) as next_change
 );
 

@@ -208,7 +208,7 @@ def _changes(case: Mapping[str, Any], situation: Situation) -> Changes:
 
 # --- as text
 
-_BOUNDS = {"next_change", "near", "query"}
+_BOUNDS = {"next_change", "query"}
 
 
 class _Text(yaml.SafeDumper):

@@ -71,5 +71,5 @@ KINDS = {kind.name: kind for kind in _TABLE}
 
 RELATIONS = frozenset({"relation", "stage", "target", "into", "count_target"})
 """Arguments of steps that name a relation of the run."""
-TEXTS = frozenset({"query", "near", "next_change", "affected", "failing", "doubt"})
+TEXTS = frozenset({"query", "next_change", "affected", "failing", "doubt"})
 """Arguments that are SQL, with places for relations of the run."""

@@ -31,7 +31,7 @@ class NextBound:
 
     def far(self) -> list[Step]:
         """The look at all rows, where there was none near ahead."""
-        return [Step("next_change", {"query": self.query, "near": None}, when=When.FAR)] if self.near else []
+        return [Step("next_change", {"query": self.query}, when=When.FAR)] if self.near else []
 
 
 def next_bound(known: IncrementalFacts) -> NextBound:

@@ -18,6 +18,7 @@ from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.state import Seed
 from spark_mv.maintenance.steps.ai_round import ai_steps
 from spark_mv.maintenance.steps.last_steps import check_stage, publish
+from spark_mv.maintenance.steps.next_bound import NextBound
 from spark_mv.maintenance.steps.our_rows import TARGET
 from spark_mv.maintenance.steps.versions import at_versions, rewritten_at_versions
 from spark_mv.maintenance.strategies.state_steps import Known, StateSteps, flags, keep_draws, remember
@@ -69,15 +70,16 @@ def steps(
         "failing": rewritten.failing_sql,
         "failing_columns": rewritten.failing_columns,
     }
-    steps.append(Step("stage_changes", stage_args))
+    bound = _next_bound(rewritten, remembers)
+    steps += [*bound.ahead(), Step("stage_changes", stage_args)]
     kept = columns.keeps and facts.target.exists
     record = facts.target.record
     counted = record.target_rows if record and facts.target.intact else None
-    steps.append(check_stage(columns, counted if facts.target.exists else 0, kept_in if kept else None))
+    check = check_stage(columns, counted if facts.target.exists else 0, kept_in if kept else None)
+    steps.append(replace(check, args={**check.args, "next_change": bound.first}) if bound.first else check)
     if rewritten.clock and (rewritten.unclocked_sql or only_clock) and facts.target.exists:
         steps.append(_evicted(rewritten, columns, remembers))
-    steps += _next_change(rewritten, remembers)
-    steps += confirm
+    steps += [*bound.far(), *confirm]
     if replaces:
         # what is not there is made and never replaced: another first run may have been quicker
         how = "create_table" if facts.target.version is None else "replace_table"
@@ -106,12 +108,11 @@ def _evicted(rewritten: Rewritten, columns: ColumnPlan, remembers: bool) -> Step
     return Step("count_evicted", args, when=When.DELETED)
 
 
-def _next_change(rewritten: Rewritten, remembers: bool) -> list[Step]:
-    """Ask when a row next enters or leaves."""
+def _next_bound(rewritten: Rewritten, remembers: bool) -> NextBound:
+    """When a row next enters or leaves."""
     if remembers:
-        return [Step("next_change", {"query": _next_remembered(rewritten), "near": None})]
-    sql, near = rewritten.next_change_sql, rewritten.near_change_sql
-    return [Step("next_change", {"query": sql, "near": near})] if sql else []
+        return NextBound(_next_remembered(rewritten))
+    return NextBound(rewritten.next_change_sql, rewritten.near_change_sql, of_sources=True)
 
 
 def _seed_at_versions(seed: Seed, facts: RunFacts) -> Seed:

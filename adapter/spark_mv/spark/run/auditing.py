@@ -142,7 +142,14 @@ class Auditor:
 def _beside(done: MvRun, plan: Plan, state: StateFacts | None) -> MvRun:
     """A run of this plan that shares nothing with the one that is done but its names."""
     beside = {name: f"{done.relations[name].removesuffix('`')}_audit`" for name in ("stage", "state_stage")}
-    fresh: dict[str, Any] = {"staged": Staged(), "found": {}, "moved": set(), "looking": None, "asked": None}
+    fresh: dict[str, Any] = {
+        "staged": Staged(),
+        "found": {},
+        "moved": set(),
+        "looking": None,
+        "asked": None,
+        "counting": None,
+    }
     return replace(
         done,
         plan=plan,

@@ -120,6 +120,7 @@ def check_limit(run: CurrentRun, step: StepView, sql: str | None) -> None:
     changed = changes + deleted
     if changed <= limit.most(before):
         return
+    run.settle()
     of = f" of {before:,}" if before else ""
     evicted = f", {run.staged.evicted:,} of them by the clock" if run.staged.evicted else ""
     raise RunFailed(
@@ -157,7 +158,8 @@ def key_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
 def _choose_rewrite(run: CurrentRun, gone: int, names: Sequence[str]) -> None:
     found = run.staged
     rows = RowCounts(found.inserted, found.updated, gone, found.target_rows or 0)
-    can = run.format.replaces_by_key and can_replace_using(run.session.mv_spark(), names, run.relations["target"])
+    offered = run.format.replaces_by_key and any(step.kind == "replace_using" for step in run.plan.steps)
+    can = offered and can_replace_using(run.session.mv_spark(), names, run.relations["target"])
     rewrite = rewrite_of(rows, found.keys, tuple(names), can)
     if rewrite is Rewrite.LIST and not run.format.replaces_by_key:
         rewrite = Rewrite.MERGE
@@ -223,17 +225,20 @@ def _wrong_keys(run: CurrentRun, step: StepView, found: str, cure: str = _REPEAT
 
 
 def count_evicted(run: CurrentRun, step: StepView, sql: str | None) -> None:
-    """How many of the rows that go are the clock's."""
-    run.staged = replace(run.staged, evicted=int(run.statement(sql or "")[0]["evicted"]))
+    """How many of the rows that go are the clock's. Nothing but reports needs it, so it is counted while the rows are published; not
+    where it reads a table that the run goes on to write."""
+    written = any(run.relations[name] in (sql or "") for name in ("target", "state"))
+    ahead = None if written else planning.ask_ahead(run.session.mv_spark(), sql or "")
+    if ahead is None:
+        run.staged = replace(run.staged, evicted=int(run.statement(sql or "")[0]["evicted"]))
+        return
+    run.statements += 1
+    run.counting = ahead
 
 
 def next_change(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """The next instant at which a row enters or leaves."""
-    micros = None
-    for query in (step.args.get("near"), step.args["query"]):
-        if query and micros is None:
-            micros = run.statement(_micros(query))[0]["next_change"]
-    _changes_next(run, micros)
+    _changes_next(run, run.statement(_micros(step.args["query"]))[0]["next_change"])
 
 
 def ask_ahead(run: CurrentRun, step: StepView, sql: str | None) -> None:

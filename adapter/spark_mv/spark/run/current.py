@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
 from spark_mv.ai.outcome import AiOutcome
+from spark_mv.maintenance.errors import first_line
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.record import RunRecord
@@ -110,6 +111,7 @@ class CurrentRun:
     key_texts: KeyTexts = field(default_factory=KeyTexts)
     looking: Future[Any] | None = None  # statements that are sent beside those of the steps
     asked: Future[Any] | None = None
+    counting: Future[Any] | None = None  # of the rows that the clock takes
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -120,6 +122,17 @@ class CurrentRun:
     def ask(self) -> Ask:
         """For a look at tables beside the steps."""
         return Ask(self.statement, self.session.mv_spark())
+
+    def settle(self) -> None:
+        """Wait for the number of rows that the clock takes, if it is being counted. Only reports say it."""
+        counting, self.counting = self.counting, None
+        if counting is None:
+            return
+        try:
+            self.staged = replace(self.staged, evicted=int(counting.result()[0]["evicted"]))
+        except Exception as error:
+            said = f"model {self.plan.model}: could not count which of the deleted rows the clock took: {first_line(error)}"
+            self.session.warn(said)
 
     def example(self, key: Any) -> str:
         """A key, for a message."""

@@ -200,6 +200,7 @@ class MvRun(CurrentRun):
         ended(self.stamp)
 
     def _drop_stages(self) -> None:
+        self.settle()  # it reads them
         made = {step.args.get("into") for step in self.plan.steps if KINDS[step.kind].work is Work.STAGE}
         for name in self.relations:
             if name in made and name != "state":
