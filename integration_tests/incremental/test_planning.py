@@ -204,16 +204,50 @@ class TestAskAhead:
         source(engine)
         engine.model(self.MOVING)
         engine.run("2026-01-20 22:00:00")
+        failing = ["select raise_error('no bound')"] * 2  # not for the complete recompute, which asks, too
         with monkeypatch.context() as patch:
             patch.setattr(
                 "spark_mv.spark.run.planning.ask_ahead",
-                lambda spark, sql: ask_ahead(spark, "select raise_error('no bound')"),
+                lambda spark, sql: ask_ahead(spark, failing.pop() if failing else sql),
             )
             run = engine.run("2026-01-21 06:00:00")
-        assert run.plan.strategy == "COMPLETE_RECOMPUTE"
+        assert run.plan.strategy == "COMPLETE_RECOMPUTE" and not failing
         assert any("no bound" in text for text in engine.warnings)
         sql = self.MOVING.replace("current_timestamp()", "timestamp'2026-01-21 06:00:00'")
         assert engine.rows("mv") == wanted(engine, sql)
+
+
+class TestAheadOfARecompute:
+    """The same of complete recomputes; what the clock took is counted while the rows are published."""
+
+    WINDOW = "select id, ts, rand() as u from {schema}.src where ts > current_timestamp() - interval 20 days"
+
+    def test_the_bound_and_the_evicted(self, engine: Any) -> None:
+        source(engine)
+        engine.model(self.WINDOW, refresh="full")
+        first = engine.run("2026-01-20 22:00:00")
+        assert "ask_ahead" in engine.steps and not any("as next_change" in sql for sql in engine.statements)
+        assert first.next_change_at is not None
+        engine.query("delete from {schema}.src where id % 7 = 3")
+        run = engine.run("2026-01-25 22:00:00")
+        response = run.response()
+        assert run.plan.strategy == "COMPLETE_RECOMPUTE" and not any("as evicted" in sql for sql in engine.statements)
+        assert 0 < response.rows_evicted < response.rows_deleted
+        sql = self.WINDOW.replace("current_timestamp()", "timestamp'2026-01-25 22:00:00'").replace(", rand() as u", "")
+        assert engine.rows("mv", "id, ts") == wanted(engine, sql)
+
+    def test_a_count_that_fails_is_said(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        source(engine)
+        engine.model(self.WINDOW, refresh="full")
+        engine.run("2026-01-20 22:00:00")
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                "spark_mv.spark.run.planning.ask_ahead",
+                lambda spark, sql: ask_ahead(spark, "select raise_error('no count')" if "as evicted" in sql else sql),
+            )
+            response = engine.run("2026-01-25 22:00:00").response()
+        assert response.rows_deleted > 0 == response.rows_evicted
+        assert any("could not count" in text and "no count" in text for text in engine.warnings)
 
 
 @delta_only("_metadata.file_path")
