@@ -148,6 +148,35 @@ class TestRowBased:
         assert engine.rows("mv", "key, amount") == wanted(engine, f"select {key}, amount from {{schema}}.src")
         now = {row[0]: row[4] for row in engine.rows()}
         assert len(now) == 991 and {k: v for k, v in now.items() if k in drawn}.items() <= drawn.items()
+
+    @pytest.mark.parametrize(
+        ("part", "statement"),
+        [
+            ("cast(id % 3 as string)", "REPLACE USING"),
+            ("cast(id % 3 as decimal(5, 1))", "REPLACE USING"),
+            ("date'2020-01-01' + cast(id % 3 as int)", "REPLACE USING"),
+            ("cast(id % 3 as double)", "MERGE"),  # no exact literals
+            ("cast(id % 3 as smallint)", "REPLACE USING"),
+        ],
+    )
+    def test_rows_of_a_key_of_two_columns_that_are_gone(self, engine: Any, part: str, statement: str) -> None:
+        """Each part of such a key stands in other rows as well, which stay."""
+        source(engine)
+        query = f"select {part} as part, id div 3 as nr, amount, k as s, k as t, rand() as split from {{schema}}.src"
+        engine.model(query, unique_key=["part", "nr"])
+        engine.run()
+        drawn = {row[:2]: row[5] for row in engine.rows()}
+        engine.query("delete from {schema}.src where id % 100 = 2")
+        engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
+        engine.query("insert into {schema}.src values (6000, 1, 1.0, null)")
+        run = engine.run()
+        assert engine.published == (statement if REPLACES_BY_KEY else "MERGE"), (run.plan.candidates, engine.warnings)
+        assert (run.counts["inserted"], run.counts["updated"], run.counts["deleted"]) == (1, 20, 10)
+        assert engine.rows("mv", "part, nr, amount") == wanted(
+            engine, f"select {part}, id div 3, amount from {{schema}}.src"
+        )
+        now = {row[:2]: row[5] for row in engine.rows()}
+        assert len(now) == 991 and {k: v for k, v in now.items() if k in drawn}.items() <= drawn.items()
         # nothing but what is gone
         engine.query("delete from {schema}.src where id = 4")
         assert (engine.run().counts["deleted"], len(engine.rows())) == (1, 990)
@@ -367,6 +396,32 @@ class TestShapes:
         assert run.plan.strategy == "APPEND_ONLY"
         assert run.next_change_at == "2026-01-01 00:31:00.000001"
         assert engine.run("2026-01-01 00:31:00").plan.strategy == "NO_OP"
+
+    def test_a_window_above_a_view(self, engine: Any) -> None:
+        """When a row next enters or leaves is asked of all that the view shows, where only rows of one table came and went."""
+        source(engine)
+        engine.query(
+            "create or replace view {schema}.staging as select id, k as part, amount, cast(ts as date) as day, ts from {schema}.src"
+        )
+        query = "select part, count(*) as n, max(amount) as most from {schema}.staging where ts > current_timestamp() - interval 2 hours and ts <= current_timestamp() group by part"
+        engine.model(query, unique_key="part", refresh="incremental")
+        engine.run("2026-01-01 03:00:00")
+        first, day = "update {schema}.src set amount = amount + 1 where id in (150, 161)", "2026-01-01"
+        for statement, at, next_at in (
+            (first, f"{day} 03:00:00", f"{day} 03:01:00"),
+            ("delete from {schema}.src where id in (151, 181, 182)", f"{day} 03:00:00", f"{day} 03:01:00"),
+            (
+                "insert into {schema}.src values (5000, 3, 7.5, timestamp'2026-01-01 03:00:30')",
+                f"{day} 03:00:00",
+                f"{day} 03:00:30",
+            ),
+            (first, f"{day} 03:10:00", f"{day} 03:11:00"),
+        ):
+            engine.query(statement)
+            run = engine.run(at)
+            assert run.plan.strategy == "GROUP_AGGREGATE", (run.plan.candidates, engine.warnings)
+            assert str(run.next_change_at).startswith(next_at), statement
+            assert engine.rows() == wanted(engine, query.replace("current_timestamp()", f"timestamp'{at}'"))
 
 
 class TestAdjustedGroups:
@@ -617,7 +672,7 @@ class TestLeaving:
 
 class TestOddNames:
     def test_a_backquote_in_a_name_where_rows_are_merged(self, engine: Any) -> None:
-        """Keys of two columns, and rows that go: nothing but MERGE publishes that."""
+        """A key's column of that name, and rows that go: nothing but MERGE publishes that."""
         source(engine)
         sql = "select id as `q``8`, k as `a b`, amount, rand() as split from {schema}.src"
         engine.model(sql, unique_key=["q`8", "a b"])

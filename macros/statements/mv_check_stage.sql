@@ -1,9 +1,7 @@
 {#- One row about the staged rows: how many of each kind, and whether the key identifies them. -#}
 {% macro default__mv_check_stage(args) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {%- set null_key -%}
-    ({% for key in args['keys'] %}{{ adapter.quote(key) }} is null{{ ' or ' if not loop.last }}{% endfor %})
-  {%- endset -%}
+  {%- set null_key = mv.mv_null_key(args['keys']) -%}
   {%- set key_text -%}
     to_json(named_struct({% for key in args['keys'] %}{{ mv.mv_text(key) }}, {{ adapter.quote(key) }}{{ ', ' if not loop.last }}{% endfor %}), map('ignoreNullFields', 'false'))
   {%- endset -%}
@@ -52,6 +50,11 @@ select
   (select count(*) from {{ args['count_target'] }}) as target_rows
   {%- endif %}
 from {{ mv.mv_staged(args) }}
+{%- endmacro %}
+
+{#- Whether a row lacks a part of its key. -#}
+{% macro mv_null_key(keys) -%}
+({% for key in keys %}{{ adapter.quote(key) }} is null{{ ' or ' if not loop.last }}{% endfor %})
 {%- endmacro %}
 
 {#- When the next row enters or leaves by the clock. As a number, because rows carry timestamps in the local time of dbt's process. -#}

@@ -20,8 +20,26 @@ select
   {%- for column in args['columns'] %}
   {{ adapter.quote(column['name']) }}{{ ',' if not loop.last }}
   {%- endfor %}
-from {{ args['stage'] }}
+from {{ mv.mv_staged(args) }}
+{%- if args.get('inline') %}
+where {{ mv.mv_checked_row(args) }}
+{%- else %}
 where __mv_op <> 'D'
+{%- endif %}
+{%- endmacro %}
+
+{#- A condition that holds for every row of which the table may have one, and fails the statement for any other. Spark evaluates it for each row that
+    it writes, above the count of the rows that share a key: nothing is committed before the last one. -#}
+{% macro mv_checked_row(args) -%}
+  {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+case
+    when __mv_n > 1 or {{ mv.mv_null_key(args['keys']) }}
+    {%- for condition in args['checks'] %}
+      or not coalesce({{ condition }}, false)
+    {%- endfor %}
+    then raise_error('__mv_rows_refused')
+    else true
+  end
 {%- endmacro %}
 
 {#- What the table is to have (amendments.py): the user's own properties win. -#}

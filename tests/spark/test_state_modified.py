@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from dbt.cli.main import dbtRunner
 
 from spark_mv.maintenance.config import read_config
 from spark_mv.spark.run.config_words import declared_words
@@ -38,15 +38,15 @@ def test_the_clock_is_no_modification(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
 
-    def dbt(*words: str) -> list[str]:
-        program = str(Path(sys.executable).with_name("dbt"))
-        command = [program, "--quiet", *words, "--profiles-dir", "."]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.split()
+    def dbt(*words: str) -> Any:
+        here = str(tmp_path)
+        done = dbtRunner().invoke(["--quiet", *words, "--project-dir", here, "--profiles-dir", here])
+        assert done.success, done.exception
+        return done.result
 
     def selected(*words: str) -> list[str]:
-        return dbt("list", "--resource-type", "model", "--output", "name", "--state", "before", "--select", *words)
+        state = ("--state", str(tmp_path / "before"))
+        return list(dbt("list", "--resource-type", "model", "--output", "name", *state, "--select", *words))
 
     dbt("parse", "--target-path", "before")
     assert selected("state:modified+") == []

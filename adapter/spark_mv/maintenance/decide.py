@@ -26,6 +26,7 @@ from spark_mv.maintenance.steps.limit import limited
 from spark_mv.maintenance.steps.our_rows import TARGET, kept_in
 from spark_mv.maintenance.strategies import complete_recompute
 from spark_mv.maintenance.strategies.no_op import no_op
+from spark_mv.maintenance.strategies.one_statement import in_one_statement
 from spark_mv.maintenance.strategies.propose import blocked, propose, rejected_all
 from spark_mv.maintenance.strategies.state_steps import Known
 from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree
@@ -100,8 +101,14 @@ def decide(opening: Opening, changes: Changes | None = None) -> Plan:
     if last is not None and situation.config.choose_by == "seconds" and not situation.facts.full_refresh:
         plan = replace(plan, remark=fell_back(plan, last.strategy, took(last, situation.facts.target.record_at)))
     plan = with_second_reading(plan, situation.facts, situation.analysis, situation.config.second_reading)
-    plan = replace(plan, fallback=replace(plan, steps=spare)) if spare else plan
-    return limited(plan, situation.config.max_rows_changed)
+    return limited(_with_spare(plan, spare) if spare else plan, situation.config.max_rows_changed)
+
+
+def _with_spare(plan: Plan, spare: tuple[Step, ...]) -> Plan:
+    """The plan, with other steps behind those of its complete recompute."""
+    if plan.strategy == "COMPLETE_RECOMPUTE":
+        return replace(plan, fallback=replace(plan, steps=spare))
+    return plan if plan.fallback is None else replace(plan, fallback=_with_spare(plan.fallback, spare))
 
 
 def incremental_facts(opening: Opening, changes: Changes) -> IncrementalFacts | None:
@@ -125,7 +132,7 @@ def incremental_facts(opening: Opening, changes: Changes) -> IncrementalFacts | 
 
 def complete_plan(found: Ground, record: RunRecord, by_clock: bool = False) -> tuple[Plan, tuple[Step, ...]]:
     """The plan of a complete recompute, and its steps where the version that kept values are best read from turns out to be
-    gone. `by_clock`: nothing but the clock went on since the last run."""
+    gone, or rows turn out to be what may not be written. `by_clock`: nothing but the clock went on since the last run."""
     situation, columns = found.situation, found.renewed
     facts, state = situation.facts, None
     if situation.state:
@@ -143,6 +150,8 @@ def complete_plan(found: Ground, record: RunRecord, by_clock: bool = False) -> t
         complete_recompute.steps(facts, situation.config, situation.rewritten, columns, state, relation, by_clock)
         for relation in (kept_in(facts.target) if facts.target.exists else (TARGET,))
     )
+    if direct := in_one_statement(steps, facts.target):
+        steps, spare = direct, [(steps, of_state)]
     plan = Plan(facts.model, "COMPLETE_RECOMPUTE", (), steps, columns.columns, record, found.notes)
     if of_state:
         notes, record = (*found.notes, *of_state.notes), replace(record, state=of_state.record.id)

@@ -95,6 +95,7 @@ class TargetFacts(TableFacts):
     forget: tuple[ForgetRequest, ...] = ()  # requests that no run has honoured yet
     ask_again: str = ""  # the newest request for new AI answers, see record.RunRecord.ask_again
     uncastable: frozenset[tuple[str, str]] = frozenset()
+    name_is_taken: bool = False  # by what is not ours, and goes
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ def ground(situation: Situation) -> Ground:
     the query."""
     refuse(situation.facts, situation.analysis)
     if not situation.facts.target.ours:
-        facts = replace(situation.facts, target=TargetFacts(version=situation.facts.target.version))
+        there = situation.facts.target
+        facts = replace(situation.facts, target=TargetFacts(version=there.version, name_is_taken=there.exists))
         situation = replace(situation, facts=facts)
     target = situation.facts.target
     frozen = frozen_rows(situation)

@@ -171,7 +171,7 @@ def complete(plan: Plan) -> Plan:
     """The plan, a complete recompute. Raises NeedsAdapter for any other."""
     if plan.strategy != "COMPLETE_RECOMPUTE" or plan.record is None:
         raise NeedsAdapter(f"its strategy is {plan.strategy}")
-    return plan
+    return plan if plan.fallback is None else plan.fallback  # that of a first run stages rows, as macros do
 
 
 def check_config(config: ModelConfig, given: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 
 from spark_mv.maintenance.format_version import FORMAT, of_this_format
 
@@ -104,6 +104,10 @@ class RunRecord:
         what they were if the query is still the same (`query` its fingerprint now, `prints` those of its columns)."""
         same = prints if self.query == query and not self.columns else {}
         return KeptRecord(self.kept, {**same, **self.columns, **self.kept}, self.keys)
+
+    def with_rows(self, written: str | None) -> RunRecord:
+        """With the rows that the commit itself counts, which made the table, where the run did not know them before."""
+        return self if written is None or self.target_rows is not None else replace(self, target_rows=int(written))
 
     def to_json(self) -> str:
         """One line of JSON, for a commit's metadata."""

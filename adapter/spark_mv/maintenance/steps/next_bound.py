@@ -9,6 +9,7 @@ from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.steps.versions import at_versions
 from spark_mv.query.rewrite.clock_move import NEAR, pinned_condition
+from spark_mv.query.syntax.select_tree import NotIncremental
 
 
 @dataclass(frozen=True)
@@ -36,17 +37,24 @@ class NextBound:
 
 def next_bound(known: IncrementalFacts) -> NextBound:
     """Asked of the sources. Where only rows of one source came and went, those that came can only bring the bound forward
-    (an instant that is too early costs one run that finds nothing)."""
+    (an instant that is too early costs one run that finds nothing); where a view stands between, all that it shows is asked."""
     record, sql, near = known.facts.target.record, known.rewritten.next_change_sql, known.rewritten.near_change_sql
     if sql is None:
         return NextBound()
-    if not known.only_came or record is None:
+    came = _of_what_came(known, sql) if known.only_came and record is not None else None
+    if came is None or record is None:
         query, near = (at_versions(text, known.facts.sources) or text if text else None for text in (sql, near))
         return NextBound(query, near, of_sources=True)
-    came = known.texts.on_changes(sql, came=True)
     if record.next_change_at is None:
         return NextBound(came)
     return NextBound(f"SELECT least({_recorded(record.next_change_at)}, (\n{came}\n))")
+
+
+def _of_what_came(known: IncrementalFacts, sql: str) -> str | None:
+    try:
+        return known.texts.on_changes(sql, came=True)
+    except NotIncremental:
+        return None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,10 @@ FEW_KEYS = 20_000
 """Staged keys up to which they are written into the statement (REPLACE WHERE key IN …)."""
 
 
+FEW_ROWS = 2_000
+"""The same where each has several columns."""
+
+
 class Rewrite(Enum):
     """A join finds the old rows quickest, and a list of their keys where it spares most of a large table."""
 
@@ -48,7 +52,7 @@ def rewrite_of(rows: RowCounts, keys: KeyRange, names: tuple[str, ...], can_join
     joins = can_join and (small or not keys.range(names[0]) or keys.spread)
     if joins and rows.gone == 0:
         return Rewrite.JOIN
-    if joins and len(names) == 1 and rows.gone <= FEW_KEYS and written > 0:
+    if joins and rows.gone <= (FEW_KEYS if len(names) == 1 else FEW_ROWS) and written > 0:
         return Rewrite.JOIN_AND_GONE
     return Rewrite.LIST
 

@@ -25,6 +25,33 @@ def in_list(key: str, values: Sequence[Any]) -> str | None:
     return f"{quoted(key)} IN ({', '.join(dict.fromkeys(text for text in texts if text is not None))})"
 
 
+def in_rows(keys: Sequence[str], rows: Sequence[Sequence[Any]], table: str = "") -> str | None:
+    """The condition that holds where the columns `keys` have the values of one of these rows, and nowhere else; None as for in_list. Spark
+    finds a value in a list at once, and compares rows one by one: so single columns are looked at first.
+
+    >>> in_rows(["id"], [(1,), (2,)], "t."), in_rows(["id"], [(0.5,)])
+    ('t.`id` IN (1, 2)', None)
+    >>> in_rows(["kind", "id"], [("a", 1), ("a", 2)])
+    "`id` IN (1, 2) AND `kind` IN ('a') AND named_struct('k0', `kind`, 'k1', `id`) IN (named_struct('k0', 'a', 'k1', 1), named_struct('k0', 'a', 'k1', 2))"
+    """
+    columns = list(zip(*rows, strict=True))
+    lists = [in_list(key, values) for key, values in zip(keys, columns, strict=False)]
+    if not columns or None in lists:
+        return None
+    by_worth = sorted(range(len(keys)), key=lambda n: -len(set(columns[n])))
+    tests = [f"{table}{lists[n]}" for n in by_worth]
+    if len(keys) > 1:
+        of_table = _struct([f"{table}{quoted(key)}" for key in keys])
+        listed = dict.fromkeys(_struct([str(literal(value)) for value in row]) for row in rows)
+        tests.append(f"{of_table} IN ({', '.join(listed)})")
+    return " AND ".join(tests)
+
+
+def _struct(values: Sequence[str]) -> str:
+    fields = (f"'k{number}', {value}" for number, value in enumerate(values))
+    return f"named_struct({', '.join(fields)})"
+
+
 def between(column: str, low: Any, high: Any, table: str = "") -> str | None:
     """`column BETWEEN low AND high` with literals, or None where they are not exact or there is nothing between."""
     texts = [literal(value) for value in (low, high)]

@@ -109,6 +109,9 @@ def _history(rows: Rows, model: str) -> History:
         record = _record(row, older, model)
         if record is not None:
             version = int(row["version"])
+            if row["operation"] in MAKES_ALL_ROWS:
+                metrics = entries(row.get("operationMetrics"))
+                record = record.with_rows(metrics.get("numOutputRows"))
             base = record.base_version if record.base_version is not None else version - 1
             during = [str(r["operation"]) for r in older if int(r["version"]) > base]
             if row["operation"] in MAKES_ALL_ROWS:

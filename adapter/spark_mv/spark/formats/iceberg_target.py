@@ -69,6 +69,8 @@ def _history(log: Log, model: str) -> History | None:
     for position, snapshot in enumerate(log.snapshots):
         record = _record(snapshot, log.snapshots[position + 1 :], model)
         if record is not None:
+            if record.base_version is None:
+                record = record.with_rows(snapshot.summary.get("total-records"))
             done = record.base_version if record.honoured is None else record.honoured
             if foreign is None and log.reshaped(snapshot):
                 foreign = "ALTER TABLE"

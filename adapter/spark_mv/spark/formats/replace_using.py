@@ -23,14 +23,17 @@ TABLE, WRITTEN = "__mv_table", "__mv_written"
 
 @dataclass(frozen=True)
 class Gone:
-    """Rows of the table that go without another in their place: `listed` is `key IN (…)` for them, `written` the key of any
-    written row. For the join they count as rows of that key."""
+    """Rows of the table that go without another in their place: `listed` is the condition that holds for them, over TABLE, `written` the key
+    of any written row, as literals. For the join they count as rows of that key."""
 
     listed: str
-    written: str
+    written: tuple[str, ...]
 
-    def condition(self, key: str) -> str:
-        return f"CASE WHEN {TABLE}.{self.listed} THEN {self.written} ELSE {TABLE}.`{key}` END = {WRITTEN}.`{key}`"
+    def condition(self, keys: Sequence[str]) -> str:
+        return " AND ".join(
+            f"CASE WHEN {self.listed} THEN {value} ELSE {TABLE}.`{key}` END = {WRITTEN}.`{key}`"
+            for key, value in zip(keys, self.written, strict=True)
+        )
 
 
 def can_replace_using(spark: Any, keys: Sequence[str], table: str) -> bool:
@@ -51,8 +54,8 @@ def can_replace_using(spark: Any, keys: Sequence[str], table: str) -> bool:
 
 
 def replace_using(spark: Any, rows: str, table: str, keys: Sequence[str], gone: Gone | None = None) -> None:
-    """Write what the query `rows` gives, in the order of the table's columns. `gone` goes with a single key."""
+    """Write what the query `rows` gives, in the order of the table's columns."""
     listed = ", ".join(keys)
-    options = {"replaceOn": gone.condition(keys[0]), "targetAlias": TABLE} if gone else {"replaceUsing": listed}
+    options = {"replaceOn": gone.condition(keys), "targetAlias": TABLE} if gone else {"replaceUsing": listed}
     logger.debug(f"insert into {table} replace using ({listed}){' and rows that are gone' if gone else ''}\n{rows}")
     spark.sql(rows).alias(WRITTEN).write.format("delta").mode("overwrite").options(**options).insertInto(table)

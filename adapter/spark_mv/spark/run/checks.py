@@ -16,10 +16,10 @@ from spark_mv.maintenance.key_bound import bound_text
 from spark_mv.maintenance.row_limit import row_limit
 from spark_mv.maintenance.staged import Staged
 from spark_mv.maintenance.steps.rewrite_rows import Rewrite, RowCounts, listable, rewrite_of
-from spark_mv.query.syntax.literals import between, in_list, literal
+from spark_mv.query.syntax.literals import between, in_list, in_rows, literal
 from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.registry import format_of
-from spark_mv.spark.formats.replace_using import Gone, can_replace_using
+from spark_mv.spark.formats.replace_using import TABLE, Gone, can_replace_using
 from spark_mv.spark.run import planning
 from spark_mv.spark.run.answers import ai_round
 from spark_mv.spark.run.as_of import instant_text
@@ -172,10 +172,13 @@ def gone_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
         run.staged = replace(run.staged, rewrite=Rewrite.LIST)
         return
     found = run.statement(sql or "")
-    name = step.args["keys"][0]
-    listed = in_list(name, [row["key"] for row in found if row["gone"]])
-    written = literal(next(row["key"] for row in found if not row["gone"]))
-    if listed is None or written is None:  # a type without exact literals
+    names = step.args["keys"]
+    gone, kept = (
+        [tuple(row[name] for name in names) for row in found if row["__mv_gone"] is which] for which in (True, False)
+    )
+    listed = in_rows(names, gone, f"{TABLE}.")
+    written = tuple(text for value in kept[0] if (text := literal(value)) is not None)
+    if listed is None or len(written) < len(names):  # a type without exact literals
         run.staged = replace(run.staged, rewrite=Rewrite.LIST)
     else:
         run.key_texts = replace(run.key_texts, gone=Gone(listed, written))
@@ -238,7 +241,7 @@ def count_evicted(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 def next_change(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """The next instant at which a row enters or leaves."""
-    _changes_next(run, run.statement(_micros(step.args["query"]))[0]["next_change"])
+    _take_next(run, run.statement(_micros(step.args["query"]))[0]["next_change"])
 
 
 def ask_ahead(run: CurrentRun, step: StepView, sql: str | None) -> None:
@@ -256,13 +259,13 @@ def _found_next(run: CurrentRun, row: Mapping[str, Any]) -> None:
     if run.asked is not None:
         row = run.asked.result()[0]
     if "next_change" in row:
-        _changes_next(run, row["next_change"])
-        run.staged = replace(run.staged, far=row["next_change"] is None)
+        _take_next(run, row["next_change"])
 
 
-def _changes_next(run: CurrentRun, micros: int | None) -> None:
+def _take_next(run: CurrentRun, micros: int | None) -> None:
     """As a number: rows carry timestamps in the local time of this process, whatever the session's zone is."""
     run.next_change_at = None if micros is None else instant_text(micros)
+    run.staged = replace(run.staged, far=micros is None)
 
 
 def confirm_sources(run: CurrentRun, step: StepView, sql: str | None) -> None:

@@ -22,7 +22,7 @@ from spark_mv.maintenance.staged import Staged
 from spark_mv.maintenance.steps.kinds import KINDS, Work
 from spark_mv.spark.run.checks import HANDLERS
 from spark_mv.spark.run.current import CurrentRun, KeyTexts, StepView
-from spark_mv.spark.run.failures import explained
+from spark_mv.spark.run.failures import explained, rows_refused
 from spark_mv.spark.run.planning import planned_once
 from spark_mv.spark.run.publish import PREDICATE, drop, publish
 from spark_mv.spark.run.publish_state import publish_state
@@ -127,7 +127,8 @@ class MvRun(CurrentRun):
         except Exception as error:
             self._drop_stages()
             final = (isinstance(error, RunFailed) and not isinstance(error, NotFollowed)) or spark_has_ended(error)
-            if self.plan.fallback is None or final or step.of.publishes:
+            refused = "inline" in step.args and rows_refused(error)
+            if self.plan.fallback is None or final or (step.of.publishes and not refused):
                 self._end()
                 said = explained(self, step, error)
                 if said is not error:
@@ -135,6 +136,8 @@ class MvRun(CurrentRun):
                 raise
             # nothing is published yet: the whole query is asked instead, and says so itself if it is at fault
             self.broken = f"{step.kind}: {first_line(error)}"
+            if refused:
+                return  # the plan that stages rows says which, and why
             if isinstance(error, NotFollowed):
                 self.plan = replace(self.plan, fallback=_without(self.plan.strategy, error, self.plan.fallback))
             else:
@@ -232,7 +235,7 @@ class MvRun(CurrentRun):
             args["relation"] = written.written_as(args["relation"], self.stamp)
         if not self.shows_keys:
             args.pop("bound", None)
-        if step.kind == "check_stage":
+        if step.kind in ("check_stage", "create_table"):
             args["checks"] = [] if step.args.get("into") else list(self.amend.checks.values())
         if step.kind == "replace_where":
             args.setdefault("predicate", PREDICATE)

@@ -11,6 +11,8 @@ from spark_mv.spark.session.ended import spark_has_ended
 from spark_mv.spark.session.error_texts import readable
 
 _FILES_GONE = re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_CHANGE_DATA_FILE_NOT_FOUND|FileNotFoundException")
+ROWS_REFUSED = "__mv_rows_refused"
+"""What the statement that makes a table raises for rows that may not be in it."""
 _NO_DATE = re.compile(r"year -?\d+ is out of range|ordinal must be >= 1|(date value|timestamp) out of range")
 """What Python says of a date or timestamp that Spark has and it has not."""
 _TABLE_GONE = re.compile(
@@ -64,6 +66,12 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
             "answers that are kept are not paid again. See that ai_results is there, and that whoever runs dbt may read and write it",
         )
     return error
+
+
+def rows_refused(error: Exception) -> bool:
+    """Whether a statement that checks the rows which it writes has refused them (macro mv_table_of_stage). The words are those of one of Spark's
+    tasks, which some sessions only tell as the cause."""
+    return ROWS_REFUSED in f"{error}\n{readable(error)}"
 
 
 def _not_for_python(error: BaseException | None) -> bool:

@@ -71,10 +71,21 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
                 publish_as(statement.replace("create table", "create or replace table", 1), number)
     except TurnTaken as taken:
         raise turn_taken(run) from taken
+    if "inline" in step.args and step.of.makes:
+        run.staged = replace(run.staged, inserted=_rows_made(run, record), checked=True)
     if not step.args.get("part") and (record.retained or (run.follows is not None and run.follows.retained)):
         retain(run, record)
     # which statement does a merge best (MERGE, INSERT, REPLACE WHERE, DELETE) is not the reader's concern
     run.verb = step.of.makes or "MERGE"
+
+
+def _rows_made(run: CurrentRun, record: RunRecord) -> int:
+    """Rows of a table that was made of rows which were counted nowhere: its commit has."""
+    found = run.format.history(run.ask, run.relations["target"], run.model_id)
+    newest = found.record if found is not None else None
+    if newest is not None and newest.run_id == record.run_id and newest.target_rows is not None:
+        return newest.target_rows
+    return int(run.statement(f"select count(*) as n from {run.relations['target']}")[0]["n"])
 
 
 @contextmanager
