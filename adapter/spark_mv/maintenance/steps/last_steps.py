@@ -8,8 +8,9 @@ from typing import Any
 from spark_mv.maintenance.columns import ColumnPlan
 from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.plan import Step
+from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.staged import When
-from spark_mv.maintenance.steps.rewrite_rows import FEW_KEYS
+from spark_mv.maintenance.steps.rewrite_rows import FEW_KEYS, is_large
 
 
 def check_stage(columns: ColumnPlan, target_rows: int | None, counted_in: str | None = None) -> Step:
@@ -22,6 +23,13 @@ def check_stage(columns: ColumnPlan, target_rows: int | None, counted_in: str | 
         "count_target": counted_in if target_rows is None else None,
     }
     return Step("check_stage", args)
+
+
+def range_of_keys(columns: ColumnPlan, record: RunRecord | None, rows: int | None) -> list[Step]:
+    """Ask the table for its highest and lowest key, which decide how rows of a large one (`rows`) are replaced. None where the last run knew
+    them, as all do but the first, which sees no row."""
+    unknown = record is not None and record.key_bound is None and is_large(rows) and bounded(columns)
+    return [Step("key_range", {"target": "target", "keys": columns.keys})] if unknown else []
 
 
 def bounded(columns: ColumnPlan) -> bool:

@@ -39,6 +39,11 @@ class RowCounts:
     after: int = 0
 
 
+def is_large(rows: int | None) -> bool:
+    """Whether that is known of a table with so many rows."""
+    return rows is not None and rows >= LARGE
+
+
 def rewrite_of(rows: RowCounts, keys: KeyRange, names: tuple[str, ...], can_join: bool) -> Rewrite:
     """`names`: the columns of the unique key. `can_join`: the session can replace rows by these keys.
 

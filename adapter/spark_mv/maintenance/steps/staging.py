@@ -12,9 +12,9 @@ from spark_mv.maintenance.key_bound import has_bound
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.steps.ai_round import ai_steps
-from spark_mv.maintenance.steps.last_steps import bounded, check_stage, counted, publish, publish_new
+from spark_mv.maintenance.steps.last_steps import bounded, check_stage, counted, publish, publish_new, range_of_keys
 from spark_mv.maintenance.steps.next_bound import NextBound, next_bound, row_ends
-from spark_mv.maintenance.steps.rewrite_rows import LARGE
+from spark_mv.maintenance.steps.rewrite_rows import is_large
 from spark_mv.maintenance.steps.versions import at_versions
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental
 from spark_mv.query.rewrite.pin import pin
@@ -62,6 +62,7 @@ def publish_ready(known: IncrementalFacts, query: str) -> list[Step]:
     return [
         *bound.ahead(),
         Step("stage_query", {"into": "stage", "query": query}),
+        *_range_of_keys(known),
         check,
         *_evicted(known),
         *bound.far(),
@@ -133,7 +134,7 @@ def merge_rows(
     if (failing := known.rewritten.failing_sql) is not None:
         args["failing"] = at_versions(failing, known.facts.sources) or failing
         args["failing_columns"] = known.rewritten.failing_columns
-    steps = ai_steps(evaluated.ai_rounds)
+    steps = [*ai_steps(evaluated.ai_rounds), *_range_of_keys(known)]
     ranged = _ranged(known, listed)
     if ranged:
         within = f"(\n{affected.anchors}\n)" if affected else relation("affected")
@@ -151,7 +152,8 @@ def rewrite_all(known: IncrementalFacts, query: str, doubt: str) -> list[Step]:
     args = {**_stage_args(known, known.evaluate(query).sql), "target": "target"}
     staged, bound = {"stage": "stage"}, next_bound(known)
     check = _check(known, {**staged, "next_change": bound.first, "doubt": doubt})
-    return [*bound.ahead(), Step("stage_changes", args), check, *bound.far(), *publish(known.columns, staged)]
+    staging = [*bound.ahead(), Step("stage_changes", args), *_range_of_keys(known)]
+    return [*staging, check, *bound.far(), *publish(known.columns, staged)]
 
 
 def _stage_args(known: IncrementalFacts, sql: str) -> dict[str, Any]:
@@ -173,7 +175,7 @@ def _stage_args(known: IncrementalFacts, sql: str) -> dict[str, Any]:
 def _ranged(known: IncrementalFacts, anchors: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     """The anchors whose range may spare reading the table: not worth a statement for a small one."""
     types = {c.name.lower(): c.type for c in known.columns.columns}
-    large = known.changes.target_rows >= LARGE
+    large = is_large(known.changes.target_rows)
     return [anchor for anchor in anchors if large and has_bound(types.get(anchor["column"].lower(), ""))]
 
 
@@ -181,6 +183,10 @@ def _check(known: IncrementalFacts, args: Mapping[str, Any]) -> Step:
     """The check of the rows, which also looks for the next bound."""
     step = check_stage(known.columns, known.changes.target_rows)
     return replace(step, args={**step.args, **args})
+
+
+def _range_of_keys(known: IncrementalFacts) -> list[Step]:
+    return range_of_keys(known.columns, known.facts.target.record, known.changes.target_rows)
 
 
 def _new(known: IncrementalFacts) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from spark_mv.maintenance.rewritten import VALID_FROM, VALID_TO, Rewritten
 from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.state import Seed
 from spark_mv.maintenance.steps.ai_round import ai_steps
-from spark_mv.maintenance.steps.last_steps import check_stage, publish
+from spark_mv.maintenance.steps.last_steps import check_stage, publish, range_of_keys
 from spark_mv.maintenance.steps.next_bound import NextBound
 from spark_mv.maintenance.steps.our_rows import TARGET
 from spark_mv.maintenance.steps.versions import at_versions, rewritten_at_versions
@@ -75,6 +75,8 @@ def steps(
     kept = columns.keeps and facts.target.exists
     record = facts.target.record
     counted = record.target_rows if record and facts.target.intact else None
+    if not replaces and not whole:
+        steps += range_of_keys(columns, record, counted)
     check = check_stage(columns, counted if facts.target.exists else 0, kept_in if kept else None)
     steps.append(replace(check, args={**check.args, "next_change": bound.first}) if bound.first else check)
     if rewritten.clock and (rewritten.unclocked_sql or only_clock) and facts.target.exists:
