@@ -114,6 +114,24 @@ def test_an_error_of_the_query_is_the_querys(engine: Any) -> None:
     assert engine.run().counts["inserted"] == 9
 
 
+@pytest.mark.parametrize("sensitive", [False, True])
+def test_keys_of_a_large_table_are_asked_by_the_next_run(
+    engine: Any, monkeypatch: pytest.MonkeyPatch, sensitive: bool
+) -> None:
+    """And by no later one. Keys that may be written nowhere are not asked."""
+    for module in ("maintenance.steps.rewrite_rows", "spark.run.holding"):
+        monkeypatch.setattr(f"spark_mv.{module}.LARGE", 5)
+    engine.model("select id, k, rand() as r from {schema}.src", sensitive_key=sensitive, refresh="full")
+    engine.run()
+    for number in range(2):
+        engine.query(f"update {{schema}}.src set k = k + 1 where id = {number}")
+        run = engine.run()
+        asked = [sql for sql in engine.statements if "as highest," in sql]
+        assert len(asked) == (number == 0 and not sensitive) and run.counts["updated"] == 1
+        record = run.format.history(run.ask, engine.table, run.model_id).record
+        assert (record.key_bound, record.key_floor) == ((None, None) if sensitive else ("9", "0"))
+
+
 @pytest.mark.skipif(FORMAT != "delta", reason="Delta's history")
 def test_what_others_commit_meanwhile_is_not_counted(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows are those of the run's own commit."""

@@ -149,7 +149,9 @@ def affected_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 
 def key_range(run: CurrentRun, step: StepView, sql: str | None) -> None:
-    """Between which keys those of the table lie, asked of the table where no record says it."""
+    """Between which keys those of the table lie, asked of the table where no record says it, and may say it."""
+    if not run.shows_keys:
+        return
     row = run.statement(sql or "")[0]
     keys = replace(run.staged.keys, bound=bound_text(row["highest"]), floor=bound_text(row["lowest"]))
     run.staged = replace(run.staged, keys=keys)
