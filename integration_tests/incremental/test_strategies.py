@@ -133,21 +133,30 @@ class TestRowBased:
         ],
     )
     def test_rows_that_are_gone_beside_replaced_ones(self, engine: Any, key: str, statement: str) -> None:
+        self.gone_beside_replaced(engine, {"key": key}, statement)
+
+    def gone_beside_replaced(self, engine: Any, keys: dict[str, str], statement: str) -> None:
+        """`keys`: the columns of the unique key, and what each is of `id`."""
         source(engine)
+        listed, written = ", ".join(keys), ", ".join(f"{text} as {name}" for name, text in keys.items())
         engine.model(
-            f"select {key} as key, amount, k as s, k as t, rand() as split from {{schema}}.src", unique_key="key"
+            f"select {written}, amount, k as s, k as t, rand() as split from {{schema}}.src", unique_key=list(keys)
         )
+
+        def drawn() -> dict[Any, float]:
+            return {row[: len(keys)]: row[-1] for row in engine.rows()}
+
         engine.run()
-        drawn = {row[0]: row[4] for row in engine.rows()}
+        before = drawn()
         engine.query("delete from {schema}.src where id % 100 = 2")
         engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
         engine.query("insert into {schema}.src values (6000, 1, 1.0, null)")
         run = engine.run()
         assert engine.published == (statement if REPLACES_BY_KEY else "MERGE"), (run.plan.candidates, engine.warnings)
         assert (run.counts["inserted"], run.counts["updated"], run.counts["deleted"]) == (1, 20, 10)
-        assert engine.rows("mv", "key, amount") == wanted(engine, f"select {key}, amount from {{schema}}.src")
-        now = {row[0]: row[4] for row in engine.rows()}
-        assert len(now) == 991 and {k: v for k, v in now.items() if k in drawn}.items() <= drawn.items()
+        assert engine.rows("mv", f"{listed}, amount") == wanted(engine, f"select {written}, amount from {{schema}}.src")
+        now = drawn()
+        assert len(now) == 991 and {k: v for k, v in now.items() if k in before}.items() <= before.items()
 
     @pytest.mark.parametrize(
         ("part", "statement"),
@@ -161,25 +170,7 @@ class TestRowBased:
     )
     def test_rows_of_a_key_of_two_columns_that_are_gone(self, engine: Any, part: str, statement: str) -> None:
         """Each part of such a key stands in other rows as well, which stay."""
-        source(engine)
-        query = f"select {part} as part, id div 3 as nr, amount, k as s, k as t, rand() as split from {{schema}}.src"
-        engine.model(query, unique_key=["part", "nr"])
-        engine.run()
-        drawn = {row[:2]: row[5] for row in engine.rows()}
-        engine.query("delete from {schema}.src where id % 100 = 2")
-        engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
-        engine.query("insert into {schema}.src values (6000, 1, 1.0, null)")
-        run = engine.run()
-        assert engine.published == (statement if REPLACES_BY_KEY else "MERGE"), (run.plan.candidates, engine.warnings)
-        assert (run.counts["inserted"], run.counts["updated"], run.counts["deleted"]) == (1, 20, 10)
-        assert engine.rows("mv", "part, nr, amount") == wanted(
-            engine, f"select {part}, id div 3, amount from {{schema}}.src"
-        )
-        now = {row[:2]: row[5] for row in engine.rows()}
-        assert len(now) == 991 and {k: v for k, v in now.items() if k in drawn}.items() <= drawn.items()
-        # nothing but what is gone
-        engine.query("delete from {schema}.src where id = 4")
-        assert (engine.run().counts["deleted"], len(engine.rows())) == (1, 990)
+        self.gone_beside_replaced(engine, {"part": part, "nr": "id div 3"}, statement)
 
     def test_keys_that_lie_close_together_in_a_large_table(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Files that hold none of them are not read: the statements have the keys, or their range, as literals."""

@@ -28,7 +28,7 @@ where __mv_op <> 'D'
 {%- endif %}
 {%- endmacro %}
 
-{#- A condition that holds for every row of which the table may have one, and fails the statement for any other. Spark evaluates it for each row that
+{#- A condition that holds for every row of which the table may have one, and fails the statement for any other (`refused`: what it then says). Spark evaluates it for each row that
     it writes, above the count of the rows that share a key: nothing is committed before the last one. -#}
 {% macro mv_checked_row(args) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
@@ -37,7 +37,7 @@ case
     {%- for condition in args['checks'] %}
       or not coalesce({{ condition }}, false)
     {%- endfor %}
-    then raise_error('__mv_rows_refused')
+    then raise_error({{ mv.mv_text(args['refused']) }})
     else true
   end
 {%- endmacro %}

@@ -22,7 +22,7 @@ from spark_mv.maintenance.staged import Staged
 from spark_mv.maintenance.steps.kinds import KINDS, Work
 from spark_mv.spark.run.checks import HANDLERS
 from spark_mv.spark.run.current import CurrentRun, KeyTexts, StepView
-from spark_mv.spark.run.failures import explained, rows_refused
+from spark_mv.spark.run.failures import ROWS_REFUSED, explained, rows_refused
 from spark_mv.spark.run.planning import planned_once
 from spark_mv.spark.run.publish import PREDICATE, drop, publish
 from spark_mv.spark.run.publish_state import publish_state
@@ -237,6 +237,8 @@ class MvRun(CurrentRun):
             args.pop("bound", None)
         if step.kind in ("check_stage", "create_table"):
             args["checks"] = [] if step.args.get("into") else list(self.amend.checks.values())
+        if step.kind == "create_table":
+            args["refused"] = ROWS_REFUSED
         if step.kind == "replace_where":
             args.setdefault("predicate", PREDICATE)
         if step.kind == "merge_into" and step.args["relation"] == "target":

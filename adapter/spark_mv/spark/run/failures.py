@@ -69,7 +69,7 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
 
 
 def rows_refused(error: Exception) -> bool:
-    """Whether a statement that checks the rows which it writes has refused them (macro mv_table_of_stage). The words are those of one of Spark's
+    """Whether a statement that checks the rows which it writes has refused them (macro mv_checked_row). The words are those of one of Spark's
     tasks, which some sessions only tell as the cause."""
     return ROWS_REFUSED in f"{error}\n{readable(error)}"
 
