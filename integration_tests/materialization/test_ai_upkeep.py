@@ -79,8 +79,11 @@ class TestSharedAnswers:
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
         return {**dbt_profile_target, "ai": {"provider": "scripted"}}
 
-    def test_who_shows_an_answer_is_told_that_it_is_asked_again(self, mv: Any, sql: Any, operation: Any) -> None:
+    @pytest.fixture(scope="class", autouse=True)
+    def src(self, sql: Any) -> None:
         sql("create table {schema}.src using delta as select id, concat('text ', id) as body from range(3)")
+
+    def test_who_shows_an_answer_is_told_that_it_is_asked_again(self, mv: Any, sql: Any, operation: Any) -> None:
         twin, other = Mv(sql, "twin"), Mv(sql, "other")
         assert [model.run()["ai_calls"] for model in (mv, twin, other)] == [3, 0, 3]
         answers = mv.by_id("answer")
@@ -101,7 +104,8 @@ class TestSharedAnswers:
         assert "there is no AI function in plain" in operation("recompute_ai", {"model": "plain"}, expect_pass=False)
 
     def test_wrong_arguments_are_refused_before_anything_is_marked(self, operation: Any, sql: Any) -> None:
-        Mv(sql, "plain").run()
+        for model in ("mv", "plain"):
+            Mv(sql, model).run()
         for name, args, why in (
             ("recompute_ai", {"model": "mv", "where": "nosuch = 1"}, "UNRESOLVED_COLUMN"),
             ("recompute_ai", {"model": "mv", "where": "status"}, "gives string"),
