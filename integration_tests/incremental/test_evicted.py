@@ -79,3 +79,30 @@ def test_evicted_rows_are_counted_by_keys_that_the_query_computes(pool: Pool) ->
         at_once = model.sql.replace("current_timestamp()", "timestamp'2026-01-10 03:30:00'")
         assert session.bag(f"select * from {model.table}") == session.bag(at_once), model.name
         assert "evicted)" in run.response()._message, (model.name, run.response())
+
+
+def test_above_a_view_they_are_counted_as_above_its_table(pool: Pool) -> None:
+    session = pool.first
+    session.query(
+        f"create table {SCHEMA}.b using delta tblproperties ('delta.enableChangeDataFeed' = 'true') as "
+        "select id, id as x, timestamp'2026-01-05 00:00:00' + make_interval(0, 0, 0, 0, id) as ts from range(240)"
+    )
+    session.query(f"create view {SCHEMA}.shown as select id, x, ts from {SCHEMA}.b")
+    windows = ("ts > current_timestamp() - interval 3 days", "cast(ts as date) > current_date() - interval 3 days")
+    models = [
+        Model(SCHEMA, f"{read}{k}", f"select id, x, ts from {SCHEMA}.{read} where {window}", {"unique_key": "id"})
+        for k, window in enumerate(windows)
+        for read in ("b", "shown")
+    ]
+    for model in models:
+        model.run(session, "2026-01-12 12:00:00")
+    session.query(f"update {SCHEMA}.b set x = x + 1 where id % 9 = 0")
+    session.query(f"delete from {SCHEMA}.b where id % 17 = 3")
+    runs = [model.run_incrementally(session, "2026-01-13 12:00:00") for model in models]
+    told = [run.response()._message for run in runs]
+    assert {run.plan.strategy for run in runs} == {"ROW_BASED"}
+    assert told[0] == told[1] and told[2] == told[3] and all("evicted" in text for text in told), told
+    for model in models:
+        at_once = model.sql.replace("current_timestamp()", "timestamp'2026-01-13 12:00:00'")
+        at_once = at_once.replace("current_date()", "date'2026-01-13'")
+        assert session.bag(f"select * from {model.table}") == session.bag(at_once), model.name

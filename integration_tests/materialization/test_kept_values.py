@@ -10,7 +10,7 @@ from dbt.tests.util import write_file
 MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', on_row_update=var('row_update', 'keep')) }}
 select id, name, amount, rand() as split, uuid() as row_id
-from {{ target.schema }}.src
+from {{ target.schema }}.src;
 """
 ADDED = MODEL.replace("amount,", "amount * 2 as amount, upper(name) as shout,")
 REDRAWN = MODEL.replace("rand()", "floor(rand() * 10)")

@@ -193,8 +193,8 @@ def kill(server: Server, kills: int, cases: list[str], folder: Path, seed: str) 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
-def test_thirty_kills_of_a_client(server: Server, tmp_path: Path) -> None:
-    kill(server, 30, ["by row", "asked"], tmp_path, SEED)
+def test_twelve_kills_of_a_client(server: Server, tmp_path: Path) -> None:
+    kill(server, 12, ["by row", "asked"], tmp_path, SEED)
 
 
 @pytest.mark.slow

@@ -12,6 +12,15 @@
 {%- endmacro %}
 
 
+{#- where a catalogue of Iceberg's stands behind Delta's, its DROP takes any table out of the metastore and leaves the files, and the name cannot
+    be used again -#}
+{% macro spark_mv__drop_relation(relation) -%}
+  {%- call statement('drop_relation', auto_begin=False) -%}
+    drop {{ relation.type }} if exists {{ relation }}{{ adapter.drop_takes(relation) }}
+  {%- endcall -%}
+{%- endmacro %}
+
+
 {% macro mv_create_contracted_table(relation, compiled_code) -%}
   {{ get_assert_columns_equivalent(compiled_code) }}
   {%- set contract = adapter.read_contract(model) -%}

@@ -90,7 +90,7 @@ def test_composite_key(tmp_path: Path) -> None:
     ("sql", "why"),
     [
         # without --schema, the columns of a star are those that the query names elsewhere
-        ("select * from a union all select x, y from b", "the columns of an arm of a set operation are not known"),
+        ("select * from a union all select x, y from a", "the columns of an arm of a set operation are not known"),
         (
             "select x, count(*) as n from (select * from a union all select x, y from b) group by x",
             "the columns of an arm",

@@ -6,6 +6,7 @@ import pytest
 
 from spark_mv.query.syntax.source_blocks import Context, select_blocks
 from spark_mv.query.syntax.source_text import Edit, SourceTextError, apply_edits, line_and_column, tokenize
+from spark_mv.query.syntax.written_out import written_out
 
 
 def test_edits_apply_in_any_order_and_refuse_overlap() -> None:
@@ -67,3 +68,23 @@ def test_set_operations_give_operands() -> None:
 def test_unknown_structure_is_refused(sql: str) -> None:
     with pytest.raises(SourceTextError):
         select_blocks(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("select 1;", "select 1"),
+        ("select ';' ; ; -- end;\n", "select ';'   -- end;\n"),
+        ("TABLE `s`.t", "SELECT * FROM `s`.t"),
+        ("with a as (table t) select * from a", "with a as (SELECT * FROM t) select * from a"),
+        (
+            "select 1 where 1 in (table t) union all\ntable t;",
+            "select 1 where 1 in (SELECT * FROM t) union all\nSELECT * FROM t",
+        ),
+        ("select * from f(table t), g(table => table(t))", "select * from f(table t), g(table => table(t))"),
+        ("select table from t table", "select table from t table"),
+        ("select 'unclosed", "select 'unclosed"),
+    ],
+)
+def test_what_only_a_statement_may_say_is_written_out(sql: str, told: str) -> None:
+    assert written_out(sql) == told

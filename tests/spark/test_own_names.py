@@ -13,6 +13,7 @@ from spark_mv.spark.formats import own_tables
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.own_tables import OWN_TABLES
 from spark_mv.spark.run import ai_upkeep, stamps
+from spark_mv.spark.run.failures import rows_refused
 from spark_mv.spark.run.prepare import config_of
 from spark_mv.spark.session.ended import ENDED, spark_has_ended
 from spark_mv.spark.session.error_texts import readable
@@ -105,3 +106,18 @@ def test_what_is_missing_is_said_with_the_cure_and_without_the_plan() -> None:
     broken = "[TABLE_OR_VIEW_NOT_FOUND] `s`.`t` cannot be found. SQLSTATE: 42P01; line 2 pos 4;\n'Project ['id]\n:  +- 'Filter x\n+- 'UnresolvedRelation [s, t]\n"
     assert readable(RuntimeError(broken)).endswith("line 2 pos 4")
     assert readable(RuntimeError("a - b\n+ one\n- two")) == "a - b\n+ one\n- two"
+
+
+def test_the_cause_of_a_failed_task_is_said_over_spark_connect() -> None:
+    error = RuntimeError("[TASK_WRITE_FAILED] Task failed while writing rows to file:/w/m. SQLSTATE: 58030")
+    error._stacktrace = (  # type: ignore[attr-defined]
+        "org.apache.spark.SparkException\n\tat org.a.B.c(B.scala:1)\nCaused by: org.a.Outer: outer\n\tat org.a.B.c(B.scala:2)\n"
+        "Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] their\nown: error\n\tat org.a.B.c(B.scala:3)"
+    )
+    found = readable(error)
+    assert found.startswith("[TASK_WRITE_FAILED]") and found.endswith(
+        "\nCaused by: [USER_RAISED_EXCEPTION] their\nown: error"
+    )
+    assert rows_refused(error) and not rows_refused(RuntimeError("[DIVIDE_BY_ZERO] Division by zero."))
+    error._stacktrace = ""  # type: ignore[attr-defined]
+    assert readable(error) == str(error)

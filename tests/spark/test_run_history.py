@@ -23,9 +23,9 @@ PLAN = Plan(
 
 def done(message: str = "MERGE +1", status: str = "success") -> Done:
     started = datetime(2026, 1, 2, 3, 4, 5, 678900, tzinfo=timezone.utc)
-    return Done(
-        PLAN, "model.p.m", "i1", "2026-01-02 00:00:00.000000", started, 1.25, status, message, {"rows_inserted": 1}
-    )
+    as_of = "2026-01-02 00:00:00.000000"
+    response = {"_message": message, "strategy": "APPEND_ONLY", "rows_inserted": 1, "as_of": as_of, "statements": 3}
+    return Done(PLAN, "model.p.m", "i1", as_of, started, 1.25, status, message, response)
 
 
 def test_a_run_that_was_stopped_before_it_had_a_plan_is_a_row_too() -> None:
@@ -65,6 +65,8 @@ def test_all_runs_of_a_schema_in_one_statement() -> None:
     (insert,) = engine.sent
     assert insert.startswith(f"insert into `a`.mv_runs ({', '.join(COLUMNS)}) values\n(")
     assert insert.count("'model.p.m'") == 2 and r"'it\'s" in insert and "cast(120.0 as double)" in insert
+    # in any time zone of the session
+    assert insert.count("timestamp'2026-01-02 00:00:00.000000 UTC'") == insert.count(" UTC'") / 2 == 2
     assert "timestamp'2026-01-02 03:04:05.678900 UTC'" in insert and "cast(null as bigint)" in insert
     assert not history.waits
     history.write(engine, pytest.fail)

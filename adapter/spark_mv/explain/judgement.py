@@ -26,6 +26,7 @@ from spark_mv.query.rewrite.pin import Pins
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import SourceTextError
+from spark_mv.query.syntax.written_out import written_out
 
 _UNREADABLE = frozenset({"PARSE_ERROR", "EMPTY_QUERY", "NOT_ONE_STATEMENT", "NOT_A_SELECT", "TOO_DEEP"})
 """What cannot be read can have no strategy; a missing key or a forbidden draw can be cured without a new shape."""
@@ -57,7 +58,7 @@ def judge(
     time_zone: str = "UTC",
 ) -> Judgement:
     """The arguments are those of `analyze`. Never raises for bad SQL."""
-    views = views or {}
+    sql, views = written_out(sql), views or {}
 
     def read(text: str, tables: Schemas, key: Sequence[str] = (), rewritten: bool = True) -> Analysis:
         return analyze(

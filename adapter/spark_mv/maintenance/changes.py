@@ -167,24 +167,23 @@ class SourceTexts:
         return ref.text if is_reserved(ref.name) else self._now(ref.name, ref.text)
 
     def on_changes(self, sql: str, came: bool, moved: MovedWindows | None = None, pins: Pins | None = None) -> str:
-        """The text at the instant `pins`, reading, instead of the one source that matters, only its rows that came or went,
-        as often as they did; with `moved`, also those that the clock let in or out.
+        """The text at the instant `pins`, reading, instead of the sources that changed, only their rows that came or went,
+        as often as they did; with `moved`, of the one source that its windows stand on, also those that the clock let in or out.
 
         The two steps are (S₀, T₀) → (S₁, T₀) → (S₁, T₁), so that no row is counted in both: of the source's changes, the
         rows valid at T₀; of the source as it is now, the rows valid at one of the two instants only.
         """
         if moved is None:
-            (change,) = self.changes
-            return self._on(sql, change.name, [self._changed_rows(change, came, "", "")], pins)
-        rows = [self._moved_rows(moved, came)]
+            rows = {c.name: [self._changed_rows(c, came, "", "")] for c in self.changes}
+            return self._on(sql, rows, pins)
         condition = moved.stayed if came or not moved.differ else ""
-        rows += [self._changed_rows(c, came, moved.alias, condition) for c in self.changes]
-        return self._on(sql, moved.name, rows, pins)
+        changed = [self._changed_rows(c, came, moved.alias, condition) for c in self.changes]
+        return self._on(sql, {moved.name: [self._moved_rows(moved, came), *changed]}, pins)
 
     def on_passing(self, sql: str, moved: MovedWindows, pins: Pins) -> str:
         """The text reading only rows that came and that the clock let out at once: `on_changes` tells of them twice."""
         rows = [self._changed_rows(c, True, moved.alias, moved.moved(came=False)) for c in self.changes]
-        return self._on(sql, moved.name, rows, pins)
+        return self._on(sql, {moved.name: rows}, pins)
 
     def on_step(self, sql: str, number: int, came: bool) -> str:
         """The text reading, of the source that is `number` among the changes, only the rows that came or went. Sources
@@ -196,14 +195,14 @@ class SourceTexts:
 
     def on_move(self, sql: str, moved: MovedWindows, came: bool) -> str:
         """The text reading, of the source that the windows stand on, only the rows that the clock let in or out."""
-        return self._on(sql, moved.name, [self._moved_rows(moved, came)])
+        return self._on(sql, {moved.name: [self._moved_rows(moved, came)]})
 
     def on_candidates(self, sql: str, moved: MovedWindows | None) -> str:
         """The text, in which AI answers are joined in already, reading only rows that the clock can have taken: those that
         left, and those that came too late."""
         rows = [self._moved_rows(moved, False)] if moved else []
         rows += [self._changed_rows(c, True, "", "") for c in self.changes]
-        return self._on(sql, moved.name if moved else self.changes[0].name, rows, answers=True)
+        return self._on(sql, {moved.name if moved else self.changes[0].name: rows}, answers=True)
 
     def _changed_rows(self, change: SourceChange, came: bool, alias: str, condition: str) -> str:
         listed = self._listed(change.name)
@@ -224,13 +223,13 @@ class SourceTexts:
             f"WHERE {moved.moved(came)}"
         )
 
-    def _on(self, sql: str, name: str, rows: Sequence[str], pins: Pins | None = None, answers: bool = False) -> str:
-        """`answers`: what is no source is the table of AI answers."""
-        text = f"({' UNION ALL '.join(rows)})"
+    def _on(self, sql: str, rows: Mapping[str, Sequence[str]], pins: Pins | None = None, answers: bool = False) -> str:
+        """`rows`: what is read instead of a source, by its name. `answers`: what is no source is the table of AI answers."""
+        texts = {name.lower(): f"({' UNION ALL '.join(each)})" for name, each in rows.items()}
 
         def read(ref: TableRef) -> str:
-            if ref.name.lower() == name.lower():
-                return text
+            if ref.name.lower() in texts:
+                return texts[ref.name.lower()]
             return ref.text if answers and ref.name.lower() not in self.facts else self._pinned_ref(ref)
 
         return with_tables(sql, read, pins)

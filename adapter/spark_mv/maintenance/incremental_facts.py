@@ -98,6 +98,14 @@ class IncrementalFacts:
         (name,) = names.values()
         return name if self.tree.linear(name) else None
 
+    @cached_property
+    def on_changed(self) -> str | None:
+        """The query that gives, of the changed rows of all sources that changed, the rows that come and go; None where changed
+        rows alone do not tell."""
+        if not self.changes.sources or self.config.keeps_rows:
+            return None
+        return self.tree.on_changed([source.name for source in self.changes.sources])
+
     @property
     def only_came(self) -> bool:
         """Whether all that moved is one source, and what the query reads of its rows depends on no other of them."""

@@ -198,13 +198,11 @@ def _evicted(known: IncrementalFacts) -> list[Step]:
     unclocked = known.rewritten.unclocked_sql
     if not known.rewritten.clock or (unclocked is None and (known.move is None or known.clock_back)):
         return []
-    if unclocked is None and known.changes.sources:
-        query = _still_there(known)
+    query = None
+    if known.changes.sources or known.clock_back:  # else nothing but the clock takes rows: no need to ask any query
+        query = _unclocked(known, unclocked) if unclocked is not None else _still_there(known)
         if query is None:
             return []
-    else:
-        # where no source changed, nothing but the clock takes rows: no need to ask the whole query
-        query = _unclocked(known, unclocked or "")
     args = {
         "stage": "stage",
         "keys": known.columns.keys,
@@ -231,6 +229,9 @@ def _still_there(known: IncrementalFacts) -> str | None:
 
 
 def _unclocked(known: IncrementalFacts, sql: str) -> str | None:
-    if not known.changes.sources and not known.clock_back:
-        return None
-    return known.texts.on_candidates(sql, known.moved_windows) if known.linear_source is not None else sql
+    if known.linear_source is None:
+        return sql
+    try:
+        return known.texts.on_candidates(sql, known.moved_windows)
+    except NotIncremental:  # a view stands between, which this text names
+        return _still_there(known)

@@ -21,22 +21,22 @@ def propose(known: IncrementalFacts) -> Proposal:
         )
     if not sources:
         reasons.append(Reason("NO_NEW_ROWS", "no source changed"))
-    elif len(sources) > 1:
+    elif len(sources) > 1 and known.on_changed is None:
         reasons.append(Reason("SEVERAL_SOURCES", f"{len(sources)} sources changed: a new row can meet new rows"))
-    elif not sources[0].append_only:
-        reasons.append(Reason("NOT_ONLY_INSERTS", f"{sources[0].name} had other changes than inserts"))
+    elif edited := [source.name for source in sources if not source.append_only]:
+        reasons.append(Reason("NOT_ONLY_INSERTS", f"{' and '.join(edited)} had other changes than inserts"))
     elif known.tree.limited is not None:
         reasons.append(Reason("LIMIT", "LIMIT: a new row can take the place of one that the table has"))
     elif known.config.keeps_rows:
         reasons.append(Reason("KEPT_ROWS", f"{known.kept_by}: a new row may stand for one that the table still has"))
-    elif not known.tree.linear(sources[0].name):
+    elif known.on_changed is None:
         reasons.append(
             Reason("NOT_ROW_WISE", f"a new row of {sources[0].name} can change rows that the table already has")
         )
     if reasons:
         return rejected(STRATEGY, *reasons)
     leave = ", and the table's own columns tell the rows that leave by the clock" if leaves else ""
-    why = Reason("ONLY_INSERTS", f"{sources[0].name} only gained rows{leave}")
+    why = Reason("ONLY_INSERTS", f"{' and '.join(source.name for source in sources)} only gained rows{leave}")
     return Proposal(
         Candidate(STRATEGY, True, (why,), cost.append_only(known.changes)),
         come_and_leave(known, leaves),

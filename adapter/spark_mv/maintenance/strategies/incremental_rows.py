@@ -13,9 +13,10 @@ from spark_mv.query.syntax.table_name import quoted
 
 
 def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
-    """For a result that is linear in the one source whose rows came or went: Q(rows that came) − Q(rows that went), the
-    former at the as-of instant, the latter at that of the last run."""
-    texts, sql, moved = known.texts, known.tree.sql, known.moved_windows
+    """For a result that is linear in what came or went, rows of one source, or of several in arms of their own: Q(rows that
+    came) − Q(rows that went), the former at the as-of instant, the latter at that of the last run."""
+    texts, moved = known.texts, known.moved_windows
+    sql = known.tree.sql if known.move is not None else known.on_changed or known.tree.sql
     columns = {key: anchor_column(k) for k, key in enumerate(known.columns.keys)}
     listed = ", ".join(f"{quoted(key)} AS {column}" for key, column in columns.items())
     images = _images(known)
@@ -46,7 +47,8 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
         ),
     )
     moves = "rows came or went in" if known.changes.sources else "the clock moved rows of"
-    why = Reason("CHANGED_ROWS", f"only {moves} {known.linear_source}, and each of its rows gives rows of its own")
+    whose = known.linear_source or " and ".join(source.name for source in known.changes.sources)
+    why = Reason("CHANGED_ROWS", f"only {moves} {whose}, and each of its rows gives rows of its own")
     candidate = Candidate(strategy, True, (why,), cost.linear(known.changes))
     return Proposal(candidate, steps, cost.complete(known.changes), few=known.few)
 

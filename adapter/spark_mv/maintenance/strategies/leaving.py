@@ -46,15 +46,16 @@ LONG = 3_000
 
 
 def come_and_leave(known: IncrementalFacts, leaves: Leaving | None) -> tuple[Step, ...]:
-    """The steps where rows only come, from one source or by the clock, and others only leave."""
+    """The steps where rows only come, from sources or by the clock, and others only leave."""
     feed = all(change.how == "feed" for change in known.changes.sources)
     # AI calls look at the rows more than once; other rows than at first must not be found a second time. Where a statement
     # names a table beside its changes without a version, in a CTE that nobody reads, Spark takes the table for its changes.
     # And a long query is analysed once where its rows can be held
-    twice = known.settled and not known.rewritten.ai_rounds and all_are_read(known.tree.sql)
+    sql = known.on_changed or known.tree.sql
+    twice = known.settled and not known.rewritten.ai_rounds and all_are_read(sql)
     long = known.facts.held and len(known.rewritten.sql) > LONG
     known = replace(known, unstaged=feed and twice and not long)
-    query = known.texts.on_changes(known.tree.sql, True, known.moved_windows if known.enters else None, known.pins)
+    query = known.texts.on_changes(sql, True, known.moved_windows if known.enters else None, known.pins)
     staged = () if known.unstaged else stage_sources(known)
     return (*staged, *append_rows(known, query, leaves))
 

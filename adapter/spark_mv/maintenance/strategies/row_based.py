@@ -19,6 +19,6 @@ def propose(known: IncrementalFacts) -> Proposal:
         return top_rows(known, STRATEGY)
     if (found := leaving_rows(known, STRATEGY)) is not None:
         return found
-    if known.linear_source is not None:
+    if known.linear_source is not None or (known.move is None and known.on_changed is not None):
         return from_changed_rows(known, STRATEGY)
     return for_affected_anchors(known, STRATEGY, Reason("AFFECTED_ROWS", "rows that a change or the clock touches"))

@@ -14,7 +14,7 @@ from spark_mv.query.delta.expressions import where_texts
 from spark_mv.query.delta.leaf_clock import LeafClock, leaf_clock
 from spark_mv.query.delta.names import Columns, output, written_texts
 from spark_mv.query.delta.tables import Move, Tables, Window
-from spark_mv.query.delta.texts import is_linear, is_linear_below, restricted, with_condition
+from spark_mv.query.delta.texts import emptied, idle_arms, idle_arms_below, restricted, with_condition
 from spark_mv.query.delta.top_rows import Limited, limited
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import ClockSplit
@@ -108,13 +108,21 @@ class QueryTree:
         return reads(self.node)[name.lower()]
 
     def linear(self, name: str) -> bool:
-        """Whether the result is linear in the table, which the query reads once."""
-        return self.occurrences(name) == 1 and is_linear(self.node, name)
+        """Whether the result is linear in the table, which the query reads once, and the whole query gives what its rows give."""
+        return self.occurrences(name) == 1 and idle_arms(self.node, frozenset({name.lower()})) == ()
+
+    def on_changed(self, names: Collection[str]) -> str | None:
+        """The text that gives, of changed rows of these tables alone, all rows that come and go; None where the result is not
+        linear in them, each of which the query reads once."""
+        once = all(self.occurrences(name) == 1 for name in names)
+        arms = idle_arms(self.node, frozenset(name.lower() for name in names)) if once else None
+        return None if arms is None else emptied(self.sql, arms)
 
     def linear_below_groups(self, name: str) -> bool:
         """Whether the rows that the outermost SELECT groups are linear in the table, which the query reads once."""
-        root = self.node
-        return self.occurrences(name) == 1 and isinstance(root, SelectNode) and is_linear_below(root, name)
+        if self.occurrences(name) != 1 or not isinstance(self.node, SelectNode):
+            return False
+        return idle_arms_below(self.node, frozenset({name.lower()})) == ()
 
     def leaf_clock(self, tables: Columns) -> LeafClock | None:
         """All that the clock decides, if it is said of rows of one table by the SELECT that reads it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,7 +13,7 @@ from spark_mv.query.syntax.condition import HEAD
 from spark_mv.query.syntax.ctes import CteNames
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.query_error import QueryError
-from spark_mv.query.syntax.select_tree import NotIncremental, SelectNode, SetNode, quoted, reads
+from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, SetNode, quoted, reads
 from spark_mv.query.syntax.source_text import Edit, apply_edits
 from spark_mv.query.syntax.table_name import joined, parts_of
 
@@ -97,25 +97,51 @@ def with_tables(sql: str, replacement: Callable[[TableRef], str], pins: Pins | N
     return apply_edits(sql, edits)
 
 
-def is_linear(node: SelectNode | SetNode, name: str) -> bool:
-    """Whether the result of the query is linear in its one table `name`: Q(X ⊎ D) = Q(X) ⊎ Q(D) as bags, so that the
-    rows of Q on changed rows alone are the rows that come and go."""
-    if isinstance(node, SetNode) or node.aggregate:
-        return False
-    return is_linear_below(node, name)
+def idle_arms(node: Node, changed: frozenset[str]) -> tuple[SelectNode, ...] | None:
+    """For a query that reads each of the tables `changed` (lower case) once: None unless the result is linear in them,
+    Q(X ⊎ D) = Q(X) ⊎ Q′(D) as bags, so that the rows of Q′ on changed rows alone are the rows that come and go. Q′ is Q where
+    the arms of a UNION ALL that read no changed table, which are returned, give no rows."""
+    if isinstance(node, SelectNode):
+        return None if node.aggregate else idle_arms_below(node, changed)
+    if not node.all_:
+        return None
+    found: list[SelectNode] = []
+    for arm in node.arms:
+        idle = idle_arms(arm, changed) if changed & reads(arm).keys() else _to_empty(arm)
+        if idle is None:
+            return None
+        found += idle
+    return tuple(found)
 
 
-def is_linear_below(node: SelectNode, name: str) -> bool:
-    """Whether the rows that a SELECT reads, before it groups them, are linear in its one table `name`."""
-    if node.windowed or node.distinct or not node.sources:
-        return False
-    for k, source in enumerate(node.sources):
-        if name.lower() not in reads(source.item):
-            continue
-        if source.kind not in ("", "INNER", "CROSS") or any(s.kind in ("RIGHT", "FULL") for s in node.sources[k + 1 :]):
-            return False
-        return not isinstance(source.item, SelectNode | SetNode) or is_linear(source.item, name)
-    return False
+def idle_arms_below(node: SelectNode, changed: frozenset[str]) -> tuple[SelectNode, ...] | None:
+    """The same for the rows that a SELECT reads, before it groups them."""
+    if node.windowed or node.distinct:
+        return None
+    if any(changed & reads(query).keys() for query in (*node.subqueries.values(), *node.deep)):
+        return None
+    reading = [k for k, source in enumerate(node.sources) if changed & reads(source.item).keys()]
+    if len(reading) != 1:
+        return None
+    source = node.sources[reading[0]]
+    if source.kind not in ("", "INNER", "CROSS") or any(
+        s.kind in ("RIGHT", "FULL") for s in node.sources[reading[0] + 1 :]
+    ):
+        return None
+    return () if isinstance(source.item, Leaf) else idle_arms(source.item, changed)
+
+
+def _to_empty(arm: Node) -> tuple[SelectNode, ...] | None:
+    """The SELECTs of an arm that give no rows with a WHERE that nothing passes. (An aggregate gives one even then.)"""
+    if isinstance(arm, SelectNode):
+        return None if arm.aggregate or arm.start < 0 else (arm,)
+    parts = [_to_empty(part) for part in arm.arms]
+    return None if None in parts else tuple(select for part in parts for select in part or ())
+
+
+def emptied(sql: str, arms: Iterable[SelectNode]) -> str:
+    """The text in which these SELECTs give no rows."""
+    return apply_edits(sql, [edit for arm in arms for edit in _where(arm, "false")])
 
 
 def restricted(
@@ -142,9 +168,13 @@ def restricted(
 def with_condition(sql: str, node: SelectNode, affected: str, said: Mapping[str, str]) -> str:
     """The text with one more condition in the WHERE of the SELECT: that the expressions `said`, by column of `affected`, are in it."""
     test = " AND ".join(f"`__mv_k`.{quoted(c)} <=> ({text})" for c, text in said.items())
-    exists = f"EXISTS (SELECT 1 FROM {affected} AS `__mv_k` WHERE {test})"
+    return apply_edits(sql, _where(node, f"EXISTS (SELECT 1 FROM {affected} AS `__mv_k` WHERE {test})"))
+
+
+def _where(node: SelectNode, condition: str) -> list[Edit]:
+    """One more condition in the WHERE of a SELECT."""
     if node.where_span is None:
         at = node.start + node.where_at
-        return apply_edits(sql, [Edit(at, at, f"\nWHERE {exists}\n")])
+        return [Edit(at, at, f"\nWHERE {condition}\n")]
     lo, hi = node.start + node.where_span[0], node.start + node.where_span[1]
-    return apply_edits(sql, [Edit(lo, lo + 5, "WHERE ("), Edit(hi, hi, f"\n) AND {exists}\n")])
+    return [Edit(lo, lo + 5, "WHERE ("), Edit(hi, hi, f"\n) AND {condition}\n")]

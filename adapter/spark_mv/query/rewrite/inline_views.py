@@ -16,6 +16,7 @@ from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_text import Edit, apply_edits
 from spark_mv.query.syntax.table_name import joined, quoted, table_key
+from spark_mv.query.syntax.written_out import written_out
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ def qualify_tables(sql: str, namespace: str) -> str:
     >>> qualify_tables("with c as (select 1) select * from t, s.u, c", "spark_catalog.d")
     'with c as (select 1) select * from spark_catalog.d.t, s.u, c'
     """
+    sql = written_out(sql)
     edits = [Edit(_span(t)[0], _span(t)[0], f"{namespace}.") for t in _tables(sql) if not t.db]
     return apply_edits(sql, edits)
 

@@ -15,9 +15,7 @@ def mended(tokens: Sequence[Token]) -> list[Token]:
     """The tokens with `TABLE t`, `MAX RECURSION LEVEL n`, `FOR SYSTEM_VERSION AS OF` and window(…) made readable, and
     `STREAM t`, windows in Hive's words, `!>`."""
     found = list(tokens)
-    for i in reversed(range(len(found))):
-        if found[i].text.upper() != "TABLE" or not _names(found, i + 1):
-            continue
+    for i in reversed(_tables_named(found)):
         end = i + 2
         while end + 1 < len(found) and found[end].text == "." and _names(found, end + 1):
             end += 2
@@ -68,6 +66,16 @@ def _wrapped(tokens: list[Token]) -> list[Token]:
 
 
 _BEFORE_QUERY = frozenset({")", "UNION", "ALL", "DISTINCT", "EXCEPT", "INTERSECT", "MINUS"})
+
+
+def _tables_named(tokens: Sequence[Token]) -> list[int]:
+    """Where TABLE stands before a name."""
+    return [i for i, token in enumerate(tokens) if token.text.upper() == "TABLE" and _names(tokens, i + 1)]
+
+
+def short_selects(tokens: Sequence[Token]) -> list[int]:
+    """Where a `TABLE t` begins that is short for SELECT * FROM t."""
+    return [i for i in _tables_named(tokens) if _starts_query(tokens, i)]
 
 
 def _starts_query(tokens: Sequence[Token], at: int) -> bool:

@@ -316,6 +316,14 @@ class SparkMvAdapter(AiMixin, MvMixin, UpkeepMixin, SparkAdapter):
         return any(row["key"] == PROPERTY and row["value"] == fingerprint for row in rows)
 
     @available
+    def drop_takes(self, relation: Any) -> str:
+        """What DROP is told besides, so that a table's files go where its catalogue would leave them. An Iceberg table's stay, as they do elsewhere."""
+        from spark_mv.spark.session.iceberg import stands_behind_delta
+
+        spark = self.mv_spark() if relation.is_table and not relation.is_iceberg else None
+        return " purge" if spark is not None and stands_behind_delta(spark) else ""
+
+    @available
     def undo_unless_settled(self, relation: Any, existed: bool) -> None:
         """Remembers how to take the CREATE that follows back, until `settled` says that the rows are in."""
         name = relation.render()

@@ -15,6 +15,7 @@ from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import FORMATS
 from spark_mv.spark.formats.remains import after_remains
 from spark_mv.spark.formats.table_format import TableFormat
+from spark_mv.spark.session.iceberg import stands_behind_delta
 
 RUNS = "mv_runs"
 EVALUATED = "ai_evaluations"
@@ -94,9 +95,10 @@ def takes_name(query: Query, name: str) -> bool:
 
 
 def with_files(query: Query) -> str:
-    """What DROP TABLE needs to be told so that the files of a table of ours go, too: Iceberg's catalogues leave them. Not asked over Thrift, where
-    no model is made in such a catalogue."""
-    return " purge" if getattr(query, "spark", None) is not None and _icebergs(query) else ""
+    """What DROP TABLE needs to be told so that the files of a table of ours go, too: Iceberg's catalogues leave them, and where one stands behind
+    Delta's, those of any table. Not asked over Thrift, where no model is made in such a catalogue."""
+    spark = getattr(query, "spark", None)
+    return " purge" if spark is not None and (_icebergs(query) or stands_behind_delta(spark)) else ""
 
 
 def _icebergs(query: Query) -> bool:

@@ -69,9 +69,10 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
 
 
 def rows_refused(error: Exception) -> bool:
-    """Whether a statement that checks the rows which it writes has refused them (macro mv_checked_row). The words are those of one of Spark's
-    tasks, which some sessions only tell as the cause."""
-    return ROWS_REFUSED in f"{error}\n{readable(error)}"
+    """Whether a statement that checks the rows which it writes has refused them (macro mv_checked_row), or may have: the words are those of
+    one of Spark's tasks, which some sessions tell as the cause, and some do not tell."""
+    said = f"{error}\n{readable(error)}"
+    return ROWS_REFUSED in said or "TASK_WRITE_FAILED" in said
 
 
 def _not_for_python(error: BaseException | None) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from spark_mv.maintenance.config import with_meta_words
 from spark_mv.query.syntax.table_name import quoted
+from spark_mv.query.syntax.written_out import written_out
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ class Invocation:
     full_refresh: bool = False
     partial: bool = False
     followed: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sql", written_out(self.sql))
 
     def by_any_strategy(self) -> Invocation:
         """For what only looks at a model: how its next run may get there (`refresh: incremental`) does not matter then."""

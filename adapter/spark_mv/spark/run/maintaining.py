@@ -13,7 +13,8 @@ from spark_mv.ai.similar_table import similar_table
 from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.maintenance.format_version import check_rows
 from spark_mv.query.syntax.table_name import quoted
-from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.formats.commits import Ask, Query
+from spark_mv.spark.formats.own_tables import with_files
 from spark_mv.spark.formats.turn import tagged
 from spark_mv.spark.run import stamps
 from spark_mv.spark.run.invocation import Invocation
@@ -50,7 +51,7 @@ def maintain(
     lines = [f"{table}: {_one(adapter, table, found.provider, vacuum, dry_run)}" for table, found in there.items()]
     dead = [name for one in invocations for name in _dead(adapter, one)]
     for name in dead if not dry_run else ():
-        query(f"drop table if exists {name}")
+        query(f"drop table if exists {name}{with_files(Ask(adapter.query, adapter.mv_spark()))}")
     if dead:
         lines.append(f"staging tables of dead runs{'' if dry_run else ', dropped'}: {', '.join(dead)}")
     return "\n".join(lines) or "no model has been built yet"

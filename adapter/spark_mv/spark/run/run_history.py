@@ -84,7 +84,6 @@ class Done:
         return {
             "model": self.model,
             "invocation_id": self.invocation_id,
-            "as_of": f"{self.as_of} UTC" if self.as_of else None,
             "started_at": f"{self.started_at:%Y-%m-%d %H:%M:%S.%f} UTC",
             "seconds": round(self.seconds, 3),
             "status": self.status,
@@ -94,7 +93,8 @@ class Done:
             "estimated_cost": chosen.cost if chosen else None,
             "estimated_seconds": chosen.seconds if chosen else None,
             "message": self.message,
-            **{name: self.response.get(name) for name in COLUMNS if name in self.response},
+            **{name: self.response[name] for name in COLUMNS if name in self.response},
+            "as_of": f"{self.as_of} UTC" if self.as_of else None,  # a response says it without its time zone
         }
 
 

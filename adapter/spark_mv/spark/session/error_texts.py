@@ -15,6 +15,9 @@ _UNKNOWN_CLASS = "Cannot find main error class"
 _BRANCH = re.compile(r"[: ]*[+:]- '?[A-Z]")
 """A line of a plan as Spark puts it behind its message."""
 
+_CAUSED = re.compile(r"^Caused by: ", re.MULTILINE)
+"""Before each of Java's nested errors in a stack trace: its class, ": " and what it says."""
+
 _ROW = re.compile(r"by row with values:(\s*\n - [^\n]* : [^\n]*)+")
 """How Delta shows the row that a CHECK does not let in."""
 
@@ -27,6 +30,10 @@ _CURES = {
     "makes is made anew by the next one.",
     "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES": "The table was not changed. The CHECK is the table's, and not of the model: change the rows that the query gives, or drop "
     "it (alter table … drop constraint …).",
+    "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION": "The contract has a check that rows of the table do not pass, which was not changed. Correct these rows or the query and run with "
+    "--full-refresh, or take the check back.",
+    "packedCdc": "Delta's MERGE cannot write the change feed of a table that has a column with a backtick in its name. Give the column another name, or leave "
+    "delta.enableChangeDataFeed away.",
     "DELTA_UNSUPPORTED_DATA_TYPES": "Take such a column as another type: a text with a collation as an ordinary one (`… collate UTF8_BINARY`), others as a text or a number. "
     "Delta's open releases hold text with a collation only with `spark.databricks.delta.schema.typeCheck.enabled: false` (under `spark_config` of the profile, or set in the "
     "model's sql_header).",
@@ -60,6 +67,10 @@ def _deepest_cause(error: BaseException) -> str:
     """What the innermost of Java's nested errors says; empty where there is none."""
     if _UNKNOWN_CLASS in str(error) and error.__context__ is not None:
         error = error.__context__
+    told = getattr(error, "_stacktrace", None)
+    if isinstance(told, str):  # Spark Connect has no more of the causes
+        *_, cause = ("", *_CAUSED.split(told)[1:])
+        return cause.split("\n\tat ")[0].partition(": ")[2]
     java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     if not hasattr(java, "getCause"):  # no error of this process's JVM
         return ""
