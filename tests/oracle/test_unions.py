@@ -47,10 +47,11 @@ class Unions:
 
     def union(self, tables: list[str], depth: int) -> str:
         self.random.shuffle(tables)
-        arms = [self.arm(table, depth) for table in tables[: self.random.choice((2, 3, 3))]]
+        word = self.random.choice((" union all ", "\nUNION ALL\n", " union all by name "))
+        arms = [self.arm(table, depth, "name" in word) for table in tables[: self.random.choice((2, 3, 3))]]
         if self.chance(0.3):
             arms.insert(self.random.randrange(len(arms) + 1), self.of_nothing())
-        return self.random.choice((" union all ", "\nUNION ALL\n")).join(arms)
+        return word.join(arms)
 
     def of_nothing(self) -> str:
         kind = self._number()
@@ -62,11 +63,14 @@ class Unions:
             f"select distinct {kind} as kind, z as id, 0 as n, 'z' as m from e where z is not null -- all of them\n",
         ))  # fmt: skip
 
-    def arm(self, table: str, depth: int) -> str:
+    def arm(self, table: str, depth: int, by_name: bool) -> str:
         key, n, s = TABLES[table]
         where = self.random.choice(WHERE).format(n=n, s=s)
         join, m = ("", f"b.{s}") if self.chance(0.8) else (f" {JOINS[table]}", f"concat(b.{s}, j.y)")
-        text = f"select {self._number()} as kind, b.{key} as id, b.{n} as n, {m} as m from {table} b{join}{where}"
+        items = [f"{self._number()} as kind", f"b.{key} as id", f"b.{n} as n", f"{m} as m"]
+        if by_name:
+            self.random.shuffle(items)
+        text = f"select {', '.join(items)} from {table} b{join}{where}"
         if self.chance(0.2):
             text = f"select * from ({text}) a"
         elif self.chance(0.2):
@@ -75,7 +79,7 @@ class Unions:
             text = f"select * from {name}"
         elif self.chance(0.2):
             text = f"({text})"
-        if depth and self.chance(0.25):
+        if depth and not by_name and self.chance(0.25):
             text = f"({text} union all {self.of_nothing()})"
         return text
 
