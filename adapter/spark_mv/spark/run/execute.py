@@ -127,7 +127,7 @@ class MvRun(CurrentRun):
         except Exception as error:
             self._drop_stages()
             final = (isinstance(error, RunFailed) and not isinstance(error, NotFollowed)) or spark_has_ended(error)
-            refused = "inline" in step.args and rows_refused(error)
+            refused = step.kind == "create_table" and "inline" in step.args and rows_refused(error)
             if self.plan.fallback is None or final or (step.of.publishes and not refused):
                 self._end()
                 said = explained(self, step, error)
