@@ -83,6 +83,8 @@ def test_unknown_structure_is_refused(sql: str) -> None:
         ),
         ("select * from f(table t), g(table => table(t))", "select * from f(table t), g(table => table(t))"),
         ("select table from t table", "select table from t table"),
+        ("-- rows\nvalues (1, 2) as t(a, b);", "-- rows\nSELECT * FROM values (1, 2) as t(a, b)"),
+        ("", ""),
         ("select 'unclosed", "select 'unclosed"),
     ],
 )

@@ -40,7 +40,7 @@ select o.oid, r.name from {o} left join {c} on c.cust = o.cust left join (select
 select q.oid, q.name from (select j.oid, r.name from (select o.oid, c.region from {o} left join {c} on c.cust = o.cust) j left join {r} on r.region = j.region) q where q.name is null
 -- chain in ctes, anti join at the end | oid
 with j as (select o.oid, c.region from {o} left join {c} on c.cust = o.cust) select j.oid from j left anti join {r} on r.region = j.region
--- the short form of a SELECT | oid, x | always
+-- tables in short form | oid, x | always
 table {o} union all select cust + 100, cust, coalesce(x, -1) from (table {c}) c where c.cust in (1, 3)
 -- semi join at the end | oid
 select o.oid from {o} left join {c} on c.cust = o.cust left semi join {r} on r.region = coalesce(c.region, 'east')

@@ -12,7 +12,7 @@ from spark_mv.query.syntax.tokens import short_selects
 
 def written_out(sql: str) -> str:
     """The query without semicolons at its end, and with `TABLE t` as the SELECT that it is short for (a version of the table
-    can be named only there). All else stays as written, and so does text that cannot be read.
+    can be named only there), as is VALUES where the text begins with it. All else stays as written, and so does text that cannot be read.
 
     >>> written_out("table s.t union all select 1;")
     'SELECT * FROM s.t union all select 1'
@@ -24,4 +24,6 @@ def written_out(sql: str) -> str:
     kept = len(list(dropwhile(lambda token: token.token_type == TokenType.SEMICOLON, reversed(tokens))))
     edits = [Edit(token.start, token.end + 1, "") for token in tokens[kept:]]
     edits += [Edit(tokens[k].start, tokens[k].end + 1, "SELECT * FROM") for k in short_selects(tokens)]
+    if tokens and tokens[0].token_type == TokenType.VALUES:
+        edits.append(Edit(tokens[0].start, tokens[0].start, "SELECT * FROM "))
     return apply_edits(sql, edits)
