@@ -8,17 +8,12 @@ and an INSERT. What follows changes reads the feed and does one of the two, so t
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small import MODELS, Timed, change, make, timed
-
-from spark_mv.spark.session.session import open_session
+from small import MODELS, Timed, change, sources, timed
 
 SQL = MODELS["projection"][1]
 COLUMNS = ("o_id", "o_customer", "status", "gross", "o_at")
@@ -33,30 +28,23 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
     words = parser.parse_args()
-    home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-bench-"))
-    try:
-        spark = open_session({"spark.driver.memory": "3g"}, home / "warehouse", home / "spark.log")
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
-        session = Timed(spark)
-        make(session, words.rows)
+    with sources(words.rows) as session:
         for table in ("merged", "replaced"):
             session.query(
                 f"create table bench.{table} using delta tblproperties (delta.enableDeletionVectors = true) as {SQL}"
             )
         times: dict[str, list[float]] = {}
         for number in range(1, words.rounds + 4):
-            found = one_round(spark, session, words.rows, number)
+            found = one_round(session, words.rows, number)
             for what, seconds in found.items() if number > 3 else ():  # three to warm up
                 times.setdefault(what, []).append(seconds)
         table_seconds = median(times["table"])
         for what, each in times.items():
             print(f"{what:45} {median(each):6.2f}s {median(each) / table_seconds:6.2f}x")
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
 
 
-def one_round(spark: Any, session: Timed, rows: int, number: int) -> dict[str, float]:
-    since = version(session)
+def one_round(session: Timed, rows: int, number: int) -> dict[str, float]:
+    since, spark = version(session), session.spark
     change(session, rows, number)
     seconds = {"table": timed(lambda: session.query(f"create or replace table bench.t using delta as {SQL}"))[0]}
     read = SQL.replace(" from bench.orders", f", _change_type from table_changes('bench.orders', {since + 1})")

@@ -13,7 +13,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from math import exp, log
 from pathlib import Path
@@ -152,13 +153,20 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=list(MODELS))
     parser.add_argument("--trace", action="store_true")
     words = parser.parse_args()
+    with sources(words.rows) as session:
+        measure(session, words)
+
+
+@contextmanager
+def sources(rows: int) -> Iterator[Timed]:
+    """A session in a folder of its own, with the three tables."""
     home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-bench-"))
     try:
         spark = open_session({"spark.driver.memory": "3g"}, home / "warehouse", home / "spark.log")
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         session = Timed(spark)
-        make(session, words.rows)
-        measure(session, words)
+        make(session, rows)
+        yield session
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
