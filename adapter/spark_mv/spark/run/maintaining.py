@@ -50,8 +50,9 @@ def maintain(
         check_rows(table, [*found.properties.items()])
     lines = [f"{table}: {_one(adapter, table, found.provider, vacuum, dry_run)}" for table, found in there.items()]
     dead = [name for one in invocations for name in _dead(adapter, one)]
+    files = with_files(Ask(query, adapter.mv_spark())) if dead else ""
     for name in dead if not dry_run else ():
-        query(f"drop table if exists {name}{with_files(Ask(adapter.query, adapter.mv_spark()))}")
+        query(f"drop table if exists {name}{files}")
     if dead:
         lines.append(f"staging tables of dead runs{'' if dry_run else ', dropped'}: {', '.join(dead)}")
     return "\n".join(lines) or "no model has been built yet"
