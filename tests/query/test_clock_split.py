@@ -87,6 +87,8 @@ def test_of_a_structure_that_is_not_understood_nothing_is_solved() -> None:
     split = split_clock("from orders select id where d > current_date()", SCHEMAS, "UTC")
     assert not split.all_solved and not split.bounds_complete and not split.pullable
     assert split.clock_elsewhere and "FROM first" in split.reason
+    split = split_clock("values (1, now()), (2, now())", SCHEMAS, "UTC")
+    assert (split.all_solved, split.clock_elsewhere, split.reason) == (False, True, "no SELECT stands in it")
 
 
 def test_what_a_kept_column_says_of_the_clock_is_said_once() -> None:

@@ -76,7 +76,8 @@ def split_clock(
     if not uses:
         return ClockSplit(reason="no clock function")
     try:
-        blocks = select_blocks(sql)
+        if not (blocks := select_blocks(sql)):
+            raise SourceTextError("no SELECT stands in it")
     except SourceTextError as error:
         # nothing is solved, and every move of the clock can change every row
         return ClockSplit(all_solved=False, clock_elsewhere=True, reason=str(error), bounds_complete=False)
