@@ -15,11 +15,11 @@ import pytest
 from direct import Direct, Pool, schema
 from pyspark.sql.types import LongType
 
-from spark_mv.maintenance.errors import TurnTaken
-from spark_mv.spark.formats import iceberg_target
+from spark_mv.maintenance.errors import RunFailed, TurnTaken
+from spark_mv.spark.formats import iceberg_branches, iceberg_target
 from spark_mv.spark.formats.iceberg_log import loaded_table, read_log
 from spark_mv.spark.formats.table_format import Publishing
-from spark_mv.spark.formats.turn import Turn
+from spark_mv.spark.formats.turn import Turn, tagged
 
 TABLE = "branches.`mv`"
 
@@ -64,6 +64,11 @@ class Anew:
             run.result()
         assert self.session.query(f"select name from {TABLE}") == [{"name": "anew"}]
 
+    def drop(self, name: str) -> None:
+        """As a run does that was too late."""
+        branches = iceberg_branches.branches_of(self.other, self.other.query, TABLE)
+        iceberg_target._drop_branch(branches, name, TABLE, self.other)
+
     @property
     def branches(self) -> list[str]:
         return [str(name) for name in loaded_table(self.other.spark, TABLE).refs().keySet() if name != "main"]
@@ -82,7 +87,7 @@ def test_a_branch_that_was_dropped_meanwhile_stays_dropped(anew: Anew) -> None:
     """The second of two runs at once had made its branch, was too late, and drops it."""
     anew.other.query(f"alter table iceberg_catalog.{TABLE} create branch mv_second")
     anew.other.query(f"alter table iceberg_catalog.{TABLE} create branch theirs")
-    anew.while_it_works(lambda: iceberg_target._drop_branches(TABLE, anew.other, ["mv_second"]))
+    anew.while_it_works(lambda: anew.drop("mv_second"))
     assert anew.branches == ["theirs"] and not anew.session.warnings
 
 
@@ -159,6 +164,34 @@ def test_of_two_that_drop_what_a_dead_run_left_both_go_on(anew: Anew) -> None:
     assert {"name": "mine"} in anew.session.query(f"select name from {TABLE}")
 
 
+def test_a_table_that_a_client_of_a_server_makes_anew_is_held(anew: Anew) -> None:
+    """By the commit that claims it, see integration_tests/servers/test_iceberg_tables.py."""
+
+    def publish(id: int) -> None:
+        asked = anew.asked()
+        asked = Publishing(asked.turn, asked.base, asked.branch, dead=lambda stamp: stamp == "dead")
+        to = iceberg_target.branch_of(TABLE, asked.branch)
+        write = lambda: anew.session.query(f"insert into {to} values ({id}, 'mine')")  # noqa: E731
+        iceberg_target.publish(asked, anew.session, anew.session.query, write)
+
+    def held_by(stamp: str) -> None:
+        with tagged(anew.other, {iceberg_branches.HELD: stamp}):
+            anew.other.query(f"insert into {TABLE} select * from {TABLE} where false")
+
+    held_by("dead")
+    publish(7)
+    held_by("live")
+    anew.other.query(f"insert into {TABLE} values (20, 'theirs')")
+    with pytest.raises(RunFailed, match="TABLE_HELD"):
+        publish(8)
+    with pytest.raises(RunFailed, match="TABLE_HELD"):
+        iceberg_target.say_with_a_commit(anew.session, anew.session.query, TABLE, "{}")
+    held_by(iceberg_branches.RELEASED)
+    publish(9)
+    assert anew.other.bag(f"select id from {TABLE} where id > 5") == {(7,): 1, (9,): 1, (20,): 1}
+    assert anew.branches == [] and not anew.session.warnings
+
+
 class Overtaken:
     """A table where somebody else makes a branch between each change of branches, at its first try, and its commit."""
 
@@ -185,7 +218,7 @@ class Overtaken:
 
 def test_a_branch_that_somebody_else_makes_takes_no_turn(anew: Anew, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[str] = set()
-    monkeypatch.setattr(iceberg_target, "loaded_table", lambda *words: Overtaken(loaded_table(*words), anew, seen))
+    monkeypatch.setattr(iceberg_branches, "loaded_table", lambda *words: Overtaken(loaded_table(*words), anew, seen))
     asked = anew.asked()
     to = iceberg_target.branch_of(TABLE, asked.branch)
     write = lambda: anew.session.query(f"insert into {to} values (7, 'mine')")  # noqa: E731
@@ -212,7 +245,7 @@ def test_what_others_do_right_behind_it_takes_nothing_from_it(anew: Anew) -> Non
         write = lambda: anew.other.query(f"insert into {to} values (7, 'next')")  # noqa: E731
         iceberg_target.publish(asked, anew.other, anew.other.query, write)
 
-    published(lambda: iceberg_target._drop_branches(TABLE, anew.other, ["mv_second"]))
+    published(lambda: anew.drop("mv_second"))
     assert anew.other.bag(f"select id, name from {TABLE}") == {(1, "anew"): 1} and anew.branches == []
     published(next_run)
     assert anew.other.bag(f"select id, name from {TABLE}") == {(1, "anew"): 1, (7, "next"): 1} and anew.branches == []

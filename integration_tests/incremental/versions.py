@@ -69,16 +69,10 @@ def _of_delta(rows: Rows) -> list[Version]:
 
 def _of_iceberg(session: Direct, table: str) -> list[Version]:
     """What main has been, one after the other. A snapshot that was rolled back to, or whose record is a copy, is no run's."""
-    loaded = loaded_table(session.spark, table)
-    parser = session.spark._jvm.org.apache.iceberg.SnapshotParser
     found: list[Version] = []
     seen: set[str] = set()
     numbers: dict[int, int] = {}
-    for number, entry in enumerate(loaded.history()):
-        id = int(entry.snapshotId())
-        data = json.loads(parser.toJson(loaded.snapshot(id)))
-        summary = dict(data["summary"])
-        operation = summary.pop("operation")
+    for number, (id, parent, operation, summary) in enumerate(_main_has_been(session, table)):
         record = read_record(summary.get(RECORD))
         if record is not None and (record.run_id in seen or "source-snapshot-id" in summary):
             record = None
@@ -86,5 +80,25 @@ def _of_iceberg(session: Direct, table: str) -> list[Version]:
         base = number - 1 if record is None or record.base_version is None else numbers.get(record.base_version)
         kept = keeps_rows(Snapshot(id, "", operation, summary)) and id not in numbers
         numbers[id] = number
-        found.append(Version(id, number, record, base, kept, "parent-snapshot-id" not in data))
+        found.append(Version(id, number, record, base, kept, parent is None))
+    return found
+
+
+def _main_has_been(session: Direct, table: str) -> list[tuple[int, int | None, str, dict[str, str]]]:
+    """Ids of snapshots, their parents, operations and properties."""
+    if not hasattr(session.spark, "_jvm"):  # Spark Connect
+        session.spark.sql(f"refresh table {table}").collect()
+        rows = session.spark.sql(
+            f"select h.snapshot_id, s.parent_id, s.operation, s.summary from {table}.history h "
+            f"join {table}.snapshots s on s.snapshot_id = h.snapshot_id order by h.made_current_at, s.committed_at"
+        ).collect()
+        return [(row.snapshot_id, row.parent_id, row.operation, dict(row.summary)) for row in rows]
+    loaded = loaded_table(session.spark, table)
+    parser = session.spark._jvm.org.apache.iceberg.SnapshotParser
+    found = []
+    for entry in loaded.history():
+        data = json.loads(parser.toJson(loaded.snapshot(int(entry.snapshotId()))))
+        summary = dict(data["summary"])
+        operation = summary.pop("operation")
+        found.append((data["snapshot-id"], data.get("parent-snapshot-id"), operation, summary))
     return found

@@ -8,11 +8,19 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from integration_tests.servers.server import CONNECT, Server
+from integration_tests.under_format import FORMAT
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "incremental"))
 from changing_models import CASES, World, same_values
 from gates import Gated
 
 from spark_mv.spark.session.session import open_session
+
+
+def server_for(home: Path) -> Server:
+    """A server of Spark Connect that knows the format which the tests are run on (see under_format.py)."""
+    return Server(CONNECT, home, iceberg="hadoop" if FORMAT == "iceberg" else "")
 
 
 def connected(url: str) -> Gated:

@@ -13,7 +13,8 @@ from urllib.request import urlopen
 
 from integration_tests.quick_java import QUICK_JAVA
 
-from spark_mv.spark.session.jars import delta_coordinates, local_jars
+from spark_mv.spark.session.iceberg import with_extensions
+from spark_mv.spark.session.jars import delta_coordinates, iceberg_coordinates, local_jars
 from spark_mv.spark.session.java import find_java
 
 #: a sitecustomize for a Python that knows nothing of dbt: it refuses to import what is `missing`
@@ -30,16 +31,42 @@ CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 
+#: Iceberg in the place of Spark's own catalogue. For its locks a metastore in a process of Spark's lacks the tables
+IN_METASTORE = {
+    "spark.sql.catalog.spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
+    "spark.sql.catalog.spark_catalog.type": "hive",
+    "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
+    "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
+    "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
+}
+
+
+def in_folder(folder: Path) -> dict[str, str]:
+    return {
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.warehouse": str(folder),
+        "spark.sql.defaultCatalog": "lake",
+    }
+
+
 class Server:
     """`with Server(CONNECT, folder) as server:` answers on `server.port` until the block ends; its log is `server.log`.
 
-    Its Python has pandas, pyarrow, openai and tenacity, but neither spark_mv nor dbt, and nothing of `missing`.
+    Its Python has pandas, pyarrow, openai and tenacity, but neither spark_mv nor dbt, and nothing of `missing`. With `iceberg`, names without
+    a catalogue are found in one of Iceberg's: "hadoop" (`lake`, a folder, in which there are no views), or "hive" (`spark_catalog`, in which of two
+    that commit at once both may think that they were first).
     """
 
     def __init__(
-        self, kind: str, home: Path, settings: dict[str, str] | None = None, missing: tuple[str, ...] = ()
+        self,
+        kind: str,
+        home: Path,
+        settings: dict[str, str] | None = None,
+        missing: tuple[str, ...] = (),
+        iceberg: str = "",
     ) -> None:
-        self.kind, self.home = kind, home
+        self.kind, self.home, self.iceberg = kind, home, iceberg
         self.settings = settings or {}
         self.missing = ("spark_mv", "dbt", "sqlglot", *missing)
         self.port = free_port()
@@ -49,6 +76,7 @@ class Server:
     def __enter__(self) -> Server:
         packages = self.home / "python"
         packages.mkdir(parents=True)
+        (self.home / "lake" / "default").mkdir(parents=True)  # a connection of PyHive begins with USE default
         (packages / "sitecustomize.py").write_text(NOT_ON_THE_SERVER.format(missing=set(self.missing)))
         environment = {**os.environ, "PYTHONPATH": str(packages), "PYSPARK_PYTHON": sys.executable}
         for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT"):
@@ -97,10 +125,15 @@ class Server:
             "spark.sql.warehouse.dir": str(self.home / "warehouse"),
             "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={self.home / 'metastore'};create=true",
         }
+        if self.iceberg:
+            more = local_jars(iceberg_coordinates(pyspark.__version__), java, spark / "jars")
+            settings["spark.driver.extraClassPath"] += "".join(f"{os.pathsep}{jar}" for jar in more)
+            settings["spark.sql.extensions"] = with_extensions(settings["spark.sql.extensions"])
+            settings |= IN_METASTORE if self.iceberg == "hive" else in_folder(self.home / "lake")
         if self.kind == CONNECT:
             settings["spark.connect.grpc.binding.address"] = "127.0.0.1"
             settings["spark.connect.grpc.binding.port"] = str(self.port)
-            settings["spark.sql.catalogImplementation"] = "in-memory"
+            settings["spark.sql.catalogImplementation"] = "hive" if self.iceberg == "hive" else "in-memory"
         else:
             settings["spark.hadoop.hive.server2.thrift.port"] = str(self.port)
             settings["spark.hadoop.hive.server2.thrift.bind.host"] = "127.0.0.1"

@@ -20,8 +20,8 @@ from unittest.mock import patch
 
 import pytest
 from integration_tests.counting import counted, wrong_counts
-from integration_tests.servers.clients import CASES, Clients, World, connected
-from integration_tests.servers.server import CONNECT, Server
+from integration_tests.servers.clients import CASES, Clients, World, connected, server_for
+from integration_tests.servers.server import Server
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "incremental"))
 from gates import gates
@@ -117,7 +117,7 @@ class Racers(Clients):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with patch.dict(os.environ), Server(CONNECT, tmp_path_factory.mktemp("raced") / "server") as running:
+    with patch.dict(os.environ), server_for(tmp_path_factory.mktemp("raced") / "server") as running:
         yield running
 
 

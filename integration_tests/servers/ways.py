@@ -26,6 +26,13 @@ def formats(table_format: str) -> dict[str, Any]:
     return {} if table_format == "delta" else {"formats": ["delta", table_format], "file_format": table_format}
 
 
+def server_of(kind: str, folder: Path, table_format: str) -> Server:
+    """A server of that kind which writes tables of the format."""
+    return Server(
+        kind, folder / "server", {"spark.driver.memory": "2g"}, iceberg="hive" if table_format == "iceberg" else ""
+    )
+
+
 def project(folder: Path, table_format: str, **outputs: dict[str, Any]) -> Project:
     return Project(folder / "project", outputs, files(table_format))
 
@@ -59,14 +66,14 @@ def standalone(folder: Path, table_format: str) -> Outcome:
 
 
 def connect(folder: Path, table_format: str) -> Outcome:
-    with Server(CONNECT, folder / "server", settings={"spark.driver.memory": "2g"}) as server:
-        dev = target(method="session", host=f"sc://127.0.0.1:{server.port}", **formats(table_format))
+    with server_of(CONNECT, folder, table_format) as server:
+        dev = target(method="session", host=f"sc://127.0.0.1:{server.port}", file_format=table_format)
         return live(project(folder, table_format, dev=dev), make=set_up(table_format))
 
 
 def thrift(folder: Path, table_format: str) -> Outcome:
-    with Server(THRIFT, folder / "server", settings={"spark.driver.memory": "2g"}) as server:
-        dev = target(method="thrift", host="127.0.0.1", port=server.port, user="dbt", **formats(table_format))
+    with server_of(THRIFT, folder, table_format) as server:
+        dev = target(method="thrift", host="127.0.0.1", port=server.port, user="dbt", file_format=table_format)
         return live(project(folder, table_format, dev=dev), make=set_up(table_format))
 
 

@@ -19,6 +19,7 @@ from spark_mv.spark.formats.iceberg import Iceberg
 from spark_mv.spark.formats.iceberg_log import read_log
 from spark_mv.spark.formats.own_tables import own_format
 from spark_mv.spark.formats.table_format import Since
+from spark_mv.spark.session.ended import connection_is_lost
 
 pytestmark = pytest.mark.unit
 
@@ -31,12 +32,9 @@ def table(*snapshots: Snapshot, main: int | None, columns: int = 0) -> Query:
 
     def query(sql: str) -> list[dict[str, Any]]:
         if ".metadata_log_entries" in sql:
-            made = [{"latest_snapshot_id": id, "latest_schema_id": schema} for id, _, _, _, schema in snapshots]
-            return [
-                {"latest_snapshot_id": None, "latest_schema_id": 0},
-                *made,
-                {"latest_snapshot_id": main, "latest_schema_id": columns},
-            ]
+            names = ("latest_snapshot_id", "latest_schema_id", "latest_sequence_number")
+            made = [(id, schema, number) for number, (id, _, _, _, schema) in enumerate(snapshots, 1)]
+            return [dict(zip(names, row, strict=True)) for row in ((None, 0, None), *made, (main, columns, len(made)))]
         if ".snapshots" in sql:
             return [
                 {
@@ -197,7 +195,9 @@ def test_the_state_of_a_model() -> None:
 
     found = read(main=50)
     assert (found.record, found.record_version, found.version, found.foreign) == (record, 50, 50, None)
-    assert read((20, 50, "replace", HISTORY[2][3], 0), main=20).foreign is None
+    moved = read((20, 50, "replace", HISTORY[2][3], 0), main=20)
+    assert moved.foreign is None and moved.number is not None and found.number is not None
+    assert moved.number > found.number  # ids of snapshots tell nothing of their order
     foreign = read((20, 50, "delete", {"deleted-data-files": 1}, 0), main=20)
     assert (foreign.foreign, foreign.record_version, foreign.readable) == ("DELETE", 50, True)
     # a copy of our commit is somebody else's
@@ -222,6 +222,18 @@ def test_the_state_of_a_model() -> None:
 )
 def test_the_format_of_tables_of_our_own(wanted: str | None, settings: dict[str, str], name: str) -> None:
     def over_thrift(sql: str) -> list[dict[str, str]]:
-        return [{"key": sql, "value": settings.get(sql.removeprefix("set "), "<undefined>")}]
+        return [{"key": sql, "value": settings.get(sql.removeprefix("set ").strip("`"), "<undefined>")}]
 
     assert own_format(over_thrift, wanted).name == name
+
+
+class SparkConnectGrpcException(Exception):
+    """As Spark's client calls a reply that did not come."""
+
+
+def test_what_became_of_a_statement_is_not_known() -> None:
+    try:
+        raise ValueError("said by dbt") from SparkConnectGrpcException("UNAVAILABLE")
+    except ValueError as error:
+        assert connection_is_lost(error)
+    assert not connection_is_lost(ValueError("DIVIDE_BY_ZERO"))

@@ -321,7 +321,7 @@ class SparkMvAdapter(AiMixin, MvMixin, UpkeepMixin, SparkAdapter):
         from spark_mv.spark.session.iceberg import stands_behind_delta
 
         spark = self.mv_spark() if relation.is_table and not relation.is_iceberg else None
-        return " purge" if spark is not None and stands_behind_delta(spark) else ""
+        return " purge" if stands_behind_delta(spark) else ""
 
     @available
     def undo_unless_settled(self, relation: Any, existed: bool) -> None:

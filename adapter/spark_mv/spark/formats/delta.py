@@ -82,7 +82,7 @@ class Delta:
     def release(self, query: Query, table: str, holder: str) -> None:
         return None
 
-    def unusable(self, spark: Any) -> str:
+    def unusable(self, query: Query) -> str:
         return ""
 
     def refused(self, columns: Mapping[str, Any]) -> list[str]:

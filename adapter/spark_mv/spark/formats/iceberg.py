@@ -20,10 +20,12 @@ from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description
 from spark_mv.spark.formats.history import History
 from spark_mv.spark.formats.iceberg_log import read_log
+from spark_mv.spark.formats.session_settings import session_setting
 from spark_mv.spark.formats.table_format import Publishing, Since, Versioned
 from spark_mv.spark.formats.turn import TurnSession
 from spark_mv.spark.session.iceberg import CATALOG, stands_behind_delta
 
+EXTENSIONS = "spark.sql.extensions"
 _SMALL = re.compile(r"\b(tiny|small)int\b", re.IGNORECASE)
 _MISSING = re.compile(r"\b(variant|interval|void)\b(?!`?:)", re.IGNORECASE)
 """Types of Spark that Iceberg does not have, or not in each version of its format; a field of a struct may be called so."""
@@ -82,12 +84,10 @@ class Iceberg:
     def release(self, query: Query, table: str, holder: str) -> None:
         query(f"alter table {iceberg_tags.altered_as(query, table)} drop tag if exists {quoted(holder)}")
 
-    def unusable(self, spark: Any) -> str:
+    def unusable(self, query: Query) -> str:
+        spark = getattr(query, "spark", None)
         if spark is None or getattr(spark, "_jvm", None) is None:
-            return (
-                "Iceberg tables can only be written from a Spark in dbt's own process so far (method: session without a host). Use "
-                "file_format: delta here"
-            )
+            return _server_lacks(query)
         try:
             loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
             loader.loadClass("org.apache.iceberg.spark.SparkSessionCatalog")
@@ -105,7 +105,7 @@ class Iceberg:
         return [problem] if clustered else []
 
     def not_stored(self, columns: Sequence[Column], properties: Mapping[str, Any], spark: Any = None) -> list[str]:
-        in_hive = spark is not None and stands_behind_delta(spark)
+        in_hive = stands_behind_delta(spark)
         third = str(properties.get("format-version", "")) == "3" and not in_hive
         where = ", and the catalogue of the embedded session, Hive's metastore, knows no such type" if in_hive else ""
         problems = []
@@ -153,3 +153,19 @@ class Iceberg:
 
     def say(self, session: TurnSession, query: Query, table: str, id: str, text: str) -> None:
         iceberg_target.say_with_a_commit(session, query, table, text)
+
+
+def _server_lacks(query: Query) -> str:
+    """What keeps runs over Spark Connect or Thrift from writing Iceberg tables; empty where nothing does."""
+    if "IcebergSparkSessionExtensions" not in session_setting(query, EXTENSIONS):
+        return (
+            f"the server's {EXTENSIONS} has not Iceberg's, by which branches are made: start it with "
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions there, or use file_format: delta"
+        )
+    name = str(query("select current_catalog() as name")[0]["name"])
+    if not session_setting(query, f"spark.sql.catalog.{name}").startswith("org.apache.iceberg."):
+        return (
+            f"the catalogue in which the server finds names without one, {name}, is none of Iceberg's: make it one "
+            f"(spark.sql.catalog.{name}, or spark.sql.defaultCatalog), or use file_format: delta"
+        )
+    return ""

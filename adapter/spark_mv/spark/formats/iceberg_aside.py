@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description
+from spark_mv.spark.formats.session_settings import session_setting
 
 ASKS = "write.wap.enabled"
 """The table's property without which the settings mean nothing to it."""
@@ -16,13 +17,13 @@ BRANCH, ID = "spark.wap.branch", "spark.wap.id"
 
 def setting(query: Query) -> str:
     """The one that this session has; empty where it has none."""
-    return next((name for name in (BRANCH, ID) if _value(query, name)), "")
+    return next((name for name in (BRANCH, ID) if session_setting(query, name)), "")
 
 
 def reads_aside(query: Query, description: Description) -> bool:
     """Whether the session reads a source from a branch."""
     asks = description.properties.get(ASKS, "").lower() == "true" or description.unclear
-    return asks and bool(_value(query, BRANCH))
+    return asks and bool(session_setting(query, BRANCH))
 
 
 def refuse_aside(query: Query, table: str, there: bool = True, made_with: Mapping[str, str] | None = None) -> None:
@@ -50,13 +51,3 @@ def _stands_aside(table: str, name: str) -> RefusedError:
 def _asks(query: Query, table: str) -> bool:
     rows = query(f"show tblproperties {table}")
     return any(row["key"] == ASKS and str(row["value"]).lower() == "true" for row in rows)
-
-
-def _value(query: Query, name: str) -> str:
-    """Of a setting of the session; empty where it has none."""
-    conf = getattr(getattr(query, "spark", None), "conf", None)
-    if conf is not None:
-        return str(conf.get(name, ""))
-    rows = query(f"set `{name}`")
-    value = str(rows[0].get("value") or "") if rows else ""
-    return "" if "<undefined>" in value else value

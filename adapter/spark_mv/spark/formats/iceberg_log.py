@@ -159,7 +159,7 @@ def _from_tables(query: Query, table: str, limit: int) -> Log:
         f"snapshot_id in (select snapshot_id from {table}.refs where name = 'main') as is_main from {table}.snapshots"
     )
     entries = query(
-        "select latest_snapshot_id, latest_schema_id, unix_micros(timestamp) as micros, file "
+        "select latest_snapshot_id, latest_schema_id, latest_sequence_number, unix_micros(timestamp) as micros, file "
         f"from {table}.metadata_log_entries order by timestamp, file"
     )
     return _joined(rows, entries, limit)
@@ -167,11 +167,14 @@ def _from_tables(query: Query, table: str, limit: int) -> Log:
 
 def _joined(rows: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]], limit: int) -> Log:
     """The log from the rows of the table `snapshots`, and of `metadata_log_entries` in their order. With which columns a
-    snapshot was made stands with the first metadata file that had it as its newest."""
+    snapshot was made stands with the first metadata file that had it as its newest; so does a number that grows as its sequence number does."""
     schemas: dict[int, int] = {}
+    numbers: dict[int, int] = {}
     for entry in entries:
         if entry["latest_snapshot_id"] is not None and entry["latest_schema_id"] is not None:
             schemas.setdefault(int(entry["latest_snapshot_id"]), int(entry["latest_schema_id"]))
+        if entry["latest_snapshot_id"] is not None and entry["latest_sequence_number"] is not None:
+            numbers.setdefault(int(entry["latest_snapshot_id"]), int(entry["latest_sequence_number"]))
     by_id = {int(row["snapshot_id"]): row for row in rows}
     found: list[Snapshot] = []
     current = next((int(row["snapshot_id"]) for row in rows if row["is_main"]), None)
@@ -180,7 +183,15 @@ def _joined(rows: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, An
         parent = None if row["parent_id"] is None else int(row["parent_id"])
         summary = json.loads(row["summary"] or "{}")
         found.append(
-            Snapshot(current, _text(int(row["micros"])), str(row["operation"]), summary, schemas.get(current), parent)
+            Snapshot(
+                current,
+                _text(int(row["micros"])),
+                str(row["operation"]),
+                summary,
+                schemas.get(current),
+                parent,
+                numbers.get(current),
+            )
         )
         current = parent
     last = entries[-1]["latest_schema_id"] if entries else None

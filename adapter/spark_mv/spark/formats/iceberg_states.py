@@ -17,6 +17,8 @@ RECORD = "spark_mv"
 """Property of a snapshot with the record of the run that made it, or with a request to forget."""
 CLAIM = "spark_mv_claim"
 """Property of a snapshot with the id of the run that claims the table before it makes it anew, and of the snapshot with which it does."""
+HOLD = "spark_mv_hold"
+"""Property of a claim with the stamp of a run that nobody may publish behind, see iceberg_branches.py."""
 _METADATA = re.compile(r"/v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?$")
 
 

@@ -7,10 +7,8 @@ several statements show at once, and a run that was killed leaves a branch that 
 
 from __future__ import annotations
 
-import random
 import re
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 
@@ -20,10 +18,22 @@ from spark_mv.maintenance.record import RunRecord, read_record
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.history import History
 from spark_mv.spark.formats.iceberg_aside import refuse_aside, refuse_made_aside
+from spark_mv.spark.formats.iceberg_branches import (
+    HELD,
+    MAIN,
+    RELEASED,
+    Branches,
+    Tip,
+    again,
+    branches_of,
+    check_base,
+    refuse_held,
+)
 from spark_mv.spark.formats.iceberg_log import Log, Snapshot, loaded_table, read_log
 from spark_mv.spark.formats.iceberg_states import CLAIM, RECORD, judged, states_since
 from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import TurnSession, tagged
+from spark_mv.spark.session.ended import connection_is_lost
 
 SETTING = f"spark.sql.iceberg.snapshot-property.{RECORD}"
 """Setting with which Iceberg gives the snapshots of a statement that property. A DELETE that only drops files takes no notice."""
@@ -37,8 +47,6 @@ _LOST = re.compile(
     re.IGNORECASE,
 )
 """What Iceberg says to the second of two writers."""
-_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""Seconds before a change of branches is tried again."""
 _WRITTEN = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 LOOK = (5, 100, 100_000)
 """Snapshots to look at first, and next if there is no record among them."""
@@ -128,7 +136,7 @@ def publish(asked: Publishing, session: TurnSession, query: Query, write: Callab
         if not isinstance(error, TurnTaken) and not asked.part and _is_published(asked, query):
             session.warn(f"{asked.turn.table}: published, though Spark reported: {first_line(error)}")
             return
-        _drop_branches(asked.turn.table, session, [BRANCH + asked.branch])
+        _drop_own(asked, session, query)
         if _LOST.search(str(error)) and not isinstance(error, TurnTaken):
             raise TurnTaken(asked.turn.table) from error
         raise
@@ -143,103 +151,104 @@ def _through_branch(
 ) -> None:
     table, name = asked.turn.table, BRANCH + asked.branch
     to = branch_of(table, asked.branch)
-    loaded = loaded_table(session.mv_spark(), table)
-    if loaded.snapshot(name) is None:
-        _make_branch(loaded, name, asked, session)
+    branches = branches_of(session, query, table)
+    if branches.tip(name) is None:
+        _make_branch(branches, name, asked, session)
     with tagged(session, settings):
         write()
     if asked.part:
         return
-    end = _end_of_branch(loaded_table(session.mv_spark(), table), name, asked)
-    if asked.turn.run_id not in str(end.summary().get(RECORD) or ""):
+    if asked.turn.run_id not in _end_of_branch(branches, name, asked).record:
         with tagged(session, settings):
             query(f"insert into {to} select * from {to} where false")
-    loaded = loaded_table(session.mv_spark(), table)
-    _move_main(loaded, name, asked)
+    _move_main(branches, name, asked)
 
 
-def _make_branch(loaded: Any, name: str, asked: Publishing, session: TurnSession) -> None:
-    if dead := _dead(loaded, asked):
-        _drop_branches(asked.turn.table, session, dead)
+def _make_branch(branches: Branches, name: str, asked: Publishing, session: TurnSession) -> None:
+    for left in sorted(branches.names()):
+        if left.startswith(BRANCH) and asked.dead(left.removeprefix(BRANCH)):  # it keeps snapshots from expiring
+            _drop_branch(branches, left, asked.turn.table, session)
 
     def make() -> None:
-        _check_base(loaded, asked)
-        manage = loaded.manageSnapshots()
-        (manage.createBranch(name) if asked.base is None else manage.createBranch(name, asked.base)).commit()
+        check_base(branches, asked.turn.table, asked.base)
+        refuse_held(branches, asked.turn.table, asked.base, asked.dead)
+        branches.make(name, asked.base)
 
-    _again(make)
-
-
-def _check_base(loaded: Any, asked: Publishing) -> None:
-    """Raises TurnTaken where main is not what the run started from any more."""
-    loaded.refresh()
-    current = loaded.currentSnapshot()
-    if (None if current is None else int(current.snapshotId())) != asked.base:
-        raise TurnTaken(asked.turn.table)
+    again(make)
 
 
-def _again(change: Callable[[], None]) -> None:
-    """A change of branches that Iceberg has refused for the sake of another commit of metadata, if only of a branch, is made again: its own
-    second try of such a change always fails ("Table metadata refresh is required"). The change looks itself whether it may still be made."""
-    for pause in _PAUSES:
-        try:
-            return change()
-        except Exception as error:
-            if "CommitFailedException" not in str(error) or "CommitStateUnknown" in str(error):
-                raise
-            time.sleep(pause * random.uniform(0.5, 1.0))
-    change()
-
-
-def _end_of_branch(loaded: Any, name: str, asked: Publishing) -> Any:
+def _end_of_branch(branches: Branches, name: str, asked: Publishing) -> Tip:
     """The branch's last snapshot. Who makes the table anew meanwhile takes the branch away."""
-    found = loaded.snapshot(name)
+    branches.look()
+    found = branches.tip(name)
     if found is None:
         raise TurnTaken(asked.turn.table)
     return found
 
 
-def _move_main(loaded: Any, name: str, asked: Publishing) -> None:
+def _move_main(branches: Branches, name: str, asked: Publishing) -> None:
     """One commit of metadata, which Iceberg makes only where main is still what it was: the base is behind the branch."""
 
     def move() -> None:
-        _check_base(loaded, asked)
-        loaded.manageSnapshots().fastForwardBranch("main", name).removeBranch(name).commit()
+        check_base(branches, asked.turn.table, asked.base)
+        branches.move_main(name)
 
-    _again(move)
+    again(move)
 
 
 def _make(
     asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object], settings: dict[str, str]
 ) -> None:
     """CREATE TABLE fails where there is a table. CREATE OR REPLACE does not look at what it replaces: an empty commit claims the
-    table first, so that whoever else started from the same state is too late."""
+    table first, so that whoever else started from the same state is too late. Who starts from the claim is found out afterwards, or
+    where that cannot be done, may not publish."""
     if asked.base is None:
         with tagged(session, settings):
             write()
         return
     table, name, claim = asked.turn.table, BRANCH + asked.branch, {CLAIMED: asked.turn.run_id}
-    loaded = loaded_table(session.mv_spark(), table)
-    _make_branch(loaded, name, asked, session)
-    to = branch_of(table, asked.branch)
-    with tagged(session, claim):
+    branches = branches_of(session, query, table)
+    _make_branch(branches, name, asked, session)
+    to, held = branch_of(table, asked.branch), {} if branches.undoes else {HELD: asked.branch}
+    with tagged(session, {**claim, **held}):
         query(f"insert into {to} select * from {to} where false")
-    loaded = loaded_table(session.mv_spark(), table)
-    claimed = int(_end_of_branch(loaded, name, asked).snapshotId())
-    since = loaded.operations().current()
-    _move_main(loaded, name, asked)
+    claimed = _end_of_branch(branches, name, asked).id
+    since = _metadata(session, table) if branches.undoes else None
+    _move_main(branches, name, asked)
+    if not branches.undoes:
+        return _replace_held(asked, session, query, write, {**settings, **claim})
     with tagged(session, {**settings, **claim}):
         write()
     for _ in range(UNDO):
         try:
-            return _undo_unless_next(asked, session, claimed, since)
+            return _undo_unless_next(asked, session, query, claimed, since)
         except Exception as error:  # somebody has made a commit meanwhile, if only of a branch
             if isinstance(error, TurnTaken) or not _LOST.search(str(error)):
                 raise
     raise TurnTaken(table)
 
 
-def _undo_unless_next(asked: Publishing, session: TurnSession, claimed: int, since: Any) -> None:
+def _replace_held(
+    asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object], settings: dict[str, str]
+) -> None:
+    """Make the table anew, and let go of it where that fails. Not where it is not known what became of the statement, which may still be
+    at work: then the table stays held until the run counts as dead."""
+    try:
+        with tagged(session, settings):
+            write()
+    except Exception as error:
+        if not connection_is_lost(error) and not _is_published(asked, query):
+            table = asked.turn.table
+            with tagged(session, {HELD: RELEASED}):
+                query(f"insert into {table} select * from {table} where false")
+        raise
+
+
+def _metadata(session: TurnSession, table: str) -> Any:
+    return loaded_table(session.mv_spark(), table).operations().current()
+
+
+def _undo_unless_next(asked: Publishing, session: TurnSession, query: Query, claimed: int, since: Any) -> None:
     """Raises TurnTaken where a run that started from the claim published before the table was replaced; the table is put back, its
     columns and layout included. What others do once it is replaced takes nothing from this run, and is not undone."""
     table, spark = asked.turn.table, session.mv_spark()
@@ -251,7 +260,9 @@ def _undo_unless_next(asked: Publishing, session: TurnSession, claimed: int, sin
         raise TurnTaken(table)
     newest = before.currentSnapshot()
     if newest is not None and int(newest.snapshotId()) == claimed:
-        _drop_branches(table, session, _revived(ours, before))
+        branches = branches_of(session, query, table)
+        for name in _revived(ours, before):
+            _drop_branch(branches, name, table, session)
         return
     if now.currentSnapshot() is None or now.currentSnapshot().snapshotId() != ours.currentSnapshot().snapshotId():
         raise TurnTaken(table)
@@ -277,33 +288,41 @@ def _is_published(asked: Publishing, query: Query) -> bool:
     return any(asked.turn.run_id in snapshot.summary.get(RECORD, "") for snapshot in log.snapshots)
 
 
-def _drop_branches(table: str, session: TurnSession, names: Iterable[str]) -> None:
-    """What is left of runs that have not published. A branch that stays is no harm: nobody reads it."""
-    for name in names:
-        try:
-            _again(lambda: loaded_table(session.mv_spark(), table).manageSnapshots().removeBranch(name).commit())  # noqa: B023
-        except Exception as error:
-            if name not in _refs(session, table):
-                continue  # another run has dropped it
-            session.warn(f"{table}: the branch {name} could not be dropped: {first_line(error)}")
-
-
-def _refs(session: TurnSession, table: str) -> list[str]:
-    """The names of the table's branches and tags; none where there is no such table any more."""
+def _drop_own(asked: Publishing, session: TurnSession, query: Query) -> None:
+    """What is left of a run that has not published."""
+    table, name = asked.turn.table, BRANCH + asked.branch
     try:
-        return [str(name) for name in loaded_table(session.mv_spark(), table).refs().keySet()]
-    except Exception:
-        return []
+        branches = branches_of(session, query, table)
+    except Exception:  # no such table any more
+        return
+    if name in branches.names():
+        _drop_branch(branches, name, table, session)
 
 
-def _dead(loaded: Any, asked: Publishing) -> list[str]:
-    """The branches that dead runs have left: they keep snapshots from expiring."""
-    names = sorted(str(name) for name in loaded.refs().keySet())
-    return [name for name in names if name.startswith(BRANCH) and asked.dead(name.removeprefix(BRANCH))]
+def _drop_branch(branches: Branches, name: str, table: str, session: TurnSession) -> None:
+    """A branch that stays is no harm: nobody reads it."""
+
+    def drop() -> None:
+        branches.look()
+        if name in branches.names():  # or another run has dropped it
+            branches.drop(name)
+
+    try:
+        again(drop)
+    except Exception as error:
+        session.warn(f"{table}: the branch {name} could not be dropped: {first_line(error)}")
 
 
 def say_with_a_commit(session: TurnSession, query: Query, table: str, text: str) -> None:
-    """A commit that writes nothing and carries `text`."""
+    """A commit that writes nothing and carries `text`. Raises RunFailed where a run that makes the table anew may overwrite it."""
     refuse_aside(query, table)
+    _refuse_held(session, query, table)
     with tagged(session, {SETTING: text}):
         query(f"insert into {table} select * from {table} where false")
+    _refuse_held(session, query, table)  # it may have come between
+
+
+def _refuse_held(session: TurnSession, query: Query, table: str) -> None:
+    branches = branches_of(session, query, table)
+    main = branches.tip(MAIN)
+    refuse_held(branches, table, None if main is None else main.id)

@@ -14,6 +14,7 @@ from spark_mv.maintenance.errors import TurnTaken
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import FORMATS
 from spark_mv.spark.formats.remains import after_remains
+from spark_mv.spark.formats.session_settings import session_setting
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.session.iceberg import stands_behind_delta
 
@@ -94,29 +95,18 @@ def takes_name(query: Query, name: str) -> bool:
     return re.fullmatch(r"\w+", name, re.ASCII) is not None or _catalogue(query) != SESSION_CATALOGUE
 
 
-def with_files(query: Query) -> str:
+def with_files(query: Query, written: TableFormat | None = None) -> str:
     """What DROP TABLE needs to be told so that the files of a table of ours go, too: Iceberg's catalogues leave them, and where one stands behind
-    Delta's, those of any table. Not asked over Thrift, where no model is made in such a catalogue."""
-    spark = getattr(query, "spark", None)
-    return " purge" if spark is not None and (_icebergs(query) or stands_behind_delta(spark)) else ""
+    Delta's, those of any table. `written`: the format of the model's table; over Thrift, where it takes statements, none but Iceberg's leads to asking."""
+    if getattr(query, "spark", None) is None and written is not None and written.name != "iceberg":
+        return ""
+    return " purge" if _icebergs(query) or stands_behind_delta(getattr(query, "spark", None)) else ""
 
 
 def _icebergs(query: Query) -> bool:
     """Whether the catalogue in which names without one are found is one of Iceberg's."""
-    return _setting(query, _CATALOG + _catalogue(query)).startswith("org.apache.iceberg.")
+    return session_setting(query, _CATALOG + _catalogue(query)).startswith("org.apache.iceberg.")
 
 
 def _catalogue(query: Query) -> str:
-    return _setting(query, "spark.sql.defaultCatalog") or SESSION_CATALOGUE
-
-
-def _setting(query: Query, name: str) -> str:
-    """A setting of the session, empty where it is not made. Over Thrift it takes a statement."""
-    spark = getattr(query, "spark", None)
-    if spark is not None:
-        return str(spark.conf.get(name, "") or "")
-    try:
-        value = str(query(f"set {name}")[0]["value"])
-    except Exception:  # a server that lets nobody look
-        return ""
-    return "" if "<undefined>" in value else value
+    return session_setting(query, "spark.sql.defaultCatalog") or SESSION_CATALOGUE

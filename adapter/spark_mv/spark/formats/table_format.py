@@ -115,8 +115,8 @@ class TableFormat(Protocol):
 
     # --- tables that runs write
 
-    def unusable(self, spark: Any) -> str:
-        """Why runs cannot write tables of this format in this session (None: a session out of reach); empty where they can."""
+    def unusable(self, query: Query) -> str:
+        """Why runs cannot write tables of this format in this session; empty where they can."""
 
     def refused(self, columns: Mapping[str, Any]) -> list[str]:
         """What a model's settings ask for that tables of this format do not have, each with the cure."""

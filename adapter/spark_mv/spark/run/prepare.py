@@ -66,7 +66,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         plan=prepared.plan,
         relations=_relations(invocation, prepared, stamp),
         held=prepared.facts.held,
-        with_files=with_files(Ask(adapter.query, adapter.mv_spark())),
+        with_files=with_files(Ask(adapter.query, adapter.mv_spark()), target_format(prepared.config)),
         shows_keys=not prepared.config.sensitive_key,
         query_sql=prepared.rewritten.sql,
         app_id=f"spark_mv:{invocation.unique_id}",
@@ -156,7 +156,7 @@ def config_of(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) 
     config = read_config(invocation.name, said, declared_words())
     check_ai_words(profile.get("ai"), config.ai)
     table_format = target_format(config)
-    if problem := table_format.unusable(adapter.mv_spark()):
+    if problem := table_format.unusable(Ask(adapter.query, adapter.mv_spark())):
         raise RefusedError("FORMAT_UNUSABLE", f"model {invocation.name}: file_format: {config.file_format}: {problem}")
     if problems := table_format.refused(invocation.config):
         raise ConfigError(invocation.name, problems)
@@ -180,8 +180,9 @@ def _state_format(adapter: Any, prepared: Prepared, profile: Mapping[str, Any]) 
     if state is None or state.exists:
         return (format_of(state.provider) if state is not None else None) or own
     wanted = (profile.get("safety") or {}).get("file_format")
-    found = own_format(Ask(adapter.query, adapter.mv_spark()), wanted)
-    return own if found.unusable(adapter.mv_spark()) else found
+    ask = Ask(adapter.query, adapter.mv_spark())
+    found = own_format(ask, wanted)
+    return own if found.unusable(ask) else found
 
 
 def _same_format(facts: RunFacts, config: ModelConfig) -> None:

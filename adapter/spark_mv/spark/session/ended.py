@@ -26,6 +26,18 @@ def spark_has_ended(error: BaseException | None) -> bool:
     return False
 
 
+def connection_is_lost(error: BaseException | None) -> bool:
+    """Whether what became of a statement is not known: Spark is gone, or a client of Spark Connect could not hear its end."""
+    if spark_has_ended(error):
+        return True
+    while error is not None:
+        kind = type(error)
+        if kind.__module__.startswith("grpc") or kind.__name__ in ("SparkConnectGrpcException", "RetriesExceeded"):
+            return True
+        error = error.__cause__
+    return False
+
+
 def _raised_in(error: BaseException, package: str) -> bool:
     frames = list(walk_tb(error.__traceback__))
     return any(frame.f_globals.get("__name__", "").startswith(f"{package}.") for frame, _ in frames)

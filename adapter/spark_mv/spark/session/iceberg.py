@@ -89,8 +89,8 @@ def stand_behind_delta(session: SparkSession) -> None:
 
 def stands_behind_delta(session: Any) -> bool:
     """Whether this session's Iceberg tables stand beside Delta's, and have a catalogue of the name CATALOG besides. Not where names without
-    a catalogue lead to another one than Spark's own."""
-    if not asked_for({FORMATS: session.conf.get(FORMATS, "")}) or not _delta_is_first(session):
+    a catalogue lead to another one than Spark's own, nor in a session out of reach (None)."""
+    if session is None or not asked_for({FORMATS: session.conf.get(FORMATS, "")}) or not _delta_is_first(session):
         return False
     return str(session.catalog.currentCatalog()) == "spark_catalog"
 
