@@ -511,6 +511,24 @@ class TestAdjustedGroups:
         assert engine.run("2026-01-02 07:00:00").plan.strategy == "APPEND_ONLY"
         assert engine.rows_of("select count(*), count(distinct seen) from {schema}.mv") == [(1001, 2)]
 
+    def test_nor_is_one_in_each_arm_of_a_union(self, engine: Any) -> None:
+        source(engine)
+        engine.query("create table {schema}.more as select 10000L + id as id, amount from {schema}.src where id < 9")
+        engine.model(
+            "select id, amount, current_timestamp() as seen from {schema}.src union all select id, amount, now() from {schema}.more",
+            freeze=["seen"],
+        )
+        engine.run("2026-01-02 00:00:00")
+        assert engine.run("2026-01-02 06:00:00").plan.strategy == "NO_OP"
+        engine.query("update {schema}.more set amount = -1 where id = 10001")
+        engine.query("delete from {schema}.src where id = 5")
+        engine.query("insert into {schema}.src values (7000, 1, 7.5, timestamp'2026-01-02')")
+        engine.config["refresh"] = "incremental"
+        assert engine.run("2026-01-02 07:00:00").plan.strategy == "ROW_BASED"
+        later = "select id, amount from {schema}.mv where seen = timestamp'2026-01-02 07:00:00'"
+        assert engine.rows_of(later) == [(7000, 7.5)]
+        assert engine.rows_of("select count(*), min(amount), count_if(id = 5) from {schema}.mv") == [(1009, -1.0, 0)]
+
 
 class TestLeaving:
     """Rows leave by a condition on the table's own columns."""

@@ -103,6 +103,24 @@ def test_what_a_kept_column_says_of_the_clock_is_said_once() -> None:
     assert split_clock(sql, SCHEMAS, "UTC", kept=kept_spans(sql, analysis)).clock_elsewhere
 
 
+@pytest.mark.parametrize(
+    "arms,said_once",
+    [
+        ("union all select id, now() from db.orders", True),
+        ("union all (select id, now() from db.orders union all select oid, current_timestamp() from items)", True),
+        ("union all (select id, now() from db.orders union select oid, current_timestamp() from items)", False),
+        ("union select id, now() from db.orders", False),
+        ("union all select * from (select id, now() from db.orders) a", False),
+        ("union all select now() as seen, id from db.orders", False),  # by place the other column
+    ],
+)
+def test_a_kept_column_stands_in_each_arm_of_a_union(arms: str, said_once: bool) -> None:
+    sql = f"select id, current_timestamp() as seen from db.orders {arms}"
+    analysis = analyze(sql, unique_key=("id",), schemas=SCHEMAS, freeze=("seen",))
+    split = split_clock(sql, SCHEMAS, "UTC", kept=kept_spans(sql, analysis))
+    assert split.clock_elsewhere != said_once
+
+
 def test_bounds_do_not_wait_for_answers() -> None:
     """A row that is not valid yet has not been asked about: its bound counts, whatever the answer will be."""
     sql = "select id from db.orders where d <= current_date() and AI_GEN(status) like '%a' and amount > 1"

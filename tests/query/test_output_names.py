@@ -60,3 +60,23 @@ def cases() -> Iterator[tuple[str, list[str]]]:
 def test_names(sql: str, names: list[str]) -> None:
     found = [column.name for column in analyze(sql, schemas=TABLES).columns]
     assert [name.lower() for name in found] == [name.lower() for name in names]
+
+
+WORDS = [
+    "alter", "call", "cache", "comment", "commit", "copy", "create", "describe", "drop", "execute", "explain", "grant", "insert", "kill",
+    "load", "merge", "optimize", "refresh", "revoke", "rollback", "set", "show", "truncate", "uncache", "use",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_that_begins_a_command_is_a_name_in_a_query(word: str) -> None:
+    """As Spark has it. A package of Fivetran's calls a CTE `comment`."""
+    schemas = {"t": {"id": "int", word: "int"}}
+    alias = "d" if word == "describe" else word
+    for sql in (
+        f"select {word}, id from t",
+        f"select {alias}.{word}, {alias}.id from t as {alias} where {alias}.{word} > 1",
+        f"with {alias} as (select * from t) select {alias}.{word}, {alias}.id from {alias} group by 1, 2",
+    ):
+        found = analyze(sql, schemas=schemas, unique_key=("id",))
+        assert ([column.name for column in found.columns], found.errors) == ([word, "id"], ()), sql

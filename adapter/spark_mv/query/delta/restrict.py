@@ -30,7 +30,7 @@ from spark_mv.query.syntax.select_tree import (
     reads,
     selects,
 )
-from spark_mv.query.syntax.source_blocks import Context, select_blocks
+from spark_mv.query.syntax.source_blocks import Block, Context, select_blocks
 from spark_mv.query.syntax.source_text import SourceTextError, Span, inside_any, line_and_column
 from spark_mv.query.syntax.tree_builder import build
 
@@ -245,10 +245,28 @@ def kept_spans(sql: str, analysis: Analysis) -> tuple[Span, ...]:
         outermost = [block for block in select_blocks(sql) if block.context == Context.OUTERMOST]
     except SourceTextError:
         return ()
-    if not kept or len(outermost) != 1 or outermost[0].set_operand:
+    if not kept or not outermost:
         return ()
+    if len(outermost) > 1 or outermost[0].set_operand:
+        return _kept_in_arms(sql, outermost, [c.name.lower() for c in analysis.columns], kept)
     named = zip(outermost[0].items, outermost[0].tree.expressions, strict=True)
     return tuple(item.span for item, node in named if (node.alias_or_name or item.span.of(sql)).lower() in kept)
+
+
+def _kept_in_arms(sql: str, arms: Sequence[Block], columns: Sequence[str], kept: Collection[str]) -> tuple[Span, ...]:
+    """The same for a UNION ALL, whose arms give their columns by place. Nothing where a star hides places."""
+    try:
+        root = build(sql)
+    except NotIncremental:
+        return ()
+    starred = any(node.is_star for arm in arms for node in arm.tree.expressions)
+    if starred or not _by_place(root) or any(len(arm.items) != len(columns) for arm in arms):
+        return ()
+    return tuple(item.span for arm in arms for item, name in zip(arm.items, columns, strict=True) if name in kept)
+
+
+def _by_place(node: Node) -> bool:
+    return isinstance(node, SelectNode) or (node.all_ and not node.by_name and all(map(_by_place, node.arms)))
 
 
 @deep

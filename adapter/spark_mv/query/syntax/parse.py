@@ -228,8 +228,12 @@ def verbatim(sql: str) -> exp.Expr | None:
     try:
         if any(a.end == b.start and a.kind == b.kind == TokenType.STRING for a, b in pairwise(tokenize(sql))):
             return None  # 'it''s': one string to Spark, two to sqlglot
-        tokens = mended(scan(f"{sql}\n", Spark()))
+        # in brackets: a name like `comment` or `show` would begin a command
+        tokens = mended(scan(f"({sql}\n)", Spark()))
+        for token in tokens:
+            token.start, token.end = token.start - 1, token.end - 1
         trees = Verbatim(dialect=Spark(), error_level=ErrorLevel.IMMEDIATE).parse(tokens, sql)
     except (SourceTextError, SqlglotError, RecursionError):
         return None
-    return trees[0] if len(trees) == 1 else None
+    whole = trees[0] if len(trees) == 1 else None
+    return whole.this if isinstance(whole, exp.Paren | exp.Subquery) else None

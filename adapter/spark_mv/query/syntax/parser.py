@@ -18,7 +18,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import Token, TokenType
 
 from spark_mv.query.syntax import pipes
-from spark_mv.query.syntax.tokens import UNSIGNED_SHIFT
+from spark_mv.query.syntax.tokens import NAMES, UNSIGNED_SHIFT
 
 _WRAPPERS = (exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
@@ -338,6 +338,8 @@ class _Written(_Placing):
 class WrittenSpark(_Written, SparkParser):
     """Spark's grammar."""
 
+    ID_VAR_TOKENS = SparkParser.ID_VAR_TOKENS | NAMES
+    TABLE_ALIAS_TOKENS = SparkParser.TABLE_ALIAS_TOKENS | NAMES
     QUERY_MODIFIER_PARSERS = _Placing.QUERY_MODIFIER_PARSERS
     FUNCTIONS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTIONS)
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTION_PARSERS)

@@ -8,6 +8,11 @@ from sqlglot.tokens import Token, TokenType
 
 # stands for >>>; the parsers of parse.py read it as a bitwise operator, and Spark's tokens never use it
 UNSIGNED_SHIFT = TokenType.CARET_AT
+NAMES = frozenset({
+    TokenType.ALTER, TokenType.CREATE, TokenType.DROP, TokenType.GRANT, TokenType.INSERT, TokenType.REVOKE, TokenType.ROLLBACK,
+    TokenType.SERDE_PROPERTIES, TokenType.UNCACHE,
+})  # fmt: skip
+"""Words that begin a command nowhere in a query: names to Spark."""
 _TEMPORAL = {"SYSTEM_VERSION": "VERSION", "SYSTEM_TIME": "TIMESTAMP", "VERSION": "VERSION", "TIMESTAMP": "TIMESTAMP"}
 
 
