@@ -121,3 +121,15 @@ def test_the_cause_of_a_failed_task_is_said_over_spark_connect() -> None:
     assert rows_refused(error) and not rows_refused(RuntimeError("[DIVIDE_BY_ZERO] Division by zero."))
     error._stacktrace = ""  # type: ignore[attr-defined]
     assert readable(error) == str(error)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[INVALID_STATEMENT_OR_CLAUSE] The statement or clause: GRANT is not valid. SQLSTATE: 42601",
+        "[PARSE_SYNTAX_ERROR] Syntax error at or near 'on': missing 'FUNCTIONS'. SQLSTATE: 42601",
+    ],
+)
+def test_rights_that_a_catalogue_does_not_have(said: str) -> None:
+    """What Spark says of `grants` in the first run, and in the next."""
+    assert "take `grants` out" in readable(RuntimeError(said))

@@ -21,6 +21,7 @@ _CAUSED = re.compile(r"^Caused by: ", re.MULTILINE)
 _ROW = re.compile(r"by row with values:(\s*\n - [^\n]* : [^\n]*)+")
 """How Delta shows the row that a CHECK does not let in."""
 
+_NO_RIGHTS = "Spark's own catalogue has no rights to grant: take `grants` out of the config, or say it only for targets whose catalogue has them."
 _CURES = {
     "INVALID_SCHEMA_OR_RELATION_NAME": "The name is that of a model's or a seed's file, if it has no other: give it an `alias` of these characters.",
     "FAILED_READ_FILE.FILE_NOT_EXIST": "A data file of a table is gone, and no REFRESH TABLE brings it back. Put it back from a copy, or restore the table "
@@ -32,6 +33,8 @@ _CURES = {
     "it (alter table … drop constraint …).",
     "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION": "The contract has a check that rows of the table do not pass, which was not changed. Correct these rows or the query and run with "
     "--full-refresh, or take the check back.",
+    "GRANT is not valid": _NO_RIGHTS,
+    "missing 'FUNCTIONS'": _NO_RIGHTS,
     "packedCdc": "Delta's MERGE cannot write the change feed of a table that has a column with a backtick in its name. Give the column another name, or leave "
     "delta.enableChangeDataFeed away.",
     "DELTA_UNSUPPORTED_DATA_TYPES": "Take such a column as another type: a text with a collation as an ordinary one (`… collate UTF8_BINARY`), others as a text or a number. "
