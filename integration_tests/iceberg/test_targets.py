@@ -156,7 +156,7 @@ class TestWhoComesFirst(Base):
         model.events((7, "g", 3))
         with monkeypatch.context() as patch:
             patch.setattr("spark_mv.spark.formats.iceberg_target._move_main", killed)
-            patch.setattr("spark_mv.spark.formats.iceberg_target._drop_branches", lambda *_: None)
+            patch.setattr("spark_mv.spark.formats.iceberg_target._drop_own", lambda *_: None)
             assert "killed" in model.fails(3)
         assert (model.newest, len(model.branches), model.drawn()) == (before, 1, second)
         third = model.run(3, "APPEND_ONLY", 1, 0, 0)

@@ -98,6 +98,34 @@ def test_days_over_thrift(home: Path) -> None:
         life(home / "days by thrift", method="thrift", host="127.0.0.1", port=server.port, user="dbt")
 
 
+def test_columns_that_somebody_changes(connect: Server, home: Path) -> None:
+    """Put right by the next run, though no source changed; kept values are those of the last run's version."""
+    rows = {"query": "select id, loud, draw from demo.shaped order by id"}
+    model = """{{ config(materialized='nondeterministic_mv', unique_key='id') }}
+select id, upper(body) as loud, rand() as draw from {{ ref('raw') }}"""
+    project = Project(
+        home / "shaped",
+        {"dev": target("", method="session", host=f"sc://127.0.0.1:{connect.port}", file_format="iceberg")},
+        {"models/shaped.sql": model, "seeds/raw.csv": "id,body\n1,a\n2,b\n"},
+    )
+    changes = (
+        ["drop column draw", "add column draw double"],
+        ["rename column loud to was", "add column loud string"],
+        ["drop column loud"],
+        ["add column more int"],
+    )
+    steps = [[{"sql": f"alter table demo.shaped {text}"} for text in texts] for texts in changes]
+    first, before, *later = project.run(
+        {"dbt": ["seed", "--full-refresh"]}, day(1), rows, *(s for each in steps for s in (*each, day(1), rows, day(1)))
+    )[1:]
+    assert response(first, "shaped")["rows_inserted"] == len(before) == 2
+    for texts in changes:
+        *_, mended, after, again = later[: len(texts) + 3]
+        later = later[len(texts) + 3 :]
+        assert response(mended, "shaped")["code"] != "NO_OP" and after == before, texts
+        assert response(again, "shaped")["code"] == "NO_OP", texts
+
+
 TABLE = "held.`mv`"
 
 

@@ -123,6 +123,10 @@ def test_the_cause_of_a_failed_task_is_said_over_spark_connect() -> None:
     assert readable(error) == str(error)
 
 
+def test_a_catalogue_without_delta_has_a_cure() -> None:
+    assert "say file_format: iceberg" in readable(RuntimeError("Unsupported format in USING: delta"))
+
+
 @pytest.mark.parametrize(
     "said",
     [

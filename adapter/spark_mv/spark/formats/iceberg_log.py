@@ -8,14 +8,18 @@ an older state of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from itertools import groupby
 from typing import Any
 
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.query.syntax.table_name import parts_of
 from spark_mv.spark.formats.commits import Query
+
+BRANCHED = "spark_mv_branched"
+"""Property of a snapshot that main was moved to by a statement, before another one dropped its branch."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +42,23 @@ class Log:
     """Up to a limit of `snapshots`, each the parent of the one before it. `schema`: the id of the table's columns. `others`:
     the snapshots that are still known, by their ids, each with the id of the columns that it is read with. `part`: whether the name
     stands for a branch, a tag or the metadata of a table (`t.branch_b`, `t.files`), of whose rows these snapshots tell nothing.
-    `shapes`: by the id of columns, what they are (see _shape); empty where the metadata itself was not read, or for one snapshot."""
+    `shapes`: by the id of columns, what they are (see _shape); empty where the metadata itself was not read, or for one snapshot.
+    `touched`: snapshots behind which the table's metadata was changed without another one, in a way that is not known; empty where the
+    metadata itself was read."""
 
     snapshots: tuple[Snapshot, ...]
     schema: int
     others: Mapping[int, int | None] = field(default_factory=dict)
     part: bool = False
     shapes: Mapping[int, str] = field(default_factory=dict)
+    touched: frozenset[int] = frozenset()
 
     def reshaped(self, snapshot: Snapshot) -> bool:
-        """Whether the table has had columns added, dropped, renamed or turned into others since a snapshot: of a column that was
-        dropped and added again the values are gone. A comment makes other columns as well, of the same shape."""
+        """Whether the table has had columns added, dropped, renamed or turned into others since a snapshot, or may have had: of a column
+        that was dropped and added again the values are gone. A comment makes other columns as well, of the same shape."""
+        since = self.snapshots[: self.snapshots.index(snapshot) + 1]
+        if any(later.id in self.touched for later in since):
+            return True
         if snapshot.schema is None or snapshot.schema == self.schema:
             return False
         before = self.shapes.get(snapshot.schema)
@@ -195,7 +205,21 @@ def _joined(rows: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, An
         )
         current = parent
     last = entries[-1]["latest_schema_id"] if entries else None
-    return Log(tuple(found), -1 if last is None else int(last), {id: schemas.get(id) for id in by_id})
+    branched = {s.id for s in found if BRANCHED in s.summary}
+    known = {id: schemas.get(id) for id in by_id}
+    return Log(tuple(found), -1 if last is None else int(last), known, touched=_touched(entries, branched))
+
+
+def _touched(entries: Sequence[Mapping[str, Any]], branched: Set[int]) -> frozenset[int]:
+    """See Log.touched. A commit of metadata alone shows as one more entry with the same newest snapshot, of which the drop of the branch is
+    one where a statement moved main. What main was put back to is not touched by that."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    for id, times in groupby(entry["latest_snapshot_id"] for entry in entries):
+        if id is not None and len(list(times)) > (2 if id in branched and id not in seen else 1):
+            found.add(int(id))
+        seen.add(id)
+    return frozenset(found)
 
 
 def _text(micros: int) -> str:

@@ -29,7 +29,7 @@ from spark_mv.spark.formats.iceberg_branches import (
     check_base,
     refuse_held,
 )
-from spark_mv.spark.formats.iceberg_log import Log, Snapshot, loaded_table, read_log
+from spark_mv.spark.formats.iceberg_log import BRANCHED, Log, Snapshot, loaded_table, read_log
 from spark_mv.spark.formats.iceberg_states import CLAIM, RECORD, judged, states_since
 from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import TurnSession, tagged
@@ -38,6 +38,7 @@ from spark_mv.spark.session.ended import connection_is_lost
 SETTING = f"spark.sql.iceberg.snapshot-property.{RECORD}"
 """Setting with which Iceberg gives the snapshots of a statement that property. A DELETE that only drops files takes no notice."""
 CLAIMED = f"spark.sql.iceberg.snapshot-property.{CLAIM}"
+BY_STATEMENT = f"spark.sql.iceberg.snapshot-property.{BRANCHED}"
 BRANCH = "mv_"
 UNDO = 10
 """How often a table that somebody else commits to is put back before that is given up."""
@@ -154,6 +155,8 @@ def _through_branch(
     branches = branches_of(session, query, table)
     if branches.tip(name) is None:
         _make_branch(branches, name, asked, session)
+    if not branches.undoes:
+        settings = {**settings, BY_STATEMENT: asked.turn.run_id}
     with tagged(session, settings):
         write()
     if asked.part:

@@ -33,6 +33,8 @@ _CURES = {
     "it (alter table … drop constraint …).",
     "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION": "The contract has a check that rows of the table do not pass, which was not changed. Correct these rows or the query and run with "
     "--full-refresh, or take the check back.",
+    "Unsupported format in USING: delta": "The catalogue in which names without one are found is one of Iceberg's, which has no Delta tables: say file_format: iceberg "
+    "(in the profile, for all), or make Delta's catalogue the default one.",
     "GRANT is not valid": _NO_RIGHTS,
     "missing 'FUNCTIONS'": _NO_RIGHTS,
     "packedCdc": "Delta's MERGE cannot write the change feed of a table that has a column with a backtick in its name. Give the column another name, or leave "
