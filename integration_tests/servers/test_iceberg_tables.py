@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "incremental"))
 from direct import Direct
 
 from spark_mv.maintenance.errors import RunFailed, TurnTaken
-from spark_mv.spark.formats import iceberg_target
+from spark_mv.spark.formats import iceberg_branches, iceberg_target
 from spark_mv.spark.formats.iceberg_log import read_log
 from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import Turn, tagged
@@ -247,6 +247,20 @@ def test_a_request_to_forget_does_not_let_go_of_it(writers: Writers) -> None:
 
     writers.made_anew(meanwhile)
     assert writers.names == ["anew"]
+
+
+def test_who_has_moved_main_has_published(writers: Writers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever becomes of the branch behind it."""
+
+    def refused(self: object, name: str) -> None:
+        raise RuntimeError("CommitFailedException: Table metadata refresh is required")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(iceberg_branches._BySql, "drop", refused)
+        writers.add(7)
+    assert writers.names == ["first", "first", "added"]
+    writers.add(8)
+    assert writers.names == ["first", "first", "added", "added"]
 
 
 def test_two_from_one_state(writers: Writers) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -201,7 +202,8 @@ class _BySql:
         self.query(
             f"call {quoted(catalogue)}.system.fast_forward(table => {string_literal(table)}, branch => '{MAIN}', to => {string_literal(name)})"
         )
-        self.drop(name)
+        with suppress(Exception):  # main has been moved: the branch may as well stay
+            self.drop(name)
 
     def _in_catalogue(self) -> tuple[str, str]:
         """The catalogue that has the procedures for the table, and the table's name in it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
@@ -307,12 +308,16 @@ def _drop_branch(branches: Branches, name: str, table: str, session: TurnSession
 
     def drop() -> None:
         branches.look()
-        if name in branches.names():  # or another run has dropped it
+        if name in branches.names():
             branches.drop(name)
 
     try:
         again(drop)
     except Exception as error:
+        with suppress(Exception):  # no such table any more
+            branches.look()
+            if name not in branches.names():
+                return  # another run has dropped it
         session.warn(f"{table}: the branch {name} could not be dropped: {first_line(error)}")
 
 
