@@ -20,7 +20,7 @@ from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description
 from spark_mv.spark.formats.history import History
 from spark_mv.spark.formats.iceberg_log import read_log
-from spark_mv.spark.formats.session_settings import session_setting
+from spark_mv.spark.formats.session_settings import CATALOGUES, default_catalogue, is_icebergs, session_setting
 from spark_mv.spark.formats.table_format import Publishing, Since, Versioned
 from spark_mv.spark.formats.turn import TurnSession
 from spark_mv.spark.session.iceberg import CATALOG, stands_behind_delta
@@ -162,10 +162,9 @@ def _server_lacks(query: Query) -> str:
             f"the server's {EXTENSIONS} has not Iceberg's, by which branches are made: start it with "
             "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions there, or use file_format: delta"
         )
-    name = str(query("select current_catalog() as name")[0]["name"])
-    if not session_setting(query, f"spark.sql.catalog.{name}").startswith("org.apache.iceberg."):
+    if not is_icebergs(query, name := default_catalogue(query)):
         return (
             f"the catalogue in which the server finds names without one, {name}, is none of Iceberg's: make it one "
-            f"(spark.sql.catalog.{name}, or spark.sql.defaultCatalog), or use file_format: delta"
+            f"({CATALOGUES}{name}, or spark.sql.defaultCatalog), or use file_format: delta"
         )
     return ""

@@ -14,7 +14,7 @@ from spark_mv.maintenance.errors import TurnTaken
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import FORMATS
 from spark_mv.spark.formats.remains import after_remains
-from spark_mv.spark.formats.session_settings import session_setting
+from spark_mv.spark.formats.session_settings import SESSION_CATALOGUE, default_catalogue, is_icebergs
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.session.iceberg import stands_behind_delta
 
@@ -41,8 +41,6 @@ _PAUSES = (0.0, 0.2, 1.0, 2.0)
 """Seconds before each attempt to make a table."""
 _IF_NOT_EXISTS = re.compile(r"create table if not exists", re.IGNORECASE)
 _FIRST_COLUMN = re.compile(r"\(\s*(\w+) (\w+)")
-_CATALOG = "spark.sql.catalog."
-SESSION_CATALOGUE = "spark_catalog"
 
 
 def made_by_another(error: Exception) -> bool:
@@ -80,7 +78,7 @@ def own_format(query: Query, wanted: str | None) -> TableFormat:
     which names without one are found: Iceberg where this is one of Iceberg's own, Delta everywhere else."""
     if wanted and wanted.lower() in FORMATS:
         return FORMATS[wanted.lower()]
-    return FORMATS["iceberg" if _icebergs(query) else "delta"]
+    return FORMATS["iceberg" if is_icebergs(query, default_catalogue(query)) else "delta"]
 
 
 def own_format_of(adapter: Any) -> TableFormat:
@@ -92,21 +90,14 @@ def own_format_of(adapter: Any) -> TableFormat:
 def takes_name(query: Query, name: str) -> bool:
     """Whether the catalogue in which names without one are found can have a table of this name. Spark's own takes ASCII letters, digits and `_` (its
     SessionCatalog.validateName), and looks only once the table's files have been written."""
-    return re.fullmatch(r"\w+", name, re.ASCII) is not None or _catalogue(query) != SESSION_CATALOGUE
+    return re.fullmatch(r"\w+", name, re.ASCII) is not None or default_catalogue(query) != SESSION_CATALOGUE
 
 
 def with_files(query: Query, written: TableFormat | None = None) -> str:
     """What DROP TABLE needs to be told so that the files of a table of ours go, too: Iceberg's catalogues leave them, and where one stands behind
     Delta's, those of any table. `written`: the format of the model's table; over Thrift, where it takes statements, none but Iceberg's leads to asking."""
-    if getattr(query, "spark", None) is None and written is not None and written.name != "iceberg":
+    spark = getattr(query, "spark", None)
+    if spark is None and written is not None and written.name != "iceberg":
         return ""
-    return " purge" if _icebergs(query) or stands_behind_delta(getattr(query, "spark", None)) else ""
-
-
-def _icebergs(query: Query) -> bool:
-    """Whether the catalogue in which names without one are found is one of Iceberg's."""
-    return session_setting(query, _CATALOG + _catalogue(query)).startswith("org.apache.iceberg.")
-
-
-def _catalogue(query: Query) -> str:
-    return session_setting(query, "spark.sql.defaultCatalog") or SESSION_CATALOGUE
+    leaves_files = is_icebergs(query, default_catalogue(query)) or stands_behind_delta(spark)
+    return " purge" if leaves_files else ""
