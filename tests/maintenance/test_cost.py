@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import pytest
 
-from spark_mv.maintenance import cost
 from spark_mv.maintenance.changes import Changes, SourceChange
+from spark_mv.maintenance.cost import ROWS, SECONDS, Cost, Weights, cost_of
 
 pytestmark = pytest.mark.unit
 
 
-def changes(tables: int) -> Changes:
+def changes(tables: int, target_rows: int = 1_000) -> Changes:
     moved = tuple(SourceChange(f"s{k}", 1, 2, rows=10, table_rows=100_000) for k in range(tables))
-    return Changes(moved, source_rows={"s": 500_000}, target_rows=1_000)
+    return Changes(moved, source_rows={"s": 500_000}, target_rows=target_rows)
 
 
-def test_few_changes_of_one_table_are_followed() -> None:
-    found = changes(1)
-    assert cost.append_only(found) < cost.linear(found) < cost.restricted(found, {"s": 1}) < cost.complete(found)
+@pytest.mark.parametrize("weights", [ROWS, SECONDS])
+def test_few_changes_of_one_table_are_followed(weights: Weights) -> None:
+    found = Cost(changes(1), weights)
+    assert found.append_only < found.linear < found.restricted({}) < found.complete
 
 
-def test_a_join_of_which_every_table_changed_is_recomputed() -> None:
-    found = changes(5)
-    assert cost.restricted(found, {"s": 5}) > cost.complete(found)
+def test_a_source_that_is_read_twice_pays_where_the_table_is_large() -> None:
+    """Once to find what a change touches, and once for that: a small table of groups is as quickly computed from it."""
+    small, large = (Cost(changes(1, target_rows=rows), SECONDS) for rows in (1_000, 500_000))
+    assert small.restricted({"s": 1}) > small.complete
+    assert large.restricted({"s": 1}) < large.complete
+
+
+@pytest.mark.parametrize("weights", [ROWS, SECONDS])
+def test_a_join_of_which_every_table_changed_is_recomputed(weights: Weights) -> None:
+    found = Cost(changes(5), weights)
+    assert found.restricted({"s": 5}) > found.complete
+
+
+def test_the_setting_says_what_is_compared() -> None:
+    assert cost_of(changes(1), "rows") == Cost(changes(1), ROWS)
+    assert cost_of(changes(1), "seconds") == Cost(changes(1), SECONDS)

@@ -23,7 +23,7 @@ def test_an_estimate_is_statements_and_rows() -> None:
 
 
 def test_a_small_run_tells_of_statements_and_a_large_one_of_rows() -> None:
-    small = learned(record(cost=100.0, units=4.0), "2026-01-01 00:00:02.800000")
+    small = learned(record(cost=100.0, units=2.0), "2026-01-01 00:00:02.800000")
     assert small.fixed == pytest.approx(USUAL_FIXED * 1.5, rel=0.01)
     assert small.of_rows("ROW_BASED") == pytest.approx(1.0, rel=0.01)
     large = learned(record(cost=50e6, units=4.0), "2026-01-01 00:01:40.000000")
@@ -55,6 +55,16 @@ def test_what_is_not_known_teaches_nothing() -> None:
     ):
         assert learned(record(**lacks), "2026-01-01 00:00:09.000000") == Pace()
     assert learned(record(cost=1.0, units=1.0), "2025-12-31 00:00:00.000000") == Pace()  # a clock that was put back
+
+
+def test_a_first_run_tells_of_the_rows_that_it_must_have_read() -> None:
+    """Nothing but a complete recompute was possible, so that nobody asked how many rows there were."""
+    first = record(strategy="COMPLETE_RECOMPUTE", cost=None, units=1.0)
+    assert learned(first, "2026-01-01 00:01:40.000000", 50e6).of_rows("COMPLETE_RECOMPUTE") == pytest.approx(
+        1.5, rel=0.05
+    )
+    assert learned(first, "2026-01-01 00:01:40.000000") == Pace()
+    assert learned(record(cost=None, units=1.0), "2026-01-01 00:01:40.000000", 50e6) == Pace()
 
 
 def test_this_session_is_nearer_than_the_last_run() -> None:

@@ -10,7 +10,7 @@ from breaking import always, any_window, kinds
 from fault import Fault
 from sqlglot import exp
 
-from spark_mv.query.delta import affected, anchors, strict
+from spark_mv.query.delta import affected, anchors, narrowed, strict
 from spark_mv.query.delta.joined import Joined
 from spark_mv.query.syntax.select_tree import SelectNode
 
@@ -216,5 +216,13 @@ JOINS: tuple[Fault, ...] = (
         "shared_partition",
         _first_named,
         "select id, k, s, sum(x) over v as a from t window w as (partition by k), v as (partition by s)",
+    ),
+    Fault(
+        "a query that is read twice is restricted for one of its readers",
+        narrowed._Narrowing,
+        "_read_once",
+        always(True),
+        "with j as (select a.k, b.n from u a left join (select k, count(*) as n from t group by k) b on b.k = a.k) "
+        "select c.k as id, c.n, d.n as other from j c left join j d on d.k = c.n",
     ),
 )

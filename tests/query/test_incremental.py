@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.delta.narrowed import KnownColumns
 from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree, read_tree
 from spark_mv.query.delta.texts import TableRef, with_tables
 from spark_mv.query.rewrite.clock_split import split_clock
@@ -266,8 +267,10 @@ def check(name: str, before: dict[str, Bag], after: dict[str, Bag], hours: tuple
 
     changed = (Counter(old) - Counter(new)) + (Counter(new) - Counter(old))
     assert all(is_touched(row) for row in changed), (affected.sql, changed, touched)
+    described = con.execute(f"describe {duck(at(tables.pinned(sql), hours[1]))}").fetchall()
+    types = {name.lower(): {"HUGEINT": "decimal(38, 0)"}.get(type_, type_) for name, type_, *_ in described}
     text = with_tables(
-        tree.restricted("affected", affected),
+        tree.restricted("affected", affected, KnownColumns(tables.columns, types)),
         lambda r: "affected" if r.name == "affected" else f"(select * from {r.name}__now)",
     )
     found = con.execute(duck(at(text, hours[1]))).fetchall()

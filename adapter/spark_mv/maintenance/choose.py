@@ -56,10 +56,10 @@ def choose(
 
 
 def timed(candidate: Candidate, steps: Sequence[Step], pace: Pace) -> Candidate:
-    """With its estimate in seconds, where it has one in rows."""
+    """With its fixed cost and, where it has an estimate in rows, one in seconds."""
+    units = fixed_units(steps) if candidate.applies else None
     if candidate.cost is None:
-        return candidate
-    units = fixed_units(steps)
+        return replace(candidate, units=units)
     seconds = pace.seconds(candidate.strategy, LOOKS + (units or 0.0), candidate.cost)
     return replace(candidate, units=units, seconds=round(seconds, 3))
 

@@ -1,63 +1,97 @@
 """Estimated costs of the strategies, in rows read and written: good for comparing them within one run, no more.
 
-The factors follow measurements on narrow rows (docs): a whole recompute reads the sources and joins the table; changed
-rows are staged, evaluated, staged again and published; finding rows in a big table costs a fraction of rewriting them.
+A whole recompute reads the sources and joins the table; changed rows are staged, evaluated, staged again and published; finding rows in a big
+table costs a fraction of rewriting them. What a row counts for on each of these ways: `ROWS` where rows are compared (`choose_by: rows`), and
+`SECONDS` where the estimate is turned into a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from spark_mv.maintenance.changes import Changes
 
-WRITE = 4.0
-"""Times that a changed row is read or written on its way."""
-LOOK_UP = 0.3
-"""Reading one row of the table to see whether it is affected, against recomputing it."""
-COMPARE = {"snapshots": 2.0, "lineage": 0.8}
-"""Comparing a row of two versions of a source, as a whole or by its id, against recomputing it."""
-READ = 0.25
-"""Reading one row of a source to find affected anchors, or below a filter by them, against recomputing it."""
+
+@dataclass(frozen=True)
+class Weights:
+    """What one row counts for.
+
+    `source`, `target`: a row of a source that a complete recompute reads, and one of the table that it writes. `write`: a changed row, which is
+    read and written several times on its way. `look_up`: a row of the table that is looked at to see whether it is affected. `read`: a row of a
+    source that is read to find affected anchors, or below a filter by them. `snapshots`, `lineage`: a row of two versions of a source that are
+    compared, as a whole or by its id.
+    """
+
+    source: float = 1.0
+    target: float = 1.0
+    write: float = 4.0
+    look_up: float = 0.3
+    read: float = 0.25
+    snapshots: float = 2.0
+    lineage: float = 0.8
 
 
-def complete(changes: Changes) -> float:
-    """COMPLETE_RECOMPUTE."""
-    return float(changes.table_rows + changes.target_rows)
+ROWS = Weights()
+SECONDS = Weights(source=0.6, write=3.2, look_up=0.5, read=0.4, snapshots=1.6, lineage=0.64)
+"""In parts of the time that a row takes which a complete recompute writes. Of runs of 15 models (`benchmarks/small.py`), each by an incremental strategy
+and completely, over tables of 100,000, one and four million orders and twice as many lines, fitted to what they took."""
 
 
-def append_only(changes: Changes) -> float:
-    """New rows alone."""
-    return _changed(changes) + 0.1 * changes.target_rows
+@dataclass(frozen=True)
+class Cost:
+    """What each way would take of a run with these changes."""
+
+    changes: Changes
+    weights: Weights = ROWS
+
+    @property
+    def complete(self) -> float:
+        """COMPLETE_RECOMPUTE."""
+        return self.weights.source * self.changes.table_rows + self.weights.target * self.changes.target_rows
+
+    @property
+    def append_only(self) -> float:
+        """New rows alone."""
+        return self._changed + 0.1 * self.changes.target_rows
+
+    @property
+    def leaving(self) -> float:
+        """Rows of the table that its own columns tell: statistics leave few files to read."""
+        return 0.1 * self.changes.target_rows
+
+    @property
+    def linear(self) -> float:
+        """Changed rows alone; the table is looked up by key."""
+        return self._changed + self._looked_up
+
+    def adjusted(self, steps: int) -> float:
+        """Changed rows alone, and the table's rows of their groups; where several sources changed, each of the `steps` also
+        reads the others."""
+        joined = self.weights.read * steps * self.changes.table_rows if len(self.changes.source_rows) > 1 else 0.0
+        return self._changed + joined + self._looked_up
+
+    def restricted(self, read: Mapping[str, int]) -> float:
+        """Changed rows; `read`: how often each source (lower case) is read to find the anchors that they touch; and all sources once
+        more for these anchors. Where many joined tables change at once, a recompute is cheaper."""
+        found = sum(rows * read.get(name.lower(), 0) for name, rows in self.changes.source_rows.items())
+        return self._changed + self.weights.read * (found + self.changes.table_rows) + self._looked_up
+
+    def below(self, read: Mapping[str, int]) -> float:
+        """As `restricted`, and all sources once more as they were."""
+        return self.restricted(read) + self.weights.read * self.changes.table_rows
+
+    @property
+    def _changed(self) -> float:
+        compared = {"snapshots": self.weights.snapshots, "lineage": self.weights.lineage}
+        looks = sum(compared.get(change.how, 0.0) * change.table_rows for change in self.changes.sources)
+        return self.weights.write * self.changes.rows + looks
+
+    @property
+    def _looked_up(self) -> float:
+        return self.weights.look_up * self.changes.target_rows
 
 
-def leaving(changes: Changes) -> float:
-    """Rows of the table that its own columns tell: statistics leave few files to read."""
-    return 0.1 * changes.target_rows
-
-
-def linear(changes: Changes) -> float:
-    """Changed rows alone; the table is looked up by key."""
-    return _changed(changes) + LOOK_UP * changes.target_rows
-
-
-def adjusted(changes: Changes, steps: int) -> float:
-    """Changed rows alone, and the table's rows of their groups; where several sources changed, each of the `steps` also
-    reads the others."""
-    joined = READ * steps * changes.table_rows if len(changes.source_rows) > 1 else 0.0
-    return _changed(changes) + joined + LOOK_UP * changes.target_rows
-
-
-def restricted(changes: Changes, read: Mapping[str, int]) -> float:
-    """Changed rows; `read`: how often each source (lower case) is read to find the anchors that they touch; and all sources once
-    more for these anchors. Where many joined tables change at once, a recompute is cheaper."""
-    found = sum(rows * read.get(name.lower(), 0) for name, rows in changes.source_rows.items())
-    return _changed(changes) + READ * (found + changes.table_rows) + LOOK_UP * changes.target_rows
-
-
-def below(changes: Changes, read: Mapping[str, int]) -> float:
-    """As `restricted`, and all sources once more as they were."""
-    return restricted(changes, read) + READ * changes.table_rows
-
-
-def _changed(changes: Changes) -> float:
-    return WRITE * changes.rows + sum(COMPARE.get(c.how, 0.0) * c.table_rows for c in changes.sources)
+def cost_of(changes: Changes, choose_by: str) -> Cost:
+    """As the setting `choose_by` compares: rows or seconds."""
+    return Cost(changes, ROWS if choose_by == "rows" else SECONDS)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from spark_mv.maintenance.changes import Changes
 from spark_mv.maintenance.choose import choose, fell_back
+from spark_mv.maintenance.cost import cost_of
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.ground import Ground, ground
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
@@ -93,7 +94,8 @@ def decide(opening: Opening, changes: Changes | None = None) -> Plan:
     known = incremental_facts(opening, changes) if changes is not None else None
     proposals = propose(known) if known is not None else rejected_all(opening.blocked)
     changes = changes or Changes()
-    pace = learned(last, situation.facts.target.record_at)
+    whole = cost_of(changes, situation.config.choose_by).complete if changes.source_rows else None
+    pace = learned(last, situation.facts.target.record_at, whole)
     assert complete.record is not None
     complete = replace(complete, record=replace(complete.record, source_rows=changes.source_rows, pace=pace.known))
     here = Pace.of(pace.known, situation.facts.fixed_seconds)

@@ -10,9 +10,11 @@ from spark_mv.maintenance.ai_context import AiContext, with_answers
 from spark_mv.maintenance.changes import Changes, MovedWindows, SourceTexts, is_comparable
 from spark_mv.maintenance.columns import ColumnPlan, Role
 from spark_mv.maintenance.config import ModelConfig
+from spark_mv.maintenance.cost import Cost, cost_of
 from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.maintenance.rewritten import Rewritten
+from spark_mv.query.delta.narrowed import KnownColumns, are_comparable
 from spark_mv.query.delta.output_windows import OutputWindows, output_windows
 from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree
 from spark_mv.query.rewrite.pin import Pins, pin
@@ -65,10 +67,24 @@ class IncrementalFacts:
         return SourceTexts({s.name.lower(): s for s in self.facts.sources}, self.changes.sources, self.unstaged)
 
     @property
+    def cost(self) -> Cost:
+        """What each way would take, as the setting `choose_by` compares."""
+        return cost_of(self.changes, self.config.choose_by)
+
+    @property
     def comparable(self) -> frozenset[str]:
         """Output columns that can be joined on, lower case: those whose type in the query and in the table is one."""
         kept = {c.name.lower() for c in self.columns.columns if c.in_query and c.in_target and not c.retyped}
         return frozenset(c.name.lower() for c in self.rewritten.columns if is_comparable(c) and c.name.lower() in kept)
+
+    @cached_property
+    def known_columns(self) -> KnownColumns:
+        """What a restricted query stands on to restrict what it joins."""
+        plain = {
+            c.name.lower(): c.type for c in self.columns.columns if c.name.lower() in self.comparable and not c.cast
+        }
+        comparable = are_comparable(c.type for source in self.facts.sources for c in source.columns)
+        return KnownColumns(self.texts.columns, plain, comparable)
 
     @cached_property
     def shape(self) -> str:

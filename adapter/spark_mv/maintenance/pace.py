@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from spark_mv.maintenance.record import RunRecord
+from spark_mv.maintenance.steps.fixed_cost import LOOKS
 
 FIXED = "FIXED"
 """The entry of a record's `pace` that is no strategy: seconds of one unit of fixed cost."""
@@ -75,11 +76,13 @@ def took(record: RunRecord | None, committed_at: str) -> float | None:
     return spent.total_seconds() if spent.total_seconds() > 0 else None
 
 
-def learned(record: RunRecord | None, committed_at: str) -> Pace:
-    """What the record knew, and what its own run took."""
+def learned(record: RunRecord | None, committed_at: str, whole: float | None = None) -> Pace:
+    """What the record knew, and what its own run took. `whole`: estimated rows of a complete recompute now, for a run that had no estimate because
+    nothing but that was possible, as a first one."""
     if record is None:
         return Pace()
     pace, spent = Pace.of(record.pace), took(record, committed_at)
-    if spent is None or record.units is None or record.cost is None:
+    rows = whole if record.cost is None and record.strategy == "COMPLETE_RECOMPUTE" else record.cost
+    if spent is None or record.units is None or rows is None:
         return pace
-    return pace.after(record.strategy, record.units, record.cost, spent)
+    return pace.after(record.strategy, LOOKS + record.units, rows, spent)

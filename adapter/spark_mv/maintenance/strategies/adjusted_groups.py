@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_mv.maintenance import cost
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.plan import Candidate, Reason
@@ -36,12 +35,13 @@ def adjusted_groups(known: IncrementalFacts, strategy: str, below: bool = False)
             "groups are adjusted by what they are made of: of the keys below them that a change touches, now and before"
         )
     else:
-        terms, estimated = _terms(known), cost.adjusted(known.changes, len(known.changes.sources))
+        terms, estimated = _terms(known), known.cost.adjusted(len(known.changes.sources))
         sentence = "groups that rows came to or went from are adjusted by these rows"
     found = AffectedQuery("", values.keys)
     anchors = ", ".join(found.columns.values())
     affected = relation("affected")
-    again = known.tree.restricted(f"(SELECT {anchors} FROM {affected} WHERE `__mv_state` = '?')", found)
+    unsure = f"(SELECT {anchors} FROM {affected} WHERE `__mv_state` = '?')"
+    again = known.tree.restricted(unsure, found, known.known_columns)
     adjusted = ", ".join(
         [f"{anchor} AS {quoted(key)}" for key, anchor in found.columns.items()]
         + [f"{value.new} AS {quoted(value.name)}" for value in values.others]
@@ -56,9 +56,9 @@ def adjusted_groups(known: IncrementalFacts, strategy: str, below: bool = False)
     steps = (*stage_sources(known), stage_affected(states), *merge_rows(known, query, found.columns, old))
     candidate = Candidate(strategy, True, (Reason("ADJUSTED_GROUPS", sentence),), estimated)
     if not _sure(known, values, below):
-        return Proposal(candidate, steps, cost.complete(known.changes))
+        return Proposal(candidate, steps, known.cost.complete)
     ready = (*stage_sources(known), *publish_ready(known, _ready(known, values, found, states)))
-    return Proposal(candidate, ready, cost.complete(known.changes), instead=steps)
+    return Proposal(candidate, ready, known.cost.complete, instead=steps)
 
 
 def groups_or_parts(known: IncrementalFacts, strategy: str, why: Reason) -> Proposal:
@@ -156,7 +156,7 @@ def _part_terms(known: IncrementalFacts) -> tuple[list[tuple[bool, str]], float]
         (came, known.evaluate(f"WITH {touched} AS (\n{found.sql}\n)\nSELECT * FROM (\n{side}\n)").sql)
         for came, side in sides
     ]
-    return terms, cost.below(known.changes, found.read)
+    return terms, known.cost.below(found.read)
 
 
 def _affected(values: Values, found: AffectedQuery, terms: Sequence[tuple[bool, str]]) -> str:

@@ -3,7 +3,6 @@ the clock."""
 
 from __future__ import annotations
 
-from spark_mv.maintenance import cost
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
 from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.strategies.leaving import come_and_leave, instead, leaving
@@ -38,9 +37,9 @@ def propose(known: IncrementalFacts) -> Proposal:
     leave = ", and the table's own columns tell the rows that leave by the clock" if leaves else ""
     why = Reason("ONLY_INSERTS", f"{' and '.join(source.name for source in sources)} only gained rows{leave}")
     return Proposal(
-        Candidate(STRATEGY, True, (why,), cost.append_only(known.changes)),
+        Candidate(STRATEGY, True, (why,), known.cost.append_only),
         come_and_leave(known, leaves),
-        cost.complete(known.changes),
+        known.cost.complete,
         instead(known, STRATEGY) if leaves else (),
         known.few,
     )

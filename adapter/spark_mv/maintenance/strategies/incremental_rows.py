@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from spark_mv.maintenance import cost
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.plan import Candidate, Reason
@@ -49,8 +48,8 @@ def from_changed_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     moves = "rows came or went in" if known.changes.sources else "the clock moved rows of"
     whose = known.linear_source or " and ".join(source.name for source in known.changes.sources)
     why = Reason("CHANGED_ROWS", f"only {moves} {whose}, and each of its rows gives rows of its own")
-    candidate = Candidate(strategy, True, (why,), cost.linear(known.changes))
-    return Proposal(candidate, steps, cost.complete(known.changes), few=known.few)
+    candidate = Candidate(strategy, True, (why,), known.cost.linear)
+    return Proposal(candidate, steps, known.cost.complete, few=known.few)
 
 
 def _without_passing(sides: str, passing: str, anchors: str) -> str:
@@ -92,7 +91,7 @@ def for_affected_anchors(known: IncrementalFacts, strategy: str, why: Reason) ->
             "FROZEN_ROWS", "freeze_where: the clock takes rows that no row of the sources tells of any more"
         )
     affected = known.evaluate(f"SELECT *, true AS `__mv_pre` FROM (\n{found.sql}\n)").sql
-    query = texts.pinned(known.tree.restricted(relation("affected"), found))
+    query = texts.pinned(known.tree.restricted(relation("affected"), found, known.known_columns))
     steps = (
         *stage_sources(known),
         stage_affected(affected),
@@ -100,7 +99,7 @@ def for_affected_anchors(known: IncrementalFacts, strategy: str, why: Reason) ->
     )
     sentence = f"{why.sentence}, found again by {', '.join(found.anchors)}"
     return Proposal(
-        Candidate(strategy, True, (Reason(why.code, sentence),), cost.restricted(known.changes, found.read)),
+        Candidate(strategy, True, (Reason(why.code, sentence),), known.cost.restricted(found.read)),
         steps,
-        cost.complete(known.changes),
+        known.cost.complete,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_mv.maintenance import cost
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.maintenance.steps.staging import Leaving, append_rows, evict_rows, stage_sources
@@ -68,9 +67,9 @@ def leaving_rows(known: IncrementalFacts, strategy: str) -> Proposal | None:
     steps = come_and_leave(known, leaves) if known.enters else tuple(evict_rows(known, leaves))
     why = Reason("LEAVING_ROWS", "only the clock moved, and the table's own columns tell the rows that leave")
     return Proposal(
-        Candidate(strategy, True, (why,), cost.leaving(known.changes)),
+        Candidate(strategy, True, (why,), known.cost.leaving),
         steps,
-        cost.complete(known.changes),
+        known.cost.complete,
         instead(known, strategy) if known.enters else (),
     )
 

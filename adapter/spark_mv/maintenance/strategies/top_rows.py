@@ -9,7 +9,6 @@ looked at once the rows are staged, and where it is not so, the run recomputes.
 
 from __future__ import annotations
 
-from spark_mv.maintenance import cost
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
 from spark_mv.maintenance.plan import Candidate, Reason, Step
@@ -26,12 +25,12 @@ def top_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     top = _order(known)
     if known.linear_source is not None and (known.move is None or not known.changes.sources):
         affected, columns, coming = _of_changed_rows(known, top)
-        estimated = cost.linear(known.changes)
+        estimated = known.cost.linear
     else:
         found = known.tree.affected(known.texts, known.columns.keys, known.comparable, known.move)
         affected, columns = known.evaluate(found.sql).sql, found.columns
-        coming = known.texts.pinned(known.tree.restricted(relation("affected"), found))
-        estimated = cost.restricted(known.changes, found.read)
+        coming = known.texts.pinned(known.tree.restricted(relation("affected"), found, known.known_columns))
+        estimated = known.cost.restricted(found.read)
     listed = ", ".join(quoted(c.name) for c in known.columns.columns)
     on = " AND ".join(f"`__mv_t`.{quoted(name)} <=> `__mv_k`.{anchor}" for name, anchor in columns.items())
     query = (
@@ -46,7 +45,7 @@ def top_rows(known: IncrementalFacts, strategy: str) -> Proposal:
     )
     sentence = f"the first {top.count:,} of the table's rows and of those that a change or the clock touches"
     candidate = Candidate(strategy, True, (Reason("TOP_ROWS", sentence),), estimated)
-    return Proposal(candidate, steps, cost.complete(known.changes))
+    return Proposal(candidate, steps, known.cost.complete)
 
 
 def _order(known: IncrementalFacts) -> TopRows:

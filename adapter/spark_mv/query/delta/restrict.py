@@ -13,6 +13,7 @@ from spark_mv.query.delta.clock_places import ClockPlaces
 from spark_mv.query.delta.expressions import where_texts
 from spark_mv.query.delta.leaf_clock import LeafClock, leaf_clock
 from spark_mv.query.delta.names import Columns, output, written_texts
+from spark_mv.query.delta.narrowed import KnownColumns
 from spark_mv.query.delta.tables import Move, Tables, Window
 from spark_mv.query.delta.texts import emptied, idle_arms, idle_arms_below, restricted, with_condition
 from spark_mv.query.delta.top_rows import Limited, limited
@@ -209,12 +210,14 @@ class QueryTree:
     def _followed(self, tables: Tables, clock: ClockPlaces, move: Move | None) -> Affected:
         return Affected(tables, self.unstable, clock, move, frozenset(self.windows))
 
-    def restricted(self, affected: str, query: AffectedQuery) -> str:
-        """The rows of the query whose anchors are in the table `affected`; tables are still as the user wrote them."""
+    @deep
+    def restricted(self, affected: str, query: AffectedQuery, known: KnownColumns | None = None) -> str:
+        """The rows of the query whose anchors are in the table `affected`; tables are still as the user wrote them. `known` as in
+        `texts.restricted`."""
         texts: dict[str, str | None] = dict(query.texts)
         if isinstance(self.node, SelectNode):
             texts |= where_texts(self.node.items)
-        return restricted(self.sql, self.node, affected, query.columns, texts)
+        return restricted(self.sql, self.node, affected, query.columns, texts, known)
 
     def among(self, keys: str, query: AffectedQuery) -> str:
         """The rows of the query whose anchors, any columns of the output, are in the table `keys`. Of the other columns,

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
+from spark_mv.query.delta.narrowed import KnownColumns, narrowed
 from spark_mv.query.rewrite.pin import Pins, pin_edits
 from spark_mv.query.syntax.condition import HEAD
 from spark_mv.query.syntax.ctes import CteNames
@@ -145,20 +146,28 @@ def emptied(sql: str, arms: Iterable[SelectNode]) -> str:
 
 
 def restricted(
-    sql: str, node: SelectNode | SetNode, affected: str, anchors: Mapping[str, str], texts: Mapping[str, str | None]
+    sql: str,
+    node: SelectNode | SetNode,
+    affected: str,
+    anchors: Mapping[str, str],
+    texts: Mapping[str, str | None],
+    known: KnownColumns | None = None,
 ) -> str:
     """The rows of the query whose anchors are in the table `affected`. `anchors`: output column → column of `affected`;
     `texts`: output column (lower case) → its expression, where that may stand in WHERE.
 
     The condition goes into the outermost WHERE where that is one SELECT: there it stands below a projection with
     draws, which no optimizer moves a join through. (Not for an aggregate without GROUP BY, which gives a row even of no
-    rows.) Anchors that cannot be said there are looked at above the query. `sql` must be the text that `node` was built from.
+    rows.) Anchors that cannot be said there are looked at above the query. `sql` must be the text that `node` was built from. With `known`, what
+    it joins to its anchors is restricted too.
     """
+    edits = narrowed(sql, node, affected, anchors, known) if known is not None else []
     said = {}
     if isinstance(node, SelectNode) and (node.grouped or not node.aggregate) and node.start >= 0:
         said = {c: text for anchor, c in anchors.items() if (text := texts.get(anchor.lower())) is not None}
         if said:
-            sql = with_condition(sql, node, affected, said)
+            edits += _condition(node, affected, said)
+    sql = apply_edits(sql, edits)
     if len(said) == len(anchors):
         return sql
     on = " AND ".join(f"`__mv_q`.{quoted(a)} <=> `__mv_k`.{quoted(c)}" for a, c in anchors.items())
@@ -167,8 +176,12 @@ def restricted(
 
 def with_condition(sql: str, node: SelectNode, affected: str, said: Mapping[str, str]) -> str:
     """The text with one more condition in the WHERE of the SELECT: that the expressions `said`, by column of `affected`, are in it."""
+    return apply_edits(sql, _condition(node, affected, said))
+
+
+def _condition(node: SelectNode, affected: str, said: Mapping[str, str]) -> list[Edit]:
     test = " AND ".join(f"`__mv_k`.{quoted(c)} <=> ({text})" for c, text in said.items())
-    return apply_edits(sql, _where(node, f"EXISTS (SELECT 1 FROM {affected} AS `__mv_k` WHERE {test})"))
+    return _where(node, f"EXISTS (SELECT 1 FROM {affected} AS `__mv_k` WHERE {test})")
 
 
 def _where(node: SelectNode, condition: str) -> list[Edit]:
