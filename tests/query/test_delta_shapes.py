@@ -170,3 +170,34 @@ def test_what_is_written_for_changes_can_be_parsed() -> None:
     for changed in (("t",), ("u",), ("e",), ("t", "u", "e")):
         found = tree_of(sql).affected(DuckTables(frozenset(changed)), ("id",), frozenset({"id", "z"}))
         sqlglot.parse_one(found.sql, dialect="spark")
+
+
+@pytest.mark.parametrize(
+    ("sql", "changed", "joins"),
+    [
+        ("select t.k as id, count(*) as n from t join u on u.k = t.x group by t.k", "t", 0),
+        ("select t.k as id, count(*) as n from u join t on u.k = t.x group by t.k", "t", 0),
+        ("select t.k as id, count(*) as n from t join u on u.k = t.x group by t.k", "u", 1),
+        # what is asked of it: a column, a condition, a subquery
+        ("select t.k as id, u.y, count(*) as n from t join u on u.k = t.x group by t.k, u.y", "t", 1),
+        ("select t.k as id, count(*) as n from t join u on u.k = t.x where u.y > 1 group by t.k", "t", 1),
+        (
+            "select t.k as id, count(*) as n from t join u on u.k = t.x where exists (select 1 from e where e.id = u.y) group by t.k",
+            "t",
+            1,
+        ),
+        # the others find each other by way of it
+        ("select b.k as id, count(*) as n from t join u on u.k = t.x join u b on b.k = u.y group by b.k", "t", 2),
+        ("select t.k as id, count(*) as n from t join u on u.k = t.x join u b on b.k = u.y group by t.k", "t", 0),
+        # a table that is no larger than the change
+        ("select t.k as id, count(*) as n from t join e on e.id = t.x group by t.k", "t", 1),
+        # what an outer join makes of rows without a partner
+        ("select t.k as id, e.z, count(*) as n from t join u on u.k = t.x left join e on e.id = t.x group by t.k, e.z", "t", 2),
+    ],
+)  # fmt: skip
+def test_a_large_table_that_only_takes_rows_away_is_not_read(sql: str, changed: str, joins: int) -> None:
+    names = [c.name.lower() for c in analyze(sql, schemas=SCHEMAS).columns]
+    key = [name for name in names if name != "n"]
+    found = tree_of(sql).affected(DuckTables(frozenset({changed})), key, frozenset(names))
+    assert found.sql.count("JOIN") == joins, found.sql
+    assert sum(found.read.values()) == (joins if changed == "t" else 1) + sql.count("exists")

@@ -179,6 +179,9 @@ class DuckTables:
         changes = f"SELECT {columns} FROM {leaf.name}__changes WHERE __mv_count < 0"
         return f"(SELECT {columns} FROM {leaf.name}__now UNION ALL {changes})"
 
+    def outweighs(self, name: str) -> bool:
+        return name != "e"
+
     def pinned(self, sql: str) -> str:
         def replacement(ref: TableRef) -> str:
             if ref.name not in SCHEMAS:

@@ -68,6 +68,10 @@ class Changes:
         return sum(2 * s.table_rows if s.rows is None else s.rows for s in self.sources)
 
 
+OUTWEIGHS = 10
+"""Rows of a table for each changed row from which on a join that only takes changed rows away costs more to read than it spares."""
+
+
 @dataclass(frozen=True)
 class MovedWindows:
     """The clock moved, and all that it decides is said of rows of the source `name` (called `alias` in it): they pass
@@ -104,6 +108,11 @@ class SourceTexts:
     facts: Mapping[str, SourceFacts]  # by name in lower case
     changes: tuple[SourceChange, ...]
     unstaged: bool = False
+    rows: Mapping[str, int] = field(default_factory=dict)  # of each source, as far as they are known
+
+    def outweighs(self, name: str) -> bool:
+        rows = {source.lower(): count for source, count in self.rows.items()}
+        return rows.get(name, 0) > OUTWEIGHS * Changes(self.changes).rows
 
     @cached_property
     def columns(self) -> Columns:

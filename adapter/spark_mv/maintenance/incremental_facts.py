@@ -64,7 +64,8 @@ class IncrementalFacts:
 
     @cached_property
     def texts(self) -> SourceTexts:
-        return SourceTexts({s.name.lower(): s for s in self.facts.sources}, self.changes.sources, self.unstaged)
+        facts = {s.name.lower(): s for s in self.facts.sources}
+        return SourceTexts(facts, self.changes.sources, self.unstaged, self.changes.source_rows)
 
     @property
     def cost(self) -> Cost:

@@ -27,7 +27,7 @@ from spark_mv.query.delta.clock_places import ClockPlace, ClockPlaces, Part
 from spark_mv.query.delta.expressions import called
 from spark_mv.query.delta.idle_joins import Asked, asked
 from spark_mv.query.delta.instants import Instants, verbatim
-from spark_mv.query.delta.joined import Joined, JoinedItem, kept_on
+from spark_mv.query.delta.joined import Joined, JoinedItem, Kept, kept_on
 from spark_mv.query.delta.names import FromColumns, Place, aliases, is_whole_row, ordered, output
 from spark_mv.query.delta.outer import is_tied, outer_columns, with_outer
 from spark_mv.query.delta.strict import needed
@@ -179,7 +179,9 @@ class Affected:
         place = focus if isinstance(focus, ClockPlace) and focus.node is (exists or node) else None
         if place is not None and (place.part is not Part.ROWS or self._instants.exact(node)):
             return self._at_place(node, place, scope)
-        joined = self._from(node, focus, scope, asked(node, scope, self.clock.tables, wanted, self._contains))
+        outweighs = self.tables.outweighs if isinstance(focus, Leaf) else None
+        needs = asked(node, scope, self.clock.tables, wanted, self._contains, outweighs)
+        joined = self._from(node, focus, scope, needs)
         for piece in node.where:
             joined.prove(
                 needed(piece.node, scope)
@@ -225,7 +227,7 @@ class Affected:
     # --- FROM
 
     def _from(self, node: SelectNode, focus: Focus | None, scope: FromColumns, needs: Asked | None) -> Joined:
-        joined, earlier = Joined(), False
+        joined, earlier = Joined(exact=needs is None or not needs.loose), False
         for number, (alias, source) in enumerate(zip(aliases(node), node.sources, strict=True)):
             if needs is not None and number in needs.idle:
                 continue
@@ -233,7 +235,7 @@ class Affected:
             item = self._item(source.item, focus if inside else None, needs.of(alias) if needs is not None else None)
             before = dict(joined.columns)
             joined.columns[alias.lower()] = item.columns
-            on = kept_on(source, before, scope, joined, self.anchors.is_unstable)
+            on = kept_on(source, before, scope, joined, self.anchors.is_unstable) if before else Kept()
             joined.add(alias, item, source.kind or "INNER", on, inside, earlier)
             earlier = earlier or inside
         return joined

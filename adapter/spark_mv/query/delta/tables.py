@@ -12,7 +12,8 @@ from spark_mv.query.syntax.select_tree import Leaf
 
 
 class Tables(Protocol):
-    """The texts that stand for a table. Each is a FROM item without an alias."""
+    """The texts that stand for a table. Each is a FROM item without an alias. `outweighs`: whether a table (lower case) is so much larger than all
+    changes that these are better followed without reading it."""
 
     @property
     def columns(self) -> Columns: ...
@@ -21,6 +22,7 @@ class Tables(Protocol):
     def changes_text(self, leaf: Leaf) -> str: ...
     def now_and_before(self, leaf: Leaf) -> str: ...
     def pinned(self, sql: str) -> str: ...
+    def outweighs(self, name: str) -> bool: ...
 
 
 @dataclass(frozen=True)
