@@ -227,7 +227,7 @@ class Affected:
     # --- FROM
 
     def _from(self, node: SelectNode, focus: Focus | None, scope: FromColumns, needs: Asked | None) -> Joined:
-        joined, earlier = Joined(exact=needs is None or not needs.loose), False
+        joined, earlier = Joined(), False
         for number, (alias, source) in enumerate(zip(aliases(node), node.sources, strict=True)):
             if needs is not None and number in needs.idle:
                 continue

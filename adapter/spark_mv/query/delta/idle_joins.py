@@ -17,12 +17,10 @@ from spark_mv.query.syntax.select_tree import Leaf, Node, SelectNode, reads
 
 @dataclass(frozen=True)
 class Asked:
-    """What a SELECT asks of its FROM items: `places`; `idle` are the numbers of those of which nothing is asked. `loose`: without them there
-    are more rows."""
+    """What a SELECT asks of its FROM items: `places`; `idle` are the numbers of those that can be left out."""
 
     places: frozenset[Place]
     idle: frozenset[int]
-    loose: bool = False
 
     def of(self, alias: str) -> frozenset[str]:
         """The columns (lower case) that are asked of one item."""
@@ -38,7 +36,8 @@ def asked(
     outweighs: Callable[[str], bool] | None,
 ) -> Asked | None:
     """`wanted`: the output columns (lower case) that matter. `followed`: whether the place of change is in an item; `outweighs`: whether a
-    table is so large that anchors without a partner in it are quicker found than not (None: what is followed is no change of a table). None where all is asked of all, or that cannot be told."""
+    table (lower case) is so large that anchors without a partner in it are found sooner than told apart (None: what is followed is no change of a
+    table). None where all is asked of all, or that cannot be told."""
     if wanted is None or node.laterals or any(s.using or s.kind in ("RIGHT", "FULL") for s in node.sources):
         return None
     places: set[Place] = set()
@@ -67,7 +66,7 @@ def asked(
             places |= scope.references(piece.node)[0]
     large = outweighs or (lambda _: False)
     inner = _inner(node, scope, idle, shown, lambda item: any(map(large, reads(item))) and not followed(item))
-    return Asked(frozenset(places), frozenset(idle | inner), bool(inner))
+    return Asked(frozenset(places), frozenset(idle | inner))
 
 
 def _inner(
