@@ -61,7 +61,7 @@ _RULES: dict[str, tuple[str, str, str]] = {
     "set operation": (
         "PER_ROW_IN_SET_OPERATION",
         "A drawn value cannot be an input of a set operation",
-        "the rows of its inputs are matched by their values, not by the unique key",
+        "the rows of its inputs are put together or matched without regard to the unique key",
     ),
 }
 _CURES = {
