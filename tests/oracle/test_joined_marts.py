@@ -16,7 +16,7 @@ from search import Seen, histories_of, model_of
 from spark_mv.maintenance.changes import SourceTexts
 
 pytestmark = pytest.mark.unit
-QUERIES, HISTORIES = int(os.environ.get("ORACLE_QUERIES", 16)), int(os.environ.get("ORACLE_HISTORIES", 4))
+QUERIES, HISTORIES = int(os.environ.get("ORACLE_QUERIES", 10)), int(os.environ.get("ORACLE_HISTORIES", 4))
 KEYS = {"t": "id", "u": "k", "r": "y"}
 NUMBERS = {"t": ("id", "k", "x"), "u": ("k", "y"), "r": ("y", "flag"), "e": ("k", "z")}
 """Columns of one type, so that any can be joined with any other."""
