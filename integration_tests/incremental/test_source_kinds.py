@@ -344,3 +344,49 @@ class TestAppendOnly:
         engine.query(str(failed.value).split(": ")[-1])
         engine.run()
         assert engine.rows(columns="id, v") == Counter(row for row in engine.rows_of("select * from {schema}.steady"))
+
+
+class TestViewsWithNamesOfTheirOwn:
+    """CREATE VIEW v(a, b) AS SELECT …: the columns are called as the view says, whatever its SELECT calls them."""
+
+    @pytest.fixture(autouse=True)
+    def source(self, engine: Any) -> Iterator[None]:
+        feed = "using delta tblproperties (delta.enableChangeDataFeed = true)"
+        engine.query(f"create table {{schema}}.named (id int, k int) {feed}")
+        engine.query("insert into {schema}.named values (1, 10), (2, 20)")
+        yield
+        engine.query("drop table {schema}.mv")
+        engine.query("drop table {schema}.named")
+
+    def lives(self, engine: Any, sql: str, key: str) -> None:
+        engine.model(sql, unique_key=key)
+        for number in (3, 4):
+            engine.run()
+            columns = "a, b"
+            wanted = engine.rows_of(f"select {columns} from ({sql}) order by a")
+            assert engine.rows_of(f"select {columns} from {{schema}}.mv order by a") == wanted
+            engine.query(f"insert into {{schema}}.named values ({number}, {number * 10})")
+        assert engine.run().plan.strategy != "COMPLETE_RECOMPUTE"
+
+    @pytest.mark.parametrize("select", ["k as b, id as a", "id, id"])
+    def test_they_are_read_by_these_names(self, engine: Any, select: str) -> None:
+        engine.query(f"create or replace view {{schema}}.own_names (a, b) as select {select} from {{schema}}.named")
+        self.lives(engine, "select a, b from {schema}.own_names", "a")
+
+    def test_a_temporary_view(self, engine: Any) -> None:
+        engine.query(
+            "create or replace temporary view own_names_of_a_session (a, b) as select id, k from {schema}.named"
+        )
+        self.lives(engine, "select a, b from own_names_of_a_session", "a")
+
+    def test_a_draw_is_kept_under_the_name_that_the_view_gives_it(self, engine: Any) -> None:
+        engine.query(
+            "create or replace view {schema}.own_names (id, drawn, k) as select id, rand() as k, k as drawn from {schema}.named"
+        )
+        engine.model("select id, drawn, k from {schema}.own_names", unique_key="id")
+        engine.run()
+        before = engine.rows_of("select id, drawn from {schema}.mv order by id")
+        engine.query("update {schema}.named set k = k + 1")
+        engine.run()
+        assert engine.rows_of("select id, drawn from {schema}.mv order by id") == before
+        assert engine.rows_of("select id, k from {schema}.mv order by id") == [(1, 11), (2, 21)]

@@ -53,6 +53,24 @@ def inline_views(sql: str, views: Mapping[str, View]) -> str:
     return apply_edits(sql, edits) if edits else sql
 
 
+def with_own_names(text: str, output: Sequence[str], columns: Sequence[str]) -> str:
+    """A view's SELECT with the names that the view gives to its columns. `output`: the names that the SELECT gives; `columns`: the view's own.
+    As it is where nothing tells which is which.
+
+    >>> with_own_names("select id, k from s.t", ["id", "k"], ["k", "id"])
+    'SELECT `id` AS `k`, `k` AS `id` FROM (select id, k from s.t) AS __mv_v'
+    >>> with_own_names("select id, id from s.t", ["id", "id"], ["a", "b"])
+    'SELECT * FROM (select id, id from s.t) AS __mv_v(`a`, `b`)'
+    """
+    names = [name.lower() for name in output]
+    if len(output) != len(columns) or names == [name.lower() for name in columns]:
+        return text
+    if len(set(names)) < len(names):
+        return f"SELECT * FROM ({text}) AS __mv_v({', '.join(map(quoted, columns))})"
+    listed = ", ".join(f"{quoted(name)} AS {quoted(column)}" for name, column in zip(output, columns, strict=True))
+    return f"SELECT {listed} FROM ({text}) AS __mv_v"
+
+
 @deep
 def qualify_tables(sql: str, namespace: str) -> str:
     """The query with each bare table name put into `namespace`: a view's names mean the schema it was created in.

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_mv.maintenance.facts import Column
-from spark_mv.query.rewrite.inline_views import qualify_tables
-from spark_mv.query.syntax.table_name import joined, parts_of
+from spark_mv.query.rewrite.inline_views import qualify_tables, with_own_names
+from spark_mv.query.syntax.table_name import joined, parts_of, unquoted
 
 _CLUSTERING = re.compile(r"clusteringColumns=(\[\[.*?\]\])(?:,|$)")
+_QUOTED = re.compile(r"`(?:[^`]|``)+`")
 _REDACTED = "(redacted)"
 """What Spark writes instead of a value that it takes for a secret (spark.redaction.regex, spark.sql.redaction.options.regex)."""
 
@@ -38,9 +39,19 @@ class Description:
 
     @property
     def view_text(self) -> str | None:
-        """The SELECT of a view, with its table names qualified by the schema it was created in."""
+        """The SELECT of a view, with its table names qualified by the schema it was created in, and with the view's own column names."""
         text = self.details.get("View Text") if self.is_view else None
-        return qualify_tables(text, self.details.get("View Catalog and Namespace", "")) if text else None
+        if not text:
+            return None
+        text = qualify_tables(text, self.details.get("View Catalog and Namespace", ""))
+        return with_own_names(text, self._view_output, [column.name for column in self.columns])
+
+    @property
+    def _view_output(self) -> list[str]:
+        """The names that the SELECT of a view gives: [`a`, `b`], and [a, b] in earlier releases of Spark."""
+        printed = self.details.get("View Query Output Columns", "")[1:-1]
+        quotes = [unquoted(name) for name in _QUOTED.findall(printed)]
+        return quotes or [name for name in printed.split(", ") if name]
 
     @property
     def properties(self) -> Mapping[str, str]:

@@ -151,7 +151,8 @@ def _source(query: Query, table: str) -> SourceFacts | None:
     if description is None:
         return _files(query, table)
     if not description.details:
-        text = temp_view_text(getattr(query, "spark", None), table)
+        names = [column.name for column in description.columns]
+        text = temp_view_text(getattr(query, "spark", None), table, names)
         return SourceFacts(name=table, columns=description.columns, provider="temporary view", view_text=text)
     table_format = format_of(description.provider)
     known = table_format.source(query, name, description) if table_format else Versioned()
