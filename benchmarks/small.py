@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import exp, log
@@ -159,14 +159,20 @@ def main() -> None:
 
 @contextmanager
 def sources(rows: int) -> Iterator[Timed]:
-    """A session in a folder of its own, with the three tables."""
-    home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-bench-"))
-    try:
-        spark = open_session({"spark.driver.memory": "3g"}, home / "warehouse", home / "spark.log")
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
-        session = Timed(spark)
+    """A session with the three tables."""
+    with opened() as (session, _):
         make(session, rows)
         yield session
+
+
+@contextmanager
+def opened(memory: str = "3g") -> Iterator[tuple[Timed, Path]]:
+    """A session in a folder of its own, and the folder."""
+    home = Path(tempfile.mkdtemp(prefix="dbt-spark-mv-bench-"))
+    try:
+        spark = open_session({"spark.driver.memory": memory}, home / "warehouse", home / "spark.log")
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        yield Timed(spark), home
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -226,20 +232,27 @@ def measure(session: Timed, words: argparse.Namespace) -> None:
     show(words.models, times, went)
 
 
-def show(models: list[str], times: dict[tuple[str, str], list[float]], went: dict[tuple[str, str], str]) -> None:
-    print(f"\n{'':12} {'table':>7}" + "".join(f"{phase:>17}" for phase in PHASES))
+def show(
+    models: Sequence[str],
+    times: dict[tuple[str, str], list[float]],
+    went: dict[tuple[str, str], str],
+    phases: Sequence[str] = PHASES,
+) -> None:
+    """A line for each model: the median of `table` and of each phase, the latter also in parts of the former; then means and worst."""
+    wide = max(map(len, models))
+    print(f"\n{'':{wide}} {'table':>7}" + "".join(f"{phase:>17}" for phase in phases))
     ratios: dict[str, list[float]] = {}
     for name in models:
         table = median(times[name, "table"])
-        line = f"{name:12} {table:6.2f}s"
-        for phase in PHASES:
+        line = f"{name:{wide}} {table:6.2f}s"
+        for phase in phases:
             seconds = median(times[name, phase])
             ratios.setdefault(phase, []).append(seconds / table)
             line += f"  {seconds:6.2f}s {seconds / table:6.2f}x"
-        print(line, "  ", ", ".join(went[name, phase] for phase in PHASES[1:3]))
-    means = [exp(sum(map(log, ratios[phase])) / len(ratios[phase])) for phase in PHASES]
-    print(f"{'mean':12} {'':7}" + "".join(f"{mean:16.2f}x" for mean in means))
-    print(f"{'worst':12} {'':7}" + "".join(f"{max(ratios[phase]):16.2f}x" for phase in PHASES))
+        print(line, "  ", ", ".join(went[name, phase] for phase in phases if (name, phase) in went))
+    means = [exp(sum(map(log, ratios[phase])) / len(ratios[phase])) for phase in phases]
+    print(f"{'mean':{wide}} {'':7}" + "".join(f"{mean:16.2f}x" for mean in means))
+    print(f"{'worst':{wide}} {'':7}" + "".join(f"{max(ratios[phase]):16.2f}x" for phase in phases))
 
 
 if __name__ == "__main__":

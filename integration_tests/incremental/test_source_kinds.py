@@ -390,3 +390,16 @@ class TestViewsWithNamesOfTheirOwn:
         engine.run()
         assert engine.rows_of("select id, drawn from {schema}.mv order by id") == before
         assert engine.rows_of("select id, k from {schema}.mv order by id") == [(1, 11), (2, 21)]
+
+    @pytest.mark.parametrize("view", ["view {schema}.starred", "temporary view starred"])
+    def test_a_star_stands_for_the_columns_that_were_there(self, engine: Any, view: str) -> None:
+        """Spark reads a view by the columns that it had; one that a table gained since is none of them."""
+        engine.query(f"create or replace {view} as select *, rand() as drawn from {{schema}}.named")
+        engine.query("alter table {schema}.named add columns (late string)")
+        engine.model(f"select * from {view.split()[-1]}", unique_key="id")
+        engine.run()
+        kept = engine.rows_of("select id, drawn from {schema}.mv order by id")
+        engine.query("insert into {schema}.named values (3, 30, 'late')")
+        engine.run()
+        assert engine.rows_of("select id, drawn from {schema}.mv where id < 3 order by id") == kept
+        assert engine.rows_of("select * except (drawn) from {schema}.mv order by id") == [(1, 10), (2, 20), (3, 30)]

@@ -136,6 +136,7 @@ def _rewritten(
             draw_columns=draws.columns,
             draw_fingerprints=draws.fingerprints,
             filter_print="filter",
+            filter_texts=draws.texts(case["sql"]),
         )
     return found, pins
 

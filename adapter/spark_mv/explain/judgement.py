@@ -14,6 +14,7 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.rewrite import rewrite
+from spark_mv.maintenance.rewritten import FilterTexts
 from spark_mv.maintenance.strategies.propose import STRATEGIES
 from spark_mv.query.ai_calls.kept_rows import UnkeptDraws, split_rows
 from spark_mv.query.ai_calls.keys import AiIdentity
@@ -25,6 +26,7 @@ from spark_mv.query.rewrite.inline_views import View, inline_views
 from spark_mv.query.rewrite.pin import Pins
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.query.syntax.reserved import relation
 from spark_mv.query.syntax.source_text import SourceTextError
 from spark_mv.query.syntax.written_out import written_out
 
@@ -82,18 +84,21 @@ def judge(
     there = frozenset(c for name, columns in tables.items() if name.lower() in asked_of for c in columns)
     pins = Pins(NOW, time_zone, "me", "me", columns=there)
     context = AiContext("ai_results", AiIdentity("model"), ()) if Level.AI in planned.levels else None
-    filtered = text
+    filtered, texts = text, None
     try:
         if planned.rows_level is Level.NONDETERMINISTIC:
             declared, _ = declared_levels(functions)
-            filtered = split_rows(text, lambda t: read(t, tables), key, declared, "state").filtered_sql
+            kept = split_rows(text, lambda t: read(t, tables), key, declared, relation("state"))
+            filtered = kept.filtered_sql
+            texts = FilterTexts(filtered, kept.draw_sql) if kept.split.of_rows else None
         columns = tuple(Column(name, "") for name in names)
         result = rewrite(filtered, planned, pins, tables, lambda _: columns, context)
     except (UnkeptDraws, SourceTextError) as error:
         return _refused(analysis, QueryError("NOT_KEPT", f"model {model}: {error}"))
     if result.errors:
         return _refused(analysis, *result.errors)
-    asked = Supposed(planned, ModelConfig(tuple(key), freeze=tuple(freeze)), result.rewritten, tables, pins, context)
+    rewritten = replace(result.rewritten, filter_texts=texts)
+    asked = Supposed(planned, ModelConfig(tuple(key), freeze=tuple(freeze)), rewritten, tables, pins, context)
     unknown = tuple(name for name in tables if name not in (schemas or {}))
     predicates = bounded(analysis, result.rewritten)
     return Judgement(analysis, predicates, asked.strategies(), analysis.errors, unknown, asked)

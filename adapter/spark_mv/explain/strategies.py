@@ -142,7 +142,9 @@ class Supposed:
         """Read once for all situations: the clock moves in each of them."""
         if self._tree is None:
             try:
-                self._tree = model_tree(self.analysis, self.schemas, self.pins.time_zone)
+                self._tree = model_tree(
+                    self.analysis, self.schemas, self.pins.time_zone, self.rewritten.filter_texts is not None
+                )
             except NotIncremental as error:
                 self._tree = error
         if isinstance(self._tree, NotIncremental):

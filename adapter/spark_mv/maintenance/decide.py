@@ -128,6 +128,7 @@ def incremental_facts(opening: Opening, changes: Changes) -> IncrementalFacts | 
         move=opening.move,
         pins=situation.pins,
         ai=situation.ai,
+        state=_of_state(opening.ground),
         settled=Level.ORDER_DEPENDENT not in situation.analysis.levels,
     )
 
@@ -136,18 +137,7 @@ def complete_plan(found: Ground, record: RunRecord, by_clock: bool = False) -> t
     """The plan of a complete recompute, and its steps where the version that kept values are best read from turns out to be
     gone, or rows turn out to be what may not be written. `by_clock`: nothing but the clock went on since the last run."""
     situation, columns = found.situation, found.renewed
-    facts, state = situation.facts, None
-    if situation.state:
-        state = Known(
-            facts,
-            situation.config,
-            situation.rewritten,
-            columns,
-            situation.analysis,
-            situation.state,
-            found.standing,
-            situation.seed,
-        )
+    facts, state = situation.facts, _of_state(found)
     (steps, of_state), *spare = (
         complete_recompute.steps(facts, situation.config, situation.rewritten, columns, state, relation, by_clock)
         for relation in (kept_in(facts.target) if facts.target.exists else (TARGET,))
@@ -159,6 +149,23 @@ def complete_plan(found: Ground, record: RunRecord, by_clock: bool = False) -> t
         notes, record = (*found.notes, *of_state.notes), replace(record, state=of_state.record.id)
         plan = replace(plan, notes=notes, record=record, state=of_state.record, state_turn=of_state.turn)
     return plan, spare[0][0] if spare else ()
+
+
+def _of_state(found: Ground) -> Known | None:
+    """What the steps of the state table are made from; None for a model without one."""
+    asked = found.situation
+    if not asked.state:
+        return None
+    return Known(
+        asked.facts,
+        asked.config,
+        asked.rewritten,
+        found.renewed,
+        asked.analysis,
+        asked.state,
+        found.standing,
+        asked.seed,
+    )
 
 
 def only_clock(no_op: Candidate, facts: RunFacts) -> bool:

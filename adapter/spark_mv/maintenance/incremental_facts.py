@@ -19,7 +19,8 @@ from spark_mv.query.delta.output_windows import OutputWindows, output_windows
 from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree
 from spark_mv.query.rewrite.pin import Pins, pin
 
-if TYPE_CHECKING:  # loaded by models with AI calls only
+if TYPE_CHECKING:  # loaded by models with AI calls or a state only
+    from spark_mv.maintenance.strategies.state_steps import Known as StateKnown
     from spark_mv.query.ai_calls.ai_plan import AiCall
 
 FEW_ROWS = 100_000
@@ -47,6 +48,7 @@ class IncrementalFacts:
     move: Move | None
     pins: Pins
     ai: AiContext | None = None
+    state: StateKnown | None = None  # what the steps of the state table are made from; None where no run will take them
     settled: bool = False  # no value depends on the order of rows: two evaluations find the same rows
     unstaged: bool = False  # read the change feed where it is needed, instead of writing it down first
     _evaluated: dict[str, EvaluatedSql] = field(default_factory=dict, repr=False, compare=False)  # one text, one answer

@@ -21,7 +21,8 @@ from spark_mv.query.syntax.clock_words import pin_level
 def tree_and_move(situation: Situation) -> tuple[QueryTree, Move | None]:
     """The move is None when no row can have entered or left by the clock alone. Raises NotIncremental."""
     facts = situation.facts
-    tree = model_tree(situation.analysis, situation.schemas, facts.time_zone)
+    sampled = situation.rewritten.filter_texts is not None
+    tree = model_tree(situation.analysis, situation.schemas, facts.time_zone, sampled)
     return tree, clock_move(facts, tree, situation.pins)
 
 

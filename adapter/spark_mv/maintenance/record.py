@@ -39,7 +39,7 @@ class RunRecord:
     `query` is the fingerprint of the SELECT, `config` that of the settings which change rows, `columns` the fingerprint
     of each column's own expression, `kept` the same of the kept ones, `keys` the unique key, `filter_print` that of
     the conditions which a random filter consists of, `state` the id of the state table that belongs to it and
-    `state_version` the number of that table's version then (StateVersion), `pins` the literals that stood for the clock, the user and the
+    `state_version` the number of that table's version then (StateVersion), `state_gone` how many of its draws the run was still to drop, `pins` the literals that stood for the clock, the user and the
     session, `functions` hashes of the project's own functions, `settings` the session's settings that decide what an expression gives, `source_columns` the sources' columns
     and types.
     `next_change_at` is the first instant after `as_of` at which a row enters or leaves by its window alone (None: never);
@@ -68,6 +68,7 @@ class RunRecord:
     filter_print: str = ""
     state: str = ""
     state_version: int | None = None
+    state_gone: int = 0
     pins: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     source_columns: Mapping[str, str] = field(default_factory=dict)

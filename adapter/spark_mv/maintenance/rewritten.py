@@ -19,6 +19,15 @@ BOUNDS = (Column(VALID_FROM, "timestamp"), Column(VALID_TO, "timestamp"))
 
 
 @dataclass(frozen=True)
+class FilterTexts:
+    """A query with a random filter in the user's words, with a place for the state table: `filtered` reads the draws there, `candidates`
+    gives the key and the draws of every row that the filter judges."""
+
+    filtered: str
+    candidates: str
+
+
+@dataclass(frozen=True)
 class Rewritten:
     """`sql` gives exactly `columns`. `unclocked_sql`, where the clock predicates can be pulled up, gives the rows
     whatever the clock says, with their bounds as two more columns (TIMESTAMP, NULL = unbounded); where not,
@@ -27,7 +36,7 @@ class Rewritten:
     looks among the rows that do within a day, and gives NULL if there is none.
     `ai_rounds` are the calls whose answers `sql` reads, in the order in which they must be answered. `as_of_literal` is the as-of instant as a TIMESTAMP literal. `draw_sql` gives the key and the draws of every
     candidate row of a random filter (`draw_columns`: keys first); `sql` then reads the draws from the state table;
-    `filter_print` is a fingerprint of the conditions that they stand in. `failing_sql`, under on_ai_error: keep_old, gives the key of each
+    `filter_print` is a fingerprint of the conditions that they stand in, `filter_texts` are there where a change can be followed through them. `failing_sql`, under on_ai_error: keep_old, gives the key of each
     row, and for each of `failing_columns` whether an answer in it is failing."""
 
     sql: str
@@ -47,5 +56,6 @@ class Rewritten:
     draw_columns: tuple[Column, ...] = ()
     draw_fingerprints: Mapping[str, str] = field(default_factory=dict)
     filter_print: str = ""
+    filter_texts: FilterTexts | None = None
     failing_sql: str | None = None
     failing_columns: tuple[str, ...] = ()

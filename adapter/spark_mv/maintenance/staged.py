@@ -33,6 +33,7 @@ class When(str, Enum):
     STATE_CHANGED = "state_changed"
     STATE_UPDATED = "state_updated"
     STATE_UNCHANGED = "state_unchanged"
+    STATE_GONE = "state_gone"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Staged:
     checked: bool = False
     state_rows: int = 0
     state_updates: int = 0
+    state_deletes: int = 0
     state_checked: bool = False
     far: bool = False
     keys: KeyRange = field(default_factory=KeyRange)
@@ -156,6 +158,10 @@ class Staged:
     @property
     def state_unchanged(self) -> bool:
         return self.state_checked and not self.state_rows
+
+    @property
+    def state_gone(self) -> bool:
+        return self.state_deletes > 0
 
     # --- for people
 

@@ -21,7 +21,7 @@ from spark_mv.maintenance.steps.last_steps import check_stage, publish, range_of
 from spark_mv.maintenance.steps.next_bound import NextBound
 from spark_mv.maintenance.steps.our_rows import TARGET
 from spark_mv.maintenance.steps.versions import at_versions, rewritten_at_versions
-from spark_mv.maintenance.strategies.state_steps import Known, StateSteps, flags, keep_draws, remember
+from spark_mv.maintenance.strategies.state_steps import Known, StateSteps, drop_draws, flags, keep_draws, remember
 from spark_mv.query.syntax.reserved import relation
 from spark_mv.query.syntax.table_name import quoted
 
@@ -92,7 +92,7 @@ def steps(
         # the table is there now: from here on, the state is that of this table and of no later one
         steps.append(Step("record_only", {"relation": "state"}))
     if rewritten.draw_sql:
-        steps.append(Step("delete_from", {"relation": "state", "stage": "state_stage", "keys": columns.keys}))
+        steps.append(drop_draws(columns))
     if remembers:
         steps.append(Step("forget_expired", {"relation": "state", "as_of": rewritten.as_of_literal}))
     return tuple(steps), state

@@ -10,7 +10,7 @@ from spark_mv.maintenance.plan import Candidate, Reason
 from spark_mv.maintenance.read_query import answers_decide
 from spark_mv.maintenance.second_reading import distrusted
 from spark_mv.maintenance.situation import Situation
-from spark_mv.maintenance.strategies import append_only, group_aggregate, row_based, window_function
+from spark_mv.maintenance.strategies import append_only, group_aggregate, row_based, sampled_rows, window_function
 from spark_mv.query.delta.restrict import NotIncremental
 from spark_mv.query.syntax.depth import deep
 
@@ -34,7 +34,7 @@ def propose(known: IncrementalFacts, strategies: Collection[str] = STRATEGIES) -
             found.append(rejected(name, doubt))
             continue
         try:
-            found.append(module.propose(known))
+            found.append(sampled_rows.propose(known, name) if known.rewritten.filter_texts else module.propose(known))
         except NotIncremental as error:
             found.append(rejected(name, Reason(error.code, error.sentence)))
     return found

@@ -19,6 +19,7 @@ from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.state import Seed, Standing, StateFacts, StateRecord, stamp
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.syntax.reserved import relation
+from spark_mv.query.syntax.select_tree import NotIncremental
 from spark_mv.query.syntax.table_name import quoted
 
 TRIAL = "__mv_trial"
@@ -72,9 +73,25 @@ class Known:
         )
 
 
-def keep_draws(known: Known) -> StateSteps:
-    """Draw for the candidates of a random filter that have no draw yet. Draws of candidates that are gone are dropped
-    last, after the table is published: until then they tell what left by the clock from what the source lost."""
+@dataclass(frozen=True)
+class Touched:
+    """The candidates that a change touches: `query` gives those that there are now, `anchors` (column of the state → column of the
+    affected rows) tell which of the state they stand for."""
+
+    query: str
+    anchors: Mapping[str, str]
+
+
+def drop_draws(columns: ColumnPlan) -> Step:
+    """Drop the draws of candidates that are gone, once the table is published: until then they tell what left by the clock from
+    what the source lost, and a run that fails has lost none."""
+    args = {"relation": "state", "stage": "state_stage", "keys": columns.keys}
+    return Step("delete_from", args, when=When.STATE_GONE)
+
+
+def keep_draws(known: Known, touched: Touched | None = None) -> StateSteps:
+    """Draw for the candidates of a random filter that have no draw yet; of all of them, or of those that are `touched`. Raises
+    NotIncremental where the draws of others are at stake."""
     rewritten, state, seed = known.rewritten, known.state, known.seed
     before = _draws_before(known)
     wanted = {c.name.lower(): c.name for c in rewritten.draw_columns}
@@ -121,7 +138,9 @@ def keep_draws(known: Known) -> StateSteps:
         or any(c.stands_in for c in staged)
     )
     plan = ColumnPlan(staged, identity=identity)
-    stage = {
+    if touched is not None and (not trusted or replaces or anew or plan.found_by):
+        raise NotIncremental("DRAWS_ANEW", "draws of the filter are not the ones that its state table has")
+    stage: dict[str, Any] = {
         "into": "state_stage",
         "query": rewritten.draw_sql,
         "columns": staged,
@@ -131,6 +150,9 @@ def keep_draws(known: Known) -> StateSteps:
         "forget": (),
         "identity": plan.found_by if trusted else None,
     }
+    if touched is not None:
+        listed = [{"column": c, "affected": a, "test": "="} for c, a in touched.anchors.items()]
+        stage |= {"query": touched.query, "affected": relation("affected"), "anchors": listed, "images": {}}
     steps.append(Step("stage_changes", stage))
     steps += _publish(known, staged, record, replaces, deletes=False)
     return StateSteps(tuple(steps), record, tuple(notes), state.turn)

@@ -10,9 +10,9 @@ from spark_mv.query.rewrite.clock_split import split_clock
 from spark_mv.query.rewrite.pin import clock_spans
 
 
-def model_tree(analysis: Analysis, schemas: Schemas, time_zone: str) -> QueryTree:
-    """Raises NotIncremental."""
+def model_tree(analysis: Analysis, schemas: Schemas, time_zone: str, sampled: bool = False) -> QueryTree:
+    """`sampled` as in `read_tree`. Raises NotIncremental."""
     if Level.COMMAND not in analysis.levels:
-        return read_tree(analysis, None, ())
+        return read_tree(analysis, None, (), sampled)
     split = split_clock(analysis.sql, schemas, time_zone, kept=kept_spans(analysis.sql, analysis))
-    return read_tree(analysis, split, clock_spans(analysis.sql))
+    return read_tree(analysis, split, clock_spans(analysis.sql), sampled)

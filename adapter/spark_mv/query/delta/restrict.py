@@ -273,13 +273,19 @@ def _by_place(node: Node) -> bool:
 
 
 @deep
-def read_tree(analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence[Span]) -> QueryTree:
-    """The tree of an analysed query. `split` and `clock_uses` say where the clock stands (None, () without one). Raises
-    NotIncremental with the reason.
+def read_tree(
+    analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence[Span], sampled: bool = False
+) -> QueryTree:
+    """The tree of an analysed query. `split` and `clock_uses` say where the clock stands (None, () without one). `sampled`: that draws
+    decide which rows there are is known, and taken care of. Raises NotIncremental with the reason.
     """
     for wrong, code, sentence in (
         (analysis.shape.opaque, "OPAQUE", "a part of the query cannot be seen through"),
-        (analysis.rows_level is Level.NONDETERMINISTIC, "DRAWN_ROWS", "a draw decides which rows there are"),
+        (
+            analysis.rows_level is Level.NONDETERMINISTIC and not sampled,
+            "DRAWN_ROWS",
+            "a draw decides which rows there are",
+        ),
     ):
         if wrong:
             raise NotIncremental(code, sentence)

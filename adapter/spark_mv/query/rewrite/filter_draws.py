@@ -28,11 +28,12 @@ from spark_mv.query.rewrite.draw_texts import (
     stars,
 )
 from spark_mv.query.rewrite.group_draws import draw_sql_of_groups, filtered_sql_of_groups, obstacle_of_groups
+from spark_mv.query.rewrite.pin import clock_spans
 from spark_mv.query.syntax.aggregates import aggregates, called, groups_or_windows
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Parsed, parse, read_query
 from spark_mv.query.syntax.parser import Call, first_offset
-from spark_mv.query.syntax.source_blocks import Block, Context, Item, select_blocks
+from spark_mv.query.syntax.source_blocks import Block, Context, Item, conjuncts, select_blocks, span_of
 from spark_mv.query.syntax.source_text import (
     Edit,
     SourceTextError,
@@ -53,7 +54,9 @@ class FilterDraws:
     `draw_sql` gives, for every candidate row, the unique key under its own names and each draw under its column.
     `filtered_sql` is the query with the draws read from the state table, which must hold every candidate's key once.
     `trial_sql` and `accepted_sql` find draws again for rows that are known to have passed the filter, see Members.
-    Both are None with a `reason`: what is not supported, where (`line`, `column`: 1-based) and the cure.
+    Both are None with a `reason`: what is not supported, where (`line`, `column`: 1-based) and the cure. `of_rows`: each draw is a
+    call in a conjunct of WHERE that reads its row alone, no clock and no subquery: what a change or the clock touches is told by
+    the query without these conjuncts.
     """
 
     draws: tuple[str, ...]
@@ -66,6 +69,7 @@ class FilterDraws:
     column: int = 0
     trial_sql: str | None = None
     accepted_sql: str | None = None
+    of_rows: bool = False
 
 
 class _NotKept(Exception):
@@ -126,7 +130,18 @@ def split_filter_draws(
         filtered_sql_of(sql, block, draws, keys, columns, state_table),
         trial_sql=draw_sql_of(sql, block, draws, keys, columns, members) if members else None,
         accepted_sql=accepted_sql_of(sql, block, draws, keys, columns, members) if members else None,
+        of_rows=_of_rows(sql, block, draws),
     )
+
+
+def _of_rows(sql: str, block: Block, draws: Sequence[Draw]) -> bool:
+    if any(draw.fingerprint or draw.clause != "WHERE" for draw in draws) or block.tree.args.get("where") is None:
+        return False
+    drawn = [
+        part for part in conjuncts(block.tree.args["where"].this) if any(span_of(part).holds(d.span) for d in draws)
+    ]
+    subqueries = any(part.find(exp.Query) is not None for part in drawn)
+    return not subqueries and not any(span_of(part).holds(use) for part in drawn for use in clock_spans(sql))
 
 
 def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[Draw]) -> Block:

@@ -55,20 +55,27 @@ def inline_views(sql: str, views: Mapping[str, View]) -> str:
 
 def with_own_names(text: str, output: Sequence[str], columns: Sequence[str]) -> str:
     """A view's SELECT with the names that the view gives to its columns. `output`: the names that the SELECT gives; `columns`: the view's own.
-    As it is where nothing tells which is which.
+    As it is where nothing tells which is which. A `*` stands for the columns that its tables had when the view was made, so they are listed.
 
     >>> with_own_names("select id, k from s.t", ["id", "k"], ["k", "id"])
     'SELECT `id` AS `k`, `k` AS `id` FROM (select id, k from s.t) AS __mv_v'
     >>> with_own_names("select id, id from s.t", ["id", "id"], ["a", "b"])
     'SELECT * FROM (select id, id from s.t) AS __mv_v(`a`, `b`)'
+    >>> with_own_names("select *, rand() as r from s.t", ["id", "r"], ["id", "r"])
+    'SELECT `id` AS `id`, `r` AS `r` FROM (select *, rand() as r from s.t) AS __mv_v'
     """
     names = [name.lower() for name in output]
-    if len(output) != len(columns) or names == [name.lower() for name in columns]:
+    if len(output) != len(columns) or (names == [name.lower() for name in columns] and not _has_star(text)):
         return text
     if len(set(names)) < len(names):
         return f"SELECT * FROM ({text}) AS __mv_v({', '.join(map(quoted, columns))})"
     listed = ", ".join(f"{quoted(name)} AS {quoted(column)}" for name, column in zip(output, columns, strict=True))
     return f"SELECT {listed} FROM ({text}) AS __mv_v"
+
+
+@deep
+def _has_star(text: str) -> bool:
+    return any(select.is_star for select in read_query(text).find_all(exp.Select))
 
 
 @deep

@@ -32,8 +32,14 @@ def check_stage(run: CurrentRun, step: StepView, sql: str | None) -> None:
     row = run.statement(sql or "")[0]
     _refuse_rows(run, step, row)
     if step.args.get("into") == "state":
-        inserted, updated = int(row["inserted"]), int(row["updated"])
-        run.staged = replace(run.staged, state_rows=inserted + updated, state_updates=updated, state_checked=True)
+        inserted, updated, deleted = int(row["inserted"]), int(row["updated"]), int(row["deleted"])
+        run.staged = replace(
+            run.staged,
+            state_rows=inserted + updated,
+            state_updates=updated,
+            state_deletes=deleted,
+            state_checked=True,
+        )
         return
     of_table = json.loads(row["of_the_table"]) if row.get("of_the_table") is not None else None
     if of_table is not None:

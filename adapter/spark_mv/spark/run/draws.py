@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import Column, TargetFacts
+from spark_mv.maintenance.rewritten import FilterTexts
 from spark_mv.maintenance.state import Seed
 from spark_mv.query.ai_calls.kept_rows import UnkeptDraws, split_rows
 from spark_mv.query.analysis.verdict import Analysis
@@ -35,11 +36,22 @@ class KeptDraws:
     state_table: str
     split: Callable[[Members], FilterDraws | None]
     pins: Pins
+    read: Callable[[str], Analysis]
+    unique_key: Sequence[str]
+    declared: Mapping[str, Level]
 
     def describable(self, sql: str) -> str:
         """The text reading the draws themselves, for a look at its columns: the state table may not be there yet, or lack
         a draw that the query has got since."""
         return sql.replace(self.state_table, f"(SELECT * FROM ({self.draw_sql}))")
+
+    def texts(self, sql: str) -> FilterTexts | None:
+        """Of the model's SELECT with all views seen through; None where changes cannot be followed through the filter."""
+        try:
+            kept = split_rows(sql, self.read, self.unique_key, self.declared, relation("state"))
+        except UnkeptDraws:
+            return None
+        return FilterTexts(kept.filtered_sql, kept.draw_sql) if kept.split.of_rows else None
 
     def seed(self, query: Query, target: TargetFacts, table: str, same_filter: bool) -> Seed:
         """How to draw again for the rows of the table, which are known to have passed this very filter. Counts the rows of
@@ -86,4 +98,7 @@ def kept_draws(
         state_table,
         lambda members: split_filter_draws(kept.sql, unique_key, state_table, declared, kept.reads, members),
         pins,
+        read,
+        unique_key,
+        declared,
     )

@@ -236,6 +236,7 @@ def _situation(
         rewritten,
         columns=stored_columns(invocation, config, rewritten.columns, getattr(query, "spark", None)),
         draw_columns=tuple(target_format(config).stored(column) for column in rewritten.draw_columns),
+        filter_texts=draws.texts(model.whole_sql) if draws else None,
     )
     situation = Situation(
         facts=replace(facts, target=target, pins=dict(rewritten.pins)),

@@ -143,6 +143,7 @@ def _completed(run: CurrentRun, record: RunRecord, step: StepView) -> RunRecord:
         key_bound=bound,
         key_floor=floor,
         state_version=state_number(run),
+        state_gone=run.staged.state_deletes,
     )
 
 

@@ -1,0 +1,200 @@
+"""Random filters through lives of changes, by an incremental strategy wherever one applies: a sample stays the same sample."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+import pytest
+from direct import Direct, Model, Pool, schema
+
+FEED = "using delta tblproperties (delta.enableChangeDataFeed = true, delta.enableDeletionVectors = true)"
+CLOCK = "current_timestamp()"
+
+
+class Sampled(NamedTuple):
+    """`sql` has its FROM and WHERE at the end, a draw where it says {0}, {1}. `rest` are the conditions of the candidates. `anew`: a column
+    that the query draws at each look."""
+
+    select: str
+    source: str
+    where: str
+    rest: str = "true"
+    draws: tuple[str, ...] = ("rand()",)
+    keys: tuple[str, ...] = ("id",)
+    anew: str = ""
+    with_: str = ""
+
+    @property
+    def sql(self) -> str:
+        drawn = f", rand() as {self.anew}" if self.anew else ""
+        return f"{self.with_}select {self.select}{drawn} from {self.source} where {self.where.format(*self.draws)}"
+
+    def kept(self, state: str) -> str:
+        """The query, with the draws of the state table."""
+        columns = [f"st.__mv_draw_{k}" for k in range(len(self.draws))]
+        same = " and ".join(f"st.{key} = t.{key}" for key in self.keys)
+        return (
+            f"{self.with_}select {self.select} from {self.source} join {state} st on {same} "
+            f"where {self.where.format(*columns)}"
+        )
+
+    @property
+    def candidates(self) -> str:
+        keys = ", ".join(f"t.{key}" for key in self.keys)
+        return f"{self.with_}select {keys} from {self.source} where {self.rest}"
+
+
+WEEK = f"ts <= {CLOCK} and ts > {CLOCK} - interval 2 days"
+MODELS = {
+    "share": Sampled("t.id, t.k, x", "s.t", "{0} < 0.5"),
+    "star": Sampled("t.*", "s.t", "{0} < 0.5"),
+    "condition": Sampled("t.id, t.k, x * 2 as y", "s.t", "x > 3 and {0} < 0.5", "x > 3"),
+    "by_row": Sampled("t.id, t.k", "s.t", "{0} < x / 10.0 and t.k is not null", "t.k is not null"),
+    "draws": Sampled(
+        "t.id, t.k", "s.t", "{0} < 0.7 and ({1} > '4' or x < 5)", draws=("rand()", "uuid()"), anew="drawn"
+    ),
+    "join": Sampled("t.id, u.y", "s.t join s.u on u.k = t.k", "{0} < 0.6"),
+    "by_partner": Sampled("t.id, u.y", "s.t left join s.u on u.k = t.k", "{0} < coalesce(u.y, 5) / 10.0"),
+    "window": Sampled(
+        "t.id, t.k, ts", "s.t", f"ts > {CLOCK} - interval 3 days and {{0}} < 0.5", f"ts > {CLOCK} - interval 3 days"
+    ),
+    "window_by_row": Sampled("t.id, x", "s.t", f"{WEEK} and {{0}} < x / 10.0", WEEK),
+    "partners": Sampled(
+        "t.id",
+        "s.t",
+        "{0} < 0.5 and exists (select 1 from s.u where u.k = t.k and u.y > 3)",
+        "exists (select 1 from s.u where u.k = t.k and u.y > 3)",
+    ),
+    "groups": Sampled(
+        "t.id, b.y",
+        "t left join b on t.k = b.k",
+        "{0} < 0.6",
+        with_="with t as (select id, k, x from s.t where x > 2), b as (select k, max(y) as y from s.u group by k) ",
+    ),
+    "two_keys": Sampled("t.id, t.k, x", "s.t", "t.k is not null and {0} < 0.5", "t.k is not null", keys=("id", "k")),
+}
+SOME = ("condition", "draws", "by_partner", "window_by_row", "groups", "two_keys")
+FOLLOWED = {"ROW_BASED", "NO_OP"}
+
+
+class Life:
+    """Sources that change, and models that follow them. `random` decides what happens."""
+
+    def __init__(self, session: Direct, seed: int) -> None:
+        self.session, self.random, self.next_id, self.day = session, random.Random(seed), 100, 5
+        session.query(f"create table s.t (id int, k int, x int, ts timestamp) {FEED}")
+        session.query(f"create table s.u (k int, y int) {FEED}")
+        self.insert(range(60))
+        session.query("insert into s.u values (1, 2), (2, 7), (3, 9), (4, 1)")
+
+    @property
+    def now(self) -> str:
+        return f"2026-01-{self.day:02} 12:00:00"
+
+    def insert(self, ids: Any) -> None:
+        pick = self.random
+        rows = ", ".join(
+            f"({id}, {pick.choice(['null', 1, 2, 3, 4, 5])}, {pick.randint(0, 9)}, "
+            f"timestamp'2026-01-{pick.randint(1, 12):02} {pick.randint(0, 23):02}:00:00')"
+            for id in ids
+        )
+        self.session.query(f"insert into s.t values {rows}")
+
+    def goes_on(self) -> None:
+        for _ in range(self.random.randint(0, 3)):
+            self.something()
+        self.day += self.random.randint(0, 1)
+
+    def something(self) -> None:
+        query, pick = self.session.query, self.random
+        what = pick.randint(0, 5)
+        if what == 0:
+            self.insert(range(self.next_id, self.next_id + 5))
+            self.next_id += 5
+        elif what == 1:
+            query(f"delete from s.t where id % 7 = {pick.randint(0, 6)}")
+        elif what == 2:
+            query(f"update s.t set x = (x + 3) % 10 where id % 5 = {pick.randint(0, 4)}")
+        elif what == 3:
+            query(f"update s.t set k = {pick.randint(1, 6)} where id % 11 = {pick.randint(0, 10)}")
+        elif what == 4:
+            query(f"update s.u set y = (y * 3 + 1) % 10 where k = {pick.randint(1, 4)}")
+        else:  # keys that come back
+            there = {row["id"] for row in query("select id from s.t")}
+            gone = [id for id in range(60) if id not in there]
+            if gone:
+                self.insert(gone[:3])
+
+
+class Followed:
+    """One model, compared after each run with its query over the kept draws, and these with those before."""
+
+    def __init__(self, name: str, sampled: Sampled) -> None:
+        self.model = Model("s", f"m_{name}", sampled.sql, {"unique_key": list(sampled.keys)})
+        self.sampled, self.rows, self.draws = sampled, {}, {}  # type: ignore[var-annotated]
+        self.strategies: list[str] = []
+
+    def run(self, session: Direct, now: str, refresh: str) -> None:
+        sampled, model = self.sampled, self.model
+        state = f"s.`{model.name}__state`"
+        made = model.run(session, now, refresh) if refresh else model.run_incrementally(session, now)
+        assert not session.warnings, session.warnings
+        self.strategies.append(made.plan.strategy)
+        said = (model.name, len(self.strategies), made.plan.strategy)
+        at = f"timestamp'{now}'"
+        columns = f"* except ({sampled.anew})" if sampled.anew else "*"
+        wanted = session.bag(sampled.kept(state).replace(CLOCK, at))
+        got = session.bag(f"select {columns} from {model.table}")
+        assert got == wanted, (*said, got - wanted, wanted - got)
+        candidates = session.bag(sampled.candidates.replace(CLOCK, at))
+        if made.plan.strategy == "NO_OP":  # candidates that the sample lacks have left since, and nothing was written
+            candidates |= session.bag(f"select {', '.join(sampled.keys)} from {state}")
+        assert session.bag(f"select {', '.join(sampled.keys)} from {state}") == candidates, said
+        rows, draws = self.by_key(session, model.table), self.by_key(session, state)
+        assert all(draws[key] == self.draws[key] for key in draws if key in self.draws), said
+        if sampled.anew:
+            assert all(rows[key][sampled.anew] == self.rows[key][sampled.anew] for key in rows if key in self.rows)
+        if model.runs > 1:
+            counts = made.response()
+            true = (
+                len(rows.keys() - self.rows.keys()),
+                sum(rows[key] != self.rows[key] for key in rows.keys() & self.rows.keys()),
+                len(self.rows.keys() - rows.keys()),
+            )
+            assert (counts.rows_inserted, counts.rows_updated, counts.rows_deleted) == true, said
+        self.rows, self.draws = rows, draws
+
+    def by_key(self, session: Direct, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+        return {tuple(row[key] for key in self.sampled.keys): row for row in session.query(f"select * from {table}")}
+
+
+def live(
+    pool: Pool, seed: int, rounds: int, refreshes: tuple[str, ...] = ("",), names: tuple[str, ...] = tuple(MODELS)
+) -> dict[str, list[str]]:
+    models = [Followed(name, MODELS[name]) for name in names]
+    with schema(pool.first, "s") as session:
+        life = Life(session, seed)
+        for number in range(rounds + 1):
+            if number:
+                life.goes_on()
+            refresh = refreshes[number % len(refreshes)]
+            pool.each(lambda session, model, how=refresh: model.run(session, life.now, how), models)
+    return {model.model.name: model.strategies for model in models}
+
+
+@pytest.fixture
+def pool(spark: Any) -> Pool:
+    return Pool(spark)
+
+
+def test_a_life(pool: Pool) -> None:
+    """What a first run, an incremental one and a recompute leave, the next goes on from."""
+    for name, strategies in live(pool, 2, 3, ("", "", "full", ""), SOME).items():
+        assert {strategies[1], strategies[3]} <= FOLLOWED, (name, strategies)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 9))
+def test_long_lives(pool: Pool, seed: int) -> None:
+    live(pool, seed, 10, ("", "", "auto", "", "full") if seed % 2 else ("",))
