@@ -15,6 +15,7 @@ from spark_mv.maintenance.strategies.row_based import STRATEGY
 from spark_mv.maintenance.strategies.state_steps import Known, Touched, drop_draws, keep_draws
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental, QueryTree
 from spark_mv.query.syntax.reserved import relation
+from spark_mv.query.syntax.table_name import quoted
 from spark_mv.query.syntax.tree_builder import build
 
 
@@ -47,7 +48,7 @@ def _steps(known: IncrementalFacts, filter_: FilterTexts, found: AffectedQuery) 
     if known.state is not None:
         candidates = known.evaluate(_touched(known, filter_.candidates, found)).sql
         steps += keep_draws(known.state, Touched(candidates, found.columns)).steps
-    query = _touched(known, filter_.filtered, found)
+    query = _touched(known, filter_.filtered.replace(relation("state"), _touched_draws(found)), found)
     return (*steps, *merge_rows(known, query, found.columns), drop_draws(known.columns))
 
 
@@ -55,6 +56,12 @@ def _touched(known: IncrementalFacts, sql: str, found: AffectedQuery) -> str:
     """The rows of a query whose anchors are affected, with every source at its version."""
     tree = QueryTree(sql, build(sql), frozenset(), {})
     return known.texts.pinned(tree.restricted(relation("affected"), found, known.known_columns))
+
+
+def _touched_draws(found: AffectedQuery) -> str:
+    """The state table without the draws of other candidates."""
+    same = " AND ".join(f"__mv_k.{affected} = __mv_d.{quoted(key)}" for key, affected in found.columns.items())
+    return f"(SELECT * FROM {relation('state')} AS __mv_d WHERE EXISTS (SELECT 1 FROM {relation('affected')} AS __mv_k WHERE {same}))"
 
 
 def _refuse_ahead(state: Known) -> None:
