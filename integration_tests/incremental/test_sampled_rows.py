@@ -194,6 +194,31 @@ def test_a_life(pool: Pool) -> None:
         assert {strategies[1], strategies[3]} <= FOLLOWED, (name, strategies)
 
 
+@pytest.mark.parametrize(
+    ("condition", "truth"),
+    [
+        ("{now} >= ts and rand() < 2", "{now} >= ts"),
+        ("rand() < 2 and ts between {now} - interval 3 days and {now}", "ts between {now} - interval 3 days and {now}"),
+        (
+            "ts <= {now} and (rand() < 0 or ts > {now} - interval 3 days)",
+            "ts <= {now} and ts > {now} - interval 3 days",
+        ),
+        ("ts <= {now} group by id having rand() < 2", "ts <= {now}"),
+    ],
+    ids=["from", "between", "also by the draw", "groups"],
+)
+def test_rows_that_are_still_to_enter(pool: Pool, condition: str, truth: str) -> None:
+    """No draw is kept for them yet, and no source changes when their time has come."""
+    with schema(pool.first, "s") as session:
+        session.query(f"create table s.t (id int, ts timestamp) {FEED}")
+        session.query("insert into s.t select id, timestamp'2026-01-01' + make_dt_interval(4 * id) from range(4)")
+        model = Model("s", "m", f"select id from s.t where {condition.format(now=CLOCK)}", {"unique_key": ["id"]})
+        for day in (3, 7, 10):
+            model.run(session, f"2026-01-{day:02} 12:00:00")
+            there = truth.format(now=f"timestamp'2026-01-{day:02} 12:00:00'")
+            assert session.bag("select id from s.m") == session.bag(f"select id from s.t where {there}"), day
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 9))
 def test_long_lives(pool: Pool, seed: int) -> None:

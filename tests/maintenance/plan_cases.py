@@ -126,7 +126,8 @@ def _rewritten(
 
         draws = kept_draws(lambda _: columns, "m", sql, read, key, {}, STATE_TABLE, pins)
         sql = draws.filtered_sql
-    result = rewrite(sql, analysis, pins, schemas, lambda _: _columns(case), ai)
+    candidates = draws.candidates if draws else None
+    result = rewrite(sql, analysis, pins, schemas, lambda _: _columns(case), ai, candidates)
     assert not result.errors, result.errors
     found = result.rewritten
     if draws is not None:

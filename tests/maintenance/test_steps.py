@@ -53,6 +53,10 @@ def test_every_condition_is_one_of_the_staged_rows() -> None:
         (Staged(updated=1, rewrite=Rewrite.JOIN_AND_GONE), {When.CHANGED, When.REWRITTEN, When.FEW_GONE, When.BY_JOIN}),
         (Staged(updated=1, rewrite=Rewrite.LIST), {When.CHANGED, When.REWRITTEN, When.BY_LIST}),
         (Staged(state_rows=2, state_updates=1, state_checked=True), {When.STATE_CHANGED, When.STATE_UPDATED}),
+        (
+            Staged(state_rows=2, state_deletes=1, state_checked=True),
+            {When.STATE_CHANGED, When.STATE_NEW, When.STATE_GONE},
+        ),
     ],
 )
 def test_conditions(staged: Staged, due: set[When]) -> None:

@@ -40,8 +40,10 @@ def rewrite(
     schemas: Mapping[str, Mapping[str, str]],
     columns_of: Callable[[str], tuple[Column, ...]],
     ai: AiContext | None,
+    candidates: str | None = None,
 ) -> RewriteResult:
-    """Everything a run evaluates, as text. `columns_of` asks Spark for the columns of a SELECT."""
+    """Everything a run evaluates, as text. `columns_of` asks Spark for the columns of a SELECT. `candidates`: where `sql` reads the draws
+    of a random filter, the query of all rows that the filter judges. Those that are still to enter have no draws."""
     pinned = pin(sql, pins)
     if pinned.unnamed and ai is None:
         pinned = pin(sql, pins, [column.name for column in columns_of(sql)])
@@ -60,7 +62,7 @@ def rewrite(
         failing_columns=ai_plan.failing.columns if ai_plan and ai_plan.failing else (),
     )
     if Level.COMMAND in analysis.levels:
-        rewritten = _with_window(rewritten, sql, analysis, pins, schemas, ai)
+        rewritten = _with_window(rewritten, sql, analysis, pins, schemas, ai, candidates)
     return RewriteResult(rewritten, ai_plan)
 
 
@@ -120,14 +122,16 @@ def _with_window(
     pins: Pins,
     schemas: Mapping[str, Mapping[str, str]],
     ai: AiContext | None,
+    candidates: str | None,
 ) -> Rewritten:
     from spark_mv.query.rewrite.clock_move import NEAR, Between
     from spark_mv.query.rewrite.clock_split import calls_any, near_change_sql, next_change_sql, split_clock
 
     asked = [name for name, level, _, _ in analysis.functions if level is Level.AI]
-    split: ClockSplit = split_clock(
-        sql, schemas, pins.time_zone, Between.of(pins, pins.as_of + NEAR), kept_spans(sql, analysis), asked
-    )
+    near = Between.of(pins, pins.as_of + NEAR)
+    split: ClockSplit = split_clock(sql, schemas, pins.time_zone, near, kept_spans(sql, analysis), asked)
+    if candidates is not None:
+        split = split.with_rows_of(split_clock(candidates, schemas, pins.time_zone, near))
     if any(calls_any(query, asked) for query in split.bound_queries):
         # rows outside their windows have no answers yet, and these decide whether there will be a row
         split = replace(split, bounds_complete=False)

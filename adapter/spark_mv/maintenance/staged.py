@@ -31,6 +31,7 @@ class When(str, Enum):
     FEW_KEYS = "few_keys"
     MANY_KEYS = "many_keys"
     STATE_CHANGED = "state_changed"
+    STATE_NEW = "state_new"
     STATE_UPDATED = "state_updated"
     STATE_UNCHANGED = "state_unchanged"
     STATE_GONE = "state_gone"
@@ -150,6 +151,11 @@ class Staged:
     @property
     def state_changed(self) -> bool:
         return self.state_rows > 0
+
+    @property
+    def state_new(self) -> bool:
+        """Whether all that is to be written to the state is new there."""
+        return self.state_rows > self.state_updates == 0
 
     @property
     def state_updated(self) -> bool:

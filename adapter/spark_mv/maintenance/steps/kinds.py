@@ -60,7 +60,7 @@ _TABLE = (
     StepKind("replace_table", Work.PUBLISH, makes="REPLACE", on_state=True),
     StepKind("merge_into", Work.PUBLISH, on_state=True),
     StepKind("record_only", Work.PUBLISH, on_state=True),
-    StepKind("append", Work.PUBLISH),
+    StepKind("append", Work.PUBLISH, on_state=True),
     StepKind("replace_where", Work.PUBLISH),
     StepKind("replace_using", Work.PUBLISH),
     StepKind("delete_where", Work.PUBLISH),

@@ -274,6 +274,13 @@ def _publish(
     if replaces:
         return [check, Step("replace_table" if known.state.exists else "create_table", args)]
     steps = [check, Step("merge_into", args, when=When.STATE_CHANGED)]
+    if not deletes:  # a draw is changed where its own text was
+        new = {name: value for name, value in args.items() if name != "deletes"}
+        steps = [
+            check,
+            Step("append", new, when=When.STATE_NEW),
+            Step("merge_into", args, when=When.STATE_UPDATED),
+        ]
     old = known.state.record
     if (
         old is None

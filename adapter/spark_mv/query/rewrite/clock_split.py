@@ -48,6 +48,16 @@ class ClockSplit:
     near_queries: tuple[str, ...] = ()
     bounds_complete: bool = True
 
+    def with_rows_of(self, wider: ClockSplit) -> ClockSplit:
+        """The same with the bounds of the rows of a `wider` query, which has the same predicates on the clock or fewer."""
+        own = len(wider.predicates) < len(self.predicates)
+        return replace(
+            self,
+            bound_queries=(*wider.bound_queries, *(self.bound_queries if own else ())),
+            near_queries=(*wider.near_queries, *(self.near_queries if own else ())),
+            bounds_complete=self.bounds_complete and wider.bounds_complete,
+        )
+
 
 @dataclass(frozen=True)
 class _Conjunct:

@@ -27,9 +27,11 @@ TRIALS_AT_MOST = 20_000
 
 @dataclass(frozen=True)
 class KeptDraws:
-    """`filtered_sql` is the model's SELECT with its draws read from the state table. The rest as in Rewritten."""
+    """`filtered_sql` is the model's SELECT with its draws read from the state table, `candidates` is `draw_sql` with its clock. The rest as
+    in Rewritten."""
 
     filtered_sql: str
+    candidates: str
     draw_sql: str
     columns: tuple[Column, ...]
     fingerprints: Mapping[str, str]
@@ -92,6 +94,7 @@ def kept_draws(
     prints = dict(zip(split.columns, split.fingerprints, strict=True))
     return KeptDraws(
         kept.filtered_sql,
+        kept.draw_sql,
         draw_sql,
         columns,
         prints,

@@ -130,6 +130,7 @@ def _rewrite(
         model.schemas,
         lambda sql: columns or query_columns(query, draws.describable(sql) if draws else sql),
         runner.context if runner else None,
+        draws.candidates if draws else None,
     )
     if result.errors:
         raise refused(result.errors, f"model {model.model}: ")
