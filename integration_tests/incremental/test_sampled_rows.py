@@ -197,6 +197,8 @@ def test_a_life(pool: Pool) -> None:
 @pytest.mark.parametrize(
     ("condition", "truth"),
     [
+        ("(rand() < 2)", "true"),
+        ("(ts <= {now}) and rand() < 2", "ts <= {now}"),
         ("{now} >= ts and rand() < 2", "{now} >= ts"),
         ("rand() < 2 and ts between {now} - interval 3 days and {now}", "ts between {now} - interval 3 days and {now}"),
         (
@@ -205,7 +207,7 @@ def test_a_life(pool: Pool) -> None:
         ),
         ("ts <= {now} group by id having rand() < 2", "ts <= {now}"),
     ],
-    ids=["from", "between", "also by the draw", "groups"],
+    ids=["in brackets", "the clock in brackets", "from", "between", "also by the draw", "groups"],
 )
 def test_rows_that_are_still_to_enter(pool: Pool, condition: str, truth: str) -> None:
     """No draw is kept for them yet, and no source changes when their time has come."""

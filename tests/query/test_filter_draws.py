@@ -15,14 +15,14 @@ from spark_mv.query.rewrite.filter_draws import split_filter_draws
         (
             "select id, x -- ü\nfrom t where rand() < 0.1 and x > 3",
             ["id"],
-            "SELECT id AS `id`, rand() AS __mv_draw_0 -- ü\nfrom t where TRUE and x > 3",
+            "SELECT id AS `id`, rand() AS __mv_draw_0 -- ü\nfrom t where 1 = 1 and x > 3",
             "select id, x -- ü\nfrom t, (SELECT `id` AS __mv_key_0, __mv_draw_0 FROM s.m__state) AS __mv_state "
             "where (__mv_state.__mv_draw_0 < 0.1 and x > 3) AND (id) <=> __mv_state.__mv_key_0",
         ),
         (
             "select * from t where rand() < 0.1 or x > 3",
             ["id"],
-            "SELECT `id` AS `id`, rand() AS __mv_draw_0 from t where TRUE",
+            "SELECT `id` AS `id`, rand() AS __mv_draw_0 from t where 1 = 1",
             "select * EXCEPT (__mv_key_0, __mv_draw_0) from t, (SELECT `id` AS __mv_key_0, __mv_draw_0 "
             "FROM s.m__state) AS __mv_state where (__mv_state.__mv_draw_0 < 0.1 or x > 3) "
             "AND (`id`) <=> __mv_state.__mv_key_0",
@@ -32,7 +32,7 @@ from spark_mv.query.rewrite.filter_draws import split_filter_draws
             "where x > 2 and floor(rand(3) * 10) in (1, 2) and uuid() > 'b' order by 1",
             ["k 1", "n"],
             "WITH a as (select * from t) SELECT o.id AS `k 1`, b.n AS `n`, rand(3) AS __mv_draw_0, "
-            "uuid() AS __mv_draw_1 from a o left join b on b.i = o.id where x > 2 and TRUE and TRUE",
+            "uuid() AS __mv_draw_1 from a o left join b on b.i = o.id where x > 2 and 1 = 1 and 1 = 1",
             "with a as (select * from t) select o.id as `k 1`, b.n from a o left join b on b.i = o.id, "
             "(SELECT `k 1` AS __mv_key_0, `n` AS __mv_key_1, __mv_draw_0, __mv_draw_1 FROM s.m__state) AS __mv_state "
             "where (x > 2 and floor(__mv_state.__mv_draw_0 * 10) in (1, 2) and __mv_state.__mv_draw_1 > 'b') "
@@ -42,7 +42,7 @@ from spark_mv.query.rewrite.filter_draws import split_filter_draws
             "select a as k, count(*) n from t, u group by 1 having rand() < n / 9 and sum(x) > 2 order by 2",
             ["k"],
             "SELECT `k`, rand() AS __mv_draw_0 FROM (select a as k, count(*) n from t, u group by 1 "
-            "having TRUE and sum(x) > 2) AS __mv_groups",
+            "having 1 = 1 and sum(x) > 2) AS __mv_groups",
             "select a as k, count(*) n from t, u, (SELECT `k` AS __mv_key_0, __mv_draw_0 FROM s.m__state) AS __mv_state "
             "WHERE (a) <=> __mv_state.__mv_key_0 group by 1 having max(__mv_state.__mv_draw_0) < n / 9 and sum(x) > 2 "
             "order by 2",
@@ -96,7 +96,7 @@ def test_draws_in_the_select_list_are_not_filters() -> None:
 def test_a_function_is_called_with_its_schema(call: str) -> None:
     found = split_filter_draws(f"select id from t where {call} > 1", ["id"], "s.m__state")
     assert found is not None and found.draws == (call,)
-    assert found.draw_sql == f"SELECT id AS `id`, {call} AS __mv_draw_0 from t where TRUE"
+    assert found.draw_sql == f"SELECT id AS `id`, {call} AS __mv_draw_0 from t where 1 = 1"
     assert found.filtered_sql is not None and "(__mv_state.__mv_draw_0 > 1)" in found.filtered_sql
     inside = split_filter_draws(f"select id from t where exists(a, v -> {call} > v)", ["id"], "s.m__state")
     assert inside is not None and "stands in a lambda" in inside.reason

@@ -15,6 +15,7 @@ from sqlglot import exp
 from spark_mv.query.rewrite.clock_sources import FromEntry, Sources
 from spark_mv.query.solver.bounds import Bounds, both
 from spark_mv.query.syntax.aggregates import is_aggregate
+from spark_mv.query.syntax.condition import ALWAYS
 from spark_mv.query.syntax.source_blocks import Block, Context
 from spark_mv.query.syntax.source_text import Edit, Span, apply_edits
 
@@ -27,8 +28,11 @@ class NotPullable(Exception):
 
 
 def guard_edit(span: Span, bounds: Bounds | None) -> Edit:
-    """The edit that puts a conjunct's guard in its place."""
-    return Edit(span.start, span.end, f"({bounds.guard})" if bounds and bounds.guard is not None else "TRUE")
+    """The edit that puts a conjunct's guard in its place; a word by itself in two pairs of brackets, see `where_clause`."""
+    guard = bounds.guard if bounds else None
+    if guard is None:
+        return Edit(span.start, span.end, ALWAYS)
+    return Edit(span.start, span.end, f"(({guard}))" if guard.isidentifier() else f"({guard})")
 
 
 def unclocked(sql: str, sources: Sources, solved: Mapping[int, list[tuple[Span, Bounds]]]) -> str:

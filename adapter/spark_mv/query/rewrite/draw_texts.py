@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from spark_mv.query.syntax.condition import ALWAYS
 from spark_mv.query.syntax.source_blocks import Block, Item
 from spark_mv.query.syntax.source_text import Edit, Span, apply_edits, tokenize
 from spark_mv.query.syntax.table_name import quoted, unquoted
@@ -78,7 +79,7 @@ def draw_sql_of(
 ) -> str:
     """For every candidate row its key and its draws; with `members`, several trials for each row that is known to have passed."""
     edits = [
-        Edit(conjunct.start, conjunct.end, "TRUE")
+        Edit(conjunct.start, conjunct.end, ALWAYS)
         for conjunct in block.conjuncts
         if any(conjunct.start <= draw.span.start and draw.span.end <= conjunct.end for draw in draws)
     ]

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from spark_mv.query.rewrite.draw_texts import Draw, joined, stars
 from spark_mv.query.syntax.aggregates import of_rows
+from spark_mv.query.syntax.condition import ALWAYS
 from spark_mv.query.syntax.parse import read_query
 from spark_mv.query.syntax.source_blocks import Block, conjuncts, span_of
 from spark_mv.query.syntax.source_text import Edit, apply_edits
@@ -50,7 +51,7 @@ def draw_sql_of_groups(
     """For every candidate group its key and its draws. The select list stays, because GROUP BY may name its entries."""
     having = block.tree.args["having"]
     drawn = [
-        Edit(span.start, span.end, "TRUE")
+        Edit(span.start, span.end, ALWAYS)
         for span in map(span_of, conjuncts(having.this))
         if any(span.holds(draw.span) for draw in draws)
     ]

@@ -7,6 +7,8 @@ from sqlglot import exp
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.query_error import QueryError
 
+ALWAYS = "1 = 1"
+"""A condition that holds, wherever it stands. In a user's brackets TRUE would be a name to Spark, see `where_clause`."""
 HEAD = "SELECT 1 WHERE "
 """Comes before a condition that is read. The places of its words count from there."""
 
