@@ -221,6 +221,39 @@ def test_rows_that_are_still_to_enter(pool: Pool, condition: str, truth: str) ->
             assert session.bag("select id from s.m") == session.bag(f"select id from s.t where {there}"), day
 
 
+def test_a_run_that_dies_before_it_drops_a_draw(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next run looks through all draws, so that a key which comes back later draws anew."""
+    with schema(pool.first, "s") as session:
+        session.query(f"create table s.t (id int, x int) {FEED}")
+        session.query("insert into s.t select id, 1 from range(6)")
+        model = Model("s", "m", "select id, x from s.t where rand() < 2", {"unique_key": ["id"]})
+        now = "2026-01-05 12:00:00"
+        model.run(session, now)
+        session.query("delete from s.t where id = 0")
+        model.run_incrementally(session, now)  # the newest commit to the state is now one that dropped a draw
+        (before,) = session.query("select __mv_draw_0 as draw from s.m__state where id = 1")
+        session.query("delete from s.t where id = 1")
+        query = Direct.query
+
+        def dies(self: Direct, sql: str) -> list[dict[str, Any]]:
+            if "then delete" in sql:
+                raise RuntimeError("killed")
+            return query(self, sql)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Direct, "query", dies)
+            with pytest.raises(RuntimeError, match="killed"):
+                model.run_incrementally(session, now)
+        assert session.bag("select id from s.m") == session.bag("select id from s.t")
+        session.query("update s.t set x = 2 where id = 5")
+        assert model.run_incrementally(session, now).plan.strategy == "COMPLETE_RECOMPUTE"
+        assert session.bag("select id from s.m__state") == session.bag("select id from s.t")
+        session.query("insert into s.t values (1, 1)")
+        assert model.run_incrementally(session, now).plan.strategy == "ROW_BASED"
+        (after,) = session.query("select __mv_draw_0 as draw from s.m__state where id = 1")
+        assert after != before
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 9))
 def test_long_lives(pool: Pool, seed: int) -> None:

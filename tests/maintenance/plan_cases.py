@@ -192,7 +192,8 @@ def _state(case: Mapping[str, Any], target: TargetFacts, rewritten: Rewritten) -
     if given is None:
         return StateFacts()
     kept = dict(rewritten.draw_fingerprints)
-    record = StateRecord("state1", made_for=stamp(target), kept=kept, keys=("id",), base_version=3)
+    made_for = given.pop("made_for", stamp(target))
+    record = StateRecord("state1", made_for=made_for, kept=kept, keys=("id",), base_version=3)
     columns = tuple(Column(c, t) for c, t in (given.pop("columns", None) or case.get("draw_columns", {})).items())
     return StateFacts(exists=True, columns=columns, version=4, record_version=4, record=record, **given)
 

@@ -67,18 +67,13 @@ def _touched_draws(found: AffectedQuery) -> str:
 def _refuse_ahead(state: Known) -> None:
     """Raises NotIncremental where the state table is not known to be as the last run left it: draws of candidates that are gone would
     stay there, and be taken for those of a key that comes back."""
-    record, newest = state.facts.target.record, state.state.newest
-    ours = state.state.record
-    as_left = (
-        record is not None
-        and ours is not None
-        and newest is not None
-        and state.standing.trusted
-        and state.standing.at_version is None
-        and state.seed.trial_sql is None
-        and ours.id == record.state
-        and (ours.made_for == PUBLISHED or (newest.number == record.state_version and not record.state_gone))
-    )
+    ours, record, newest = state.state.record, state.facts.target.record, state.state.newest
+    known = state.standing.trusted and state.standing.at_version is None and state.seed.trial_sql is None
+    as_left = False
+    if known and ours is not None and newest is not None and record is not None and record.state_version is not None:
+        # a commit behind the table's own is the one that dropped draws, or one of a run that died
+        done = ours.made_for == PUBLISHED if newest.number > record.state_version else not record.state_gone
+        as_left = done and ours.id == record.state
     if not as_left:
         raise NotIncremental(
             "STATE_AHEAD", "the state table is not as the last run left it, so that all its draws are looked through"
