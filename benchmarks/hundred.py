@@ -16,7 +16,7 @@ from small import Timed, opened, show, timed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration_tests" / "incremental"))
 from direct import Model
-from tpch import generate, load, models, queries, refresh, without_draws
+from tpch import generate, load, models, on_day, queries, refresh, without_draws
 
 SCHEMA = "tpch"
 PHASES = ("first run", "changed", "unchanged")
@@ -45,6 +45,7 @@ def main() -> None:
 class Hundred:
     def __init__(self, session: Timed, names: list[str]) -> None:
         self.session, self.names, self.day = session, names, 1
+        self.texts = {**models(), **queries()}
         self.lives = {name: self._model(name, name) for name in names}
         self.times: dict[tuple[str, str], list[float]] = {}
         self.went: dict[tuple[str, str], str] = {}
@@ -87,14 +88,14 @@ class Hundred:
             )
 
     def table(self, name: str, table: str) -> None:
-        text = self._sql(name, f"date'{self.now}'")
+        text = on_day(self.texts[name][1], self.now)
         seconds, _ = timed(lambda: self.session.query(f"create or replace table tpch.{table} using delta as {text}"))
         if table != "warm":
             self.times.setdefault((name, "table"), []).append(seconds)
 
     def same(self, name: str) -> bool:
         """Whether the table is its query, by a sum of hashes over its rows. What is drawn is left out, and with a random filter the rows are."""
-        asked = self._sql(name, f"date'{self.now}'")
+        asked = on_day(self.texts[name][1], self.now)
         text, columns = without_draws(asked)
         made, wanted = (
             self.session.query(f"select count(*), sum(cast(xxhash64(struct({columns})) as decimal(38, 0))) from {rows}")
@@ -106,11 +107,8 @@ class Hundred:
     def now(self) -> str:
         return f"1998-08-{self.day:02}"
 
-    def _sql(self, name: str, now: str) -> str:
-        return {**models(now), **queries()}[name][1]
-
     def _model(self, name: str, table: str) -> Model:
-        key, text = {**models(), **queries()}[name]
+        key, text = self.texts[name]
         return Model(SCHEMA, table, text, {"unique_key": key}, choose_by="seconds", followed=False)
 
 

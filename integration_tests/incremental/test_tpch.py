@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from direct import Direct, Model, Pool
-from tpch import generate, load, models, queries, refresh, without_draws
+from tpch import generate, load, models, on_day, queries, refresh, without_draws
 
 # the others are quotients of totals (q14, q17), the first rows of an order (q02, q03, q10, q18, q21), groups of groups (q13),
 # or compare with a subquery whose table changed (q11, q15, q16, q20, q22): any changed row can change any of theirs
 FOLLOWED = {"q01", "q04", "q05", "q06", "q07", "q08", "q09", "q12", "q19"}
 
-NOW = "1998-08-{:02} 00:00:00"
+DAY = "1998-08-{:02}"
 
 
 @dataclass
@@ -38,7 +37,7 @@ def live(
         session.query(f"use {schema}")
         model, times = lives[name], found[name]
         started = time.perf_counter()
-        made = model.run_incrementally(session, NOW.format(number + 1))
+        made = model.run_incrementally(session, f"{DAY.format(number + 1)} 00:00:00")
         if model.runs > 1:
             times.run.append(time.perf_counter() - started)
             times.strategies.add(made.plan.strategy)
@@ -51,7 +50,7 @@ def live(
 
     def compare(session: Direct, model: Model, made: Any) -> None:
         """What was drawn is left out; of a random filter's rows each must be one of the query without it."""
-        asked = model.sql.replace("current_date()", f"date'{NOW.format(number + 1)[:10]}'")
+        asked = on_day(model.sql, DAY.format(number + 1))
         text, columns = without_draws(asked)
         wanted = session.bag(f"select {columns} from ({text})")
         got = session.bag(f"select {columns} from {model.table}")
@@ -68,12 +67,13 @@ def live(
     return found
 
 
-def some(every: int) -> dict[str, tuple[list[str], str]]:
-    return dict(list(models().items())[::every])
-
-
-def strategies(found: Iterable[Times]) -> Counter[str]:
-    return Counter(s for times in found for s in times.strategies)
+def small_lives(pool: Pool, folder: Path, texts: dict[str, tuple[list[str], str]], rounds: int) -> dict[str, Times]:
+    generate("0.01", folder)
+    load(pool.first, "tpch_small", folder)
+    found = live(pool, "tpch_small", texts, rounds)
+    print(Counter(s for times in found.values() for s in times.strategies))
+    pool.first.query("drop schema tpch_small cascade")
+    return found
 
 
 @pytest.fixture
@@ -82,30 +82,19 @@ def pool(spark: Any) -> Pool:
 
 
 def test_some_models(pool: Pool, tmp_path: Path) -> None:
-    generate("0.01", tmp_path)
-    load(pool.first, "tpch_some", tmp_path)
-    print(strategies(live(pool, "tpch_some", some(7), rounds=2).values()))
-    pool.first.query("drop schema tpch_some cascade")
+    small_lives(pool, tmp_path, dict(list(models().items())[::7]), rounds=2)
 
 
 @pytest.mark.slow
 def test_models(pool: Pool, tmp_path: Path) -> None:
-    generate("0.01", tmp_path)
-    load(pool.first, "tpch_models", tmp_path)
-    found = live(pool, "tpch_models", models(), rounds=4)
-    print(strategies(found.values()))
+    found = small_lives(pool, tmp_path, models(), rounds=4)
     assert [name for name, times in found.items() if times.strategies == {"COMPLETE_RECOMPUTE"}] == []
-    pool.first.query("drop schema tpch_models cascade")
 
 
 @pytest.mark.slow
 def test_two_rounds(pool: Pool, tmp_path: Path) -> None:
-    generate("0.01", tmp_path)
-    load(pool.first, "tpch_small", tmp_path)
-    found = live(pool, "tpch_small", queries(), rounds=2)
-    print(strategies(found.values()))
+    found = small_lives(pool, tmp_path, queries(), rounds=2)
     assert {name for name, times in found.items() if "COMPLETE_RECOMPUTE" not in times.strategies} >= FOLLOWED
-    pool.first.query("drop schema tpch_small cascade")
 
 
 @pytest.mark.slow

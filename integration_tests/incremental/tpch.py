@@ -43,14 +43,14 @@ def queries() -> dict[str, tuple[list[str], str]]:
     return found
 
 
-def models(now: str = "current_date()") -> dict[str, tuple[list[str], str]]:
-    """The unique_key and the text of each model of models.sql, with `now` for the clock."""
+def models() -> dict[str, tuple[list[str], str]]:
+    """The unique_key and the text of each model of models.sql."""
     found = {}
     for block in (QUERIES / "models.sql").read_text(encoding="utf-8").split("\n-- ")[1:]:
         name, bar, key_and_text = block.partition(" | ")
         if bar:
             key, text = key_and_text.split("\n", 1)
-            found[name] = (key.split(", "), text.strip().replace("{now}", now))
+            found[name] = (key.split(", "), text.strip())
     return found
 
 
@@ -82,6 +82,11 @@ def refresh(session: Direct, schema: str, number: int, dimension: str = "") -> N
         )
         session.query(f"delete from {schema}.{table} where {key} % 1009 = {number * 5}")
     session.query(dimension or DIMENSIONS[number % len(DIMENSIONS)].format(s=schema, n=number))
+
+
+def on_day(text: str, day: str) -> str:
+    """The query as it is on a day: 1998-08-02."""
+    return text.replace("current_date()", f"date'{day}'")
 
 
 def without_draws(text: str) -> tuple[str, str]:

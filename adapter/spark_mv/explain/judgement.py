@@ -14,7 +14,6 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.rewrite import rewrite
-from spark_mv.maintenance.rewritten import FilterTexts
 from spark_mv.maintenance.strategies.propose import STRATEGIES
 from spark_mv.query.ai_calls.kept_rows import UnkeptDraws, split_rows
 from spark_mv.query.ai_calls.keys import AiIdentity
@@ -84,15 +83,14 @@ def judge(
     there = frozenset(c for name, columns in tables.items() if name.lower() in asked_of for c in columns)
     pins = Pins(NOW, time_zone, "me", "me", columns=there)
     context = AiContext("ai_results", AiIdentity("model"), ()) if Level.AI in planned.levels else None
-    filtered, texts = text, None
+    filtered, candidates, texts = text, None, None
     try:
         if planned.rows_level is Level.NONDETERMINISTIC:
             declared, _ = declared_levels(functions)
             kept = split_rows(text, lambda t: read(t, tables), key, declared, relation("state"))
-            filtered = kept.filtered_sql
-            texts = FilterTexts(filtered, kept.draw_sql) if kept.split.of_rows else None
+            filtered, candidates, texts = kept.filtered_sql, kept.draw_sql, kept.split.followed
         columns = tuple(Column(name, "") for name in names)
-        result = rewrite(filtered, planned, pins, tables, lambda _: columns, context)
+        result = rewrite(filtered, planned, pins, tables, lambda _: columns, context, candidates)
     except (UnkeptDraws, SourceTextError) as error:
         return _refused(analysis, QueryError("NOT_KEPT", f"model {model}: {error}"))
     if result.errors:

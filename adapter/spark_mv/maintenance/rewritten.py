@@ -10,21 +10,13 @@ from typing import TYPE_CHECKING
 from spark_mv.maintenance.facts import Column
 from spark_mv.query.analysis.verdict import PredicateVerdict
 
-if TYPE_CHECKING:  # loaded by models with AI calls only
+if TYPE_CHECKING:  # loaded by models with AI calls or a random filter only
     from spark_mv.query.ai_calls.ai_plan import AiCall
+    from spark_mv.query.rewrite.draw_texts import FilterTexts
 
 VALID_FROM = "__mv_valid_from"
 VALID_TO = "__mv_valid_to"
 BOUNDS = (Column(VALID_FROM, "timestamp"), Column(VALID_TO, "timestamp"))
-
-
-@dataclass(frozen=True)
-class FilterTexts:
-    """A query with a random filter in the user's words, with a place for the state table: `filtered` reads the draws there, `candidates`
-    gives the key and the draws of every row that the filter judges."""
-
-    filtered: str
-    candidates: str
 
 
 @dataclass(frozen=True)
@@ -36,7 +28,7 @@ class Rewritten:
     looks among the rows that do within a day, and gives NULL if there is none.
     `ai_rounds` are the calls whose answers `sql` reads, in the order in which they must be answered. `as_of_literal` is the as-of instant as a TIMESTAMP literal. `draw_sql` gives the key and the draws of every
     candidate row of a random filter (`draw_columns`: keys first); `sql` then reads the draws from the state table;
-    `filter_print` is a fingerprint of the conditions that they stand in, `filter_texts` are there where a change can be followed through them. `failing_sql`, under on_ai_error: keep_old, gives the key of each
+    `filter_print` is a fingerprint of the conditions that they stand in, `filter_texts`, in the user's words and with a place for the state table, are there where a change can be followed through them. `failing_sql`, under on_ai_error: keep_old, gives the key of each
     row, and for each of `failing_columns` whether an answer in it is failing."""
 
     sql: str

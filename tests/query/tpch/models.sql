@@ -1,4 +1,4 @@
--- name | unique_key, and a model over the tables of TPC-H as a project has it. {now} is the run's current_date().
+-- name | unique_key, and a model over the tables of TPC-H as a project has it.
 -- Staging: one row of the model for one of the source.
 -- stg_orders | order_id
 select o_orderkey as order_id, o_custkey as customer_id, o_orderstatus as status, o_totalprice as total, o_orderdate as ordered_on, year(o_orderdate) as ordered_in from orders
@@ -52,21 +52,21 @@ select l_orderkey, l_linenumber, l_extendedprice, l_quantity from lineitem where
 select o_orderpriority, o_orderstatus, count(*) as n, sum(o_totalprice) as total, uuid() as tag from orders group by o_orderpriority, o_orderstatus
 -- Windows of time.
 -- orders_last_year | o_orderkey
-select o_orderkey, o_custkey, o_totalprice, o_orderdate from orders where o_orderdate > {now} - interval 365 days
+select o_orderkey, o_custkey, o_totalprice, o_orderdate from orders where o_orderdate > current_date() - interval 365 days
 -- orders_last_90_days | o_orderkey
-select o_orderkey, o_totalprice, o_orderdate from orders where o_orderdate >= date_sub({now}, 90)
+select o_orderkey, o_totalprice, o_orderdate from orders where o_orderdate >= date_sub(current_date(), 90)
 -- lines_last_year | l_orderkey, l_linenumber
-select l_orderkey, l_linenumber, l_extendedprice, l_shipdate from lineitem where l_shipdate >= {now} - interval 1 year
+select l_orderkey, l_linenumber, l_extendedprice, l_shipdate from lineitem where l_shipdate >= current_date() - interval 1 year
 -- lines_last_quarter_drawn | l_orderkey, l_linenumber
-select l_orderkey, l_linenumber, l_extendedprice, rand() as drawn from lineitem where l_shipdate > {now} - interval 90 days
+select l_orderkey, l_linenumber, l_extendedprice, rand() as drawn from lineitem where l_shipdate > current_date() - interval 90 days
 -- lines_last_months | l_orderkey, l_linenumber
-select l_orderkey, l_linenumber, l_suppkey, l_receiptdate from lineitem where l_receiptdate >= add_months({now}, -18) and l_receiptdate < {now}
+select l_orderkey, l_linenumber, l_suppkey, l_receiptdate from lineitem where l_receiptdate >= add_months(current_date(), -18) and l_receiptdate < current_date()
 -- sold_last_90_days | l_partkey
-select l_partkey, count(*) as lines, sum(l_quantity) as quantity from lineitem where l_shipdate > {now} - interval 90 days group by l_partkey
+select l_partkey, count(*) as lines, sum(l_quantity) as quantity from lineitem where l_shipdate > current_date() - interval 90 days group by l_partkey
 -- revenue_by_day_last_year | o_orderdate
-select o_orderdate, count(*) as orders, sum(o_totalprice) as revenue from orders where o_orderdate > {now} - interval 365 days group by o_orderdate
+select o_orderdate, count(*) as orders, sum(o_totalprice) as revenue from orders where o_orderdate > current_date() - interval 365 days group by o_orderdate
 -- lines_due | l_orderkey, l_linenumber
-select l_orderkey, l_linenumber, l_commitdate, l_suppkey from lineitem where l_commitdate between {now} - interval 30 days and {now}
+select l_orderkey, l_linenumber, l_commitdate, l_suppkey from lineitem where l_commitdate between current_date() - interval 30 days and current_date()
 -- Joins with dimensions.
 -- orders_of_customers | o_orderkey
 select o_orderkey, o_totalprice, c_name, c_mktsegment from orders join customer on c_custkey = o_custkey

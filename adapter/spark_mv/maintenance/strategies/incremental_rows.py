@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from spark_mv.maintenance.columns import Role
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal
-from spark_mv.maintenance.plan import Candidate, Reason
+from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.maintenance.steps.staging import AffectedRows, merge_rows, stage_affected, stage_sources
-from spark_mv.query.delta.restrict import NotIncremental, anchor_column
+from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental, anchor_column
 from spark_mv.query.syntax.reserved import relation
 from spark_mv.query.syntax.table_name import quoted
 
@@ -79,10 +79,16 @@ def _images(known: IncrementalFacts) -> dict[str, tuple[str, str]]:
     }
 
 
+def affected_anchors(known: IncrementalFacts) -> tuple[AffectedQuery, list[Step]]:
+    """The anchors that changes and the clock touch, and the steps that stage them. Raises NotIncremental."""
+    found = known.tree.affected(known.texts, known.columns.keys, known.comparable, known.move)
+    affected = known.evaluate(f"SELECT *, true AS `__mv_pre` FROM (\n{found.sql}\n)").sql
+    return found, [*stage_sources(known), stage_affected(affected)]
+
+
 def for_affected_anchors(known: IncrementalFacts, strategy: str, why: Reason) -> Proposal:
     """Recompute the rows whose anchors a change touches. Raises NotIncremental."""
-    texts = known.texts
-    found = known.tree.affected(texts, known.columns.keys, known.comparable, known.move)
+    found, steps = affected_anchors(known)
     keys = {key.lower() for key in known.columns.keys}
     if known.config.keeps_rows and not {a.lower() for a in found.anchors} <= keys:
         raise NotIncremental("KEPT_ROWS", f"{known.kept_by} needs changes that can be followed to the unique_key")
@@ -90,16 +96,10 @@ def for_affected_anchors(known: IncrementalFacts, strategy: str, why: Reason) ->
         raise NotIncremental(
             "FROZEN_ROWS", "freeze_where: the clock takes rows that no row of the sources tells of any more"
         )
-    affected = known.evaluate(f"SELECT *, true AS `__mv_pre` FROM (\n{found.sql}\n)").sql
-    query = texts.pinned(known.tree.restricted(relation("affected"), found, known.known_columns))
-    steps = (
-        *stage_sources(known),
-        stage_affected(affected),
-        *merge_rows(known, query, found.columns),
-    )
+    query = known.texts.pinned(known.tree.restricted(relation("affected"), found, known.known_columns))
     sentence = f"{why.sentence}, found again by {', '.join(found.anchors)}"
     return Proposal(
         Candidate(strategy, True, (Reason(why.code, sentence),), known.cost.restricted(found.read)),
-        steps,
+        (*steps, *merge_rows(known, query, found.columns)),
         known.cost.complete,
     )

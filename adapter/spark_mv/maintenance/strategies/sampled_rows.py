@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
 from spark_mv.maintenance.plan import Candidate, Reason, Step
-from spark_mv.maintenance.rewritten import FilterTexts
 from spark_mv.maintenance.state import PUBLISHED
-from spark_mv.maintenance.steps.staging import merge_rows, stage_affected, stage_sources
+from spark_mv.maintenance.steps.staging import merge_rows
+from spark_mv.maintenance.strategies.incremental_rows import affected_anchors
 from spark_mv.maintenance.strategies.row_based import STRATEGY
 from spark_mv.maintenance.strategies.state_steps import Known, Touched, drop_draws, keep_draws
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental, QueryTree
+from spark_mv.query.rewrite.draw_texts import FilterTexts
 from spark_mv.query.syntax.reserved import relation
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.query.syntax.tree_builder import build
@@ -29,7 +30,7 @@ def propose(known: IncrementalFacts, strategy: str) -> Proposal:
         return rejected(strategy, Reason("RANDOM_FILTER", "a random filter beside AI functions is not followed"))
     if known.state is not None:
         _refuse_ahead(known.state)
-    found = known.tree.affected(known.texts, known.columns.keys, known.comparable, known.move)
+    found, steps = affected_anchors(known)
     if not {anchor.lower() for anchor in found.anchors} <= {key.lower() for key in known.columns.keys}:
         raise NotIncremental("RANDOM_FILTER", "a change cannot be followed to the unique_key, by which draws are kept")
     if known.columns.stays:
@@ -39,17 +40,16 @@ def propose(known: IncrementalFacts, strategy: str) -> Proposal:
         f"rows that a change or the clock touches, found again by {', '.join(found.anchors)}; the others keep their draws",
     )
     candidate = Candidate(strategy, True, (because,), known.cost.restricted(found.read))
-    return Proposal(candidate, _steps(known, filter_, found), known.cost.complete)
+    return Proposal(candidate, (*steps, *_of_candidates(known, filter_, found)), known.cost.complete)
 
 
-def _steps(known: IncrementalFacts, filter_: FilterTexts, found: AffectedQuery) -> tuple[Step, ...]:
-    affected = known.evaluate(f"SELECT *, true AS `__mv_pre` FROM (\n{found.sql}\n)").sql
-    steps = [*stage_sources(known), stage_affected(affected)]
+def _of_candidates(known: IncrementalFacts, filter_: FilterTexts, found: AffectedQuery) -> list[Step]:
+    steps: list[Step] = []
     if known.state is not None:
         candidates = known.evaluate(_touched(known, filter_.candidates, found)).sql
         steps += keep_draws(known.state, Touched(candidates, found.columns)).steps
     query = _touched(known, filter_.filtered.replace(relation("state"), _touched_draws(found)), found)
-    return (*steps, *merge_rows(known, query, found.columns), drop_draws(known.columns))
+    return [*steps, *merge_rows(known, query, found.columns), drop_draws(known.columns)]
 
 
 def _touched(known: IncrementalFacts, sql: str, found: AffectedQuery) -> str:

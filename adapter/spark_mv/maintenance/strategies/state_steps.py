@@ -268,19 +268,14 @@ def _publish(
     known: Known, staged: tuple[StagedColumn, ...], record: StateRecord, replaces: bool, deletes: bool = True
 ) -> list[Step]:
     args: dict[str, Any] = {"relation": "state", "stage": "state_stage", "columns": staged}
-    if not deletes:
-        args["deletes"] = False
     check = Step("check_stage", {"stage": "state_stage", "keys": known.columns.keys, "into": "state"})
     if replaces:
         return [check, Step("replace_table" if known.state.exists else "create_table", args)]
-    steps = [check, Step("merge_into", args, when=When.STATE_CHANGED)]
-    if not deletes:  # a draw is changed where its own text was
-        new = {name: value for name, value in args.items() if name != "deletes"}
-        steps = [
-            check,
-            Step("append", new, when=When.STATE_NEW),
-            Step("merge_into", args, when=When.STATE_UPDATED),
-        ]
+    if deletes:
+        steps = [check, Step("merge_into", args, when=When.STATE_CHANGED)]
+    else:  # draws, which only another text of theirs changes
+        merge = Step("merge_into", {**args, "deletes": False}, when=When.STATE_UPDATED)
+        steps = [check, Step("append", args, when=When.STATE_NEW), merge]
     old = known.state.record
     if (
         old is None

@@ -28,6 +28,15 @@ class Members:
 
 
 @dataclass(frozen=True)
+class FilterTexts:
+    """A query with a random filter: `filtered` reads the draws from the state table, `candidates` gives the key and the draws of every row
+    that the filter judges."""
+
+    filtered: str
+    candidates: str
+
+
+@dataclass(frozen=True)
 class Draw:
     """`fingerprint`: '' for a call, else that of the column that is read here."""
 

@@ -19,6 +19,7 @@ from spark_mv.query.rewrite.draw_lineage import drawn_per_row
 from spark_mv.query.rewrite.draw_texts import (
     DRAW,
     Draw,
+    FilterTexts,
     Members,
     accepted_sql_of,
     draw_sql_of,
@@ -54,9 +55,9 @@ class FilterDraws:
     `draw_sql` gives, for every candidate row, the unique key under its own names and each draw under its column.
     `filtered_sql` is the query with the draws read from the state table, which must hold every candidate's key once.
     `trial_sql` and `accepted_sql` find draws again for rows that are known to have passed the filter, see Members.
-    Both are None with a `reason`: what is not supported, where (`line`, `column`: 1-based) and the cure. `of_rows`: each draw is a
-    call in a conjunct of WHERE that reads its row alone, no clock and no subquery: what a change or the clock touches is told by
-    the query without these conjuncts.
+    Both are None with a `reason`: what is not supported, where (`line`, `column`: 1-based) and the cure. `followed`: both texts where
+    each draw is a call in a conjunct of WHERE that reads its row alone, no clock and no subquery: what a change or the clock touches
+    is told by the query without these conjuncts.
     """
 
     draws: tuple[str, ...]
@@ -69,7 +70,7 @@ class FilterDraws:
     column: int = 0
     trial_sql: str | None = None
     accepted_sql: str | None = None
-    of_rows: bool = False
+    followed: FilterTexts | None = None
 
 
 class _NotKept(Exception):
@@ -122,26 +123,27 @@ def split_filter_draws(
         candidates = draw_sql_of_groups(sql, block, draws, [name for name, _ in keys], columns)
         filtered = filtered_sql_of_groups(sql, block, draws, keys, columns, state_table)
         return FilterDraws(texts, columns, prints, candidates, filtered)
+    candidates = draw_sql_of(sql, block, draws, keys, columns)
+    filtered = filtered_sql_of(sql, block, draws, keys, columns, state_table)
     return FilterDraws(
         texts,
         columns,
         prints,
-        draw_sql_of(sql, block, draws, keys, columns),
-        filtered_sql_of(sql, block, draws, keys, columns, state_table),
+        candidates,
+        filtered,
         trial_sql=draw_sql_of(sql, block, draws, keys, columns, members) if members else None,
         accepted_sql=accepted_sql_of(sql, block, draws, keys, columns, members) if members else None,
-        of_rows=_of_rows(sql, block, draws),
+        followed=FilterTexts(filtered, candidates) if _reads_its_row(sql, block, draws) else None,
     )
 
 
-def _of_rows(sql: str, block: Block, draws: Sequence[Draw]) -> bool:
-    if any(draw.fingerprint or draw.clause != "WHERE" for draw in draws) or block.tree.args.get("where") is None:
+def _reads_its_row(sql: str, block: Block, draws: Sequence[Draw]) -> bool:
+    if any(draw.fingerprint or draw.clause != "WHERE" for draw in draws):
         return False
-    drawn = [
-        part for part in conjuncts(block.tree.args["where"].this) if any(span_of(part).holds(d.span) for d in draws)
-    ]
-    subqueries = any(part.find(exp.Query) is not None for part in drawn)
-    return not subqueries and not any(span_of(part).holds(use) for part in drawn for use in clock_spans(sql))
+    parts = conjuncts(block.tree.args["where"].this)
+    drawn = [part for part in parts if any(span_of(part).holds(draw.span) for draw in draws)]
+    clock = clock_spans(sql)
+    return not any(part.find(exp.Query) or any(map(span_of(part).holds, clock)) for part in drawn)
 
 
 def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[Draw]) -> Block:

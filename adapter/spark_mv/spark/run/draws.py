@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import Column, TargetFacts
-from spark_mv.maintenance.rewritten import FilterTexts
 from spark_mv.maintenance.state import Seed
 from spark_mv.query.ai_calls.kept_rows import UnkeptDraws, split_rows
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.draw_texts import DRAW, Members
+from spark_mv.query.rewrite.draw_texts import DRAW, FilterTexts, Members
 from spark_mv.query.rewrite.filter_draws import FilterDraws, split_filter_draws
 from spark_mv.query.rewrite.pin import Pins, pin
 from spark_mv.query.syntax.reserved import relation
@@ -27,8 +26,8 @@ TRIALS_AT_MOST = 20_000
 
 @dataclass(frozen=True)
 class KeptDraws:
-    """`filtered_sql` is the model's SELECT with its draws read from the state table, `candidates` is `draw_sql` with its clock. The rest as
-    in Rewritten."""
+    """`filtered_sql` is the model's SELECT with its draws read from the state table, `candidates` is `draw_sql` with its clock, `texts` those
+    of a SELECT with a place for the state table. The rest as in Rewritten."""
 
     filtered_sql: str
     candidates: str
@@ -37,23 +36,13 @@ class KeptDraws:
     fingerprints: Mapping[str, str]
     state_table: str
     split: Callable[[Members], FilterDraws | None]
+    texts: Callable[[str], FilterTexts | None]
     pins: Pins
-    read: Callable[[str], Analysis]
-    unique_key: Sequence[str]
-    declared: Mapping[str, Level]
 
     def describable(self, sql: str) -> str:
         """The text reading the draws themselves, for a look at its columns: the state table may not be there yet, or lack
         a draw that the query has got since."""
         return sql.replace(self.state_table, f"(SELECT * FROM ({self.draw_sql}))")
-
-    def texts(self, sql: str) -> FilterTexts | None:
-        """Of the model's SELECT with all views seen through; None where changes cannot be followed through the filter."""
-        try:
-            kept = split_rows(sql, self.read, self.unique_key, self.declared, relation("state"))
-        except UnkeptDraws:
-            return None
-        return FilterTexts(kept.filtered_sql, kept.draw_sql) if kept.split.of_rows else None
 
     def seed(self, query: Query, target: TargetFacts, table: str, same_filter: bool) -> Seed:
         """How to draw again for the rows of the table, which are known to have passed this very filter. Counts the rows of
@@ -88,6 +77,13 @@ def kept_draws(
         kept = split_rows(sql, read, unique_key, declared, state_table)
     except UnkeptDraws as error:
         raise RefusedError("NOT_KEPT", f"model {model}: {error}") from error
+
+    def texts(sql: str) -> FilterTexts | None:
+        try:
+            return split_rows(sql, read, unique_key, declared, relation("state")).split.followed
+        except UnkeptDraws:
+            return None
+
     split = kept.split
     draw_sql = pin(kept.draw_sql, pins).sql
     columns = query_columns(query, draw_sql)
@@ -100,8 +96,6 @@ def kept_draws(
         prints,
         state_table,
         lambda members: split_filter_draws(kept.sql, unique_key, state_table, declared, kept.reads, members),
+        texts,
         pins,
-        read,
-        unique_key,
-        declared,
     )
