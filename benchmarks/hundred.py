@@ -24,7 +24,7 @@ ONE_ROW = (
     "update tpch.customer set c_acctbal = c_acctbal + 1000, c_name = concat(c_name, '.') where c_custkey = {n}",
     "update tpch.part set p_name = concat(p_name, '.'), p_size = 15 where p_partkey = {n}",
     "update tpch.supplier set s_acctbal = s_acctbal - 1, s_name = concat(s_name, '.') where s_suppkey = {n}",
-    "update tpch.partsupp set ps_supplycost = ps_supplycost + 1 where ps_partkey = {n} and ps_suppkey = (select min(ps_suppkey) from tpch.partsupp where ps_partkey = {n})",
+    "update tpch.partsupp set ps_supplycost = ps_supplycost + 1 where ps_partkey = {n}",
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spark_mv.maintenance.changes import Changes, SourceChange
@@ -18,7 +20,21 @@ def changes(tables: int, target_rows: int = 1_000) -> Changes:
 @pytest.mark.parametrize("weights", [ROWS, SECONDS])
 def test_few_changes_of_one_table_are_followed(weights: Weights) -> None:
     found = Cost(changes(1), weights)
-    assert found.append_only < found.linear < found.restricted({}) < found.complete
+    assert found.append_only(enters=False) < found.linear < found.restricted({}) < found.complete
+
+
+def test_what_is_looked_for_in_the_source_is_read() -> None:
+    """Rows that the clock lets in and out, and those that a DELETE marked in their files: as seconds, for the price of reading them."""
+    (change,) = changes(1).sources
+    marked = replace(changes(1), sources=(replace(change, searched=100_000),))
+    found, by_clock, searched = (
+        cost_of(*asked) for asked in ((changes(1), "seconds"), (changes(1), "seconds", "S"), (marked, "seconds"))
+    )
+    assert by_clock.append_only(enters=False) == found.append_only(enters=False)
+    assert by_clock.append_only(enters=True) == found.append_only(enters=True) + SECONDS.scanned * 500_000
+    assert by_clock.linear == found.linear + 2 * SECONDS.scanned * 500_000
+    assert searched.linear == found.linear + SECONDS.scanned * 100_000
+    assert cost_of(marked, "rows", "S").linear == cost_of(changes(1), "rows").linear
 
 
 def test_a_source_that_is_read_twice_pays_where_the_table_is_large() -> None:

@@ -9,7 +9,7 @@ import pytest
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.spark.formats.commits import Ask
-from spark_mv.spark.formats.delta_source import _rows
+from spark_mv.spark.formats.delta_source import _marked, _rows
 from spark_mv.spark.run.source_commits import read_changes
 
 pytestmark = pytest.mark.unit
@@ -30,6 +30,13 @@ def test_an_overwrite_counts_with_all_rows() -> None:
         "operationMetrics": {"numOutputRows": "10"},
     }
     assert _rows(row) == (10, True)
+
+
+def test_only_a_delete_leaves_rows_to_look_for() -> None:
+    """An UPDATE and a MERGE write the old rows beside the files."""
+    marks = {"numDeletedRows": "3", "numUpdatedRows": "3", "numDeletionVectorsAdded": "2"}
+    assert [_marked({"operation": name, "operationMetrics": marks}) for name in ("DELETE", "UPDATE")] == [2, 0]
+    assert _marked({"operation": "DELETE", "operationMetrics": {"numDeletedRows": "3"}}) == 0
 
 
 def test_what_keeps_no_versions_may_have_changed_beside_what_did() -> None:

@@ -34,7 +34,8 @@ class SourceChange:
     `how`: "feed" reads Delta's change data feed, "appended" the files that Iceberg's appends added, "changelog" also those that
     other commits added and removed, "lineage" the rows whose ids tell that they were written after the commit `sequence`, and those
     of the older version whose ids are gone or written since, "snapshots" compares the two versions. `append_only`: its history shows
-    inserts only. `rows`: estimated rows that came or went (None: unknown), `table_rows`: rows it has now.
+    inserts only. `rows`: estimated rows that came or went (None: unknown), `table_rows`: rows it has now, `searched`: rows among which
+    those that were deleted are looked for.
     """
 
     name: str
@@ -45,6 +46,7 @@ class SourceChange:
     rows: int | None = None
     table_rows: int = 0
     sequence: int | None = None
+    searched: int = 0
 
 
 @dataclass(frozen=True)

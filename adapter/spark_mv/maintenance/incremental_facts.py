@@ -72,7 +72,7 @@ class IncrementalFacts:
     @property
     def cost(self) -> Cost:
         """What each way would take, as the setting `choose_by` compares."""
-        return cost_of(self.changes, self.config.choose_by)
+        return cost_of(self.changes, self.config.choose_by, self.moved_windows.name if self.moved_windows else "")
 
     @property
     def comparable(self) -> frozenset[str]:

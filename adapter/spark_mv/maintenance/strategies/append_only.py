@@ -37,7 +37,7 @@ def propose(known: IncrementalFacts) -> Proposal:
     leave = ", and the table's own columns tell the rows that leave by the clock" if leaves else ""
     why = Reason("ONLY_INSERTS", f"{' and '.join(source.name for source in sources)} only gained rows{leave}")
     return Proposal(
-        Candidate(STRATEGY, True, (why,), known.cost.append_only),
+        Candidate(STRATEGY, True, (why,), known.cost.append_only(known.enters)),
         come_and_leave(known, leaves),
         known.cost.complete,
         instead(known, STRATEGY) if leaves else (),

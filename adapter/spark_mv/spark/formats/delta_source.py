@@ -73,7 +73,7 @@ def since(query: Query, source: SourceFacts, before: SourceVersion, columns: str
 
 def _commit(row: Mapping[str, Any]) -> Commit:
     rows, anew = _rows(row)
-    return Commit(_appends(row), _net(row), rows, anew)
+    return Commit(_appends(row), _net(row), rows, anew, _marked(row))
 
 
 def _appends(row: Mapping[str, Any]) -> bool:
@@ -101,6 +101,14 @@ def _rows(row: Mapping[str, Any]) -> tuple[int | None, bool]:
     except (KeyError, ValueError):
         return None, False
     return written, not _appends(row)
+
+
+def _marked(row: Mapping[str, Any]) -> int:
+    """In how many files a DELETE marked rows. Other statements write the rows that they change beside the files, for the feed."""
+    found = (
+        entries(row["operationMetrics"]).get("numDeletionVectorsAdded", "0") if row["operation"] == "DELETE" else "0"
+    )
+    return int(found) if found.isdigit() else 0
 
 
 def _net(row: Mapping[str, Any]) -> int | None:

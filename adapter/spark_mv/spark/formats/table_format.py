@@ -34,12 +34,14 @@ class Versioned:
 @dataclass(frozen=True)
 class Commit:
     """One commit that wrote rows. `appends`: it only brought rows. `net`: by how many rows it made the table longer, `rows`: how
-    many came or went (None: its figures do not say). `anew`: all rows of the table went besides."""
+    many came or went (None: its figures do not say). `anew`: all rows of the table went besides. `marked`: in how many files it marked rows
+    as deleted, which stay in them."""
 
     appends: bool = False
     net: int | None = None
     rows: int | None = None
     anew: bool = False
+    marked: int = 0
 
 
 @dataclass(frozen=True)

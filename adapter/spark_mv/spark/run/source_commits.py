@@ -12,6 +12,9 @@ from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.table_format import Since
 
+ROWS_OF_A_FILE = 1_000_000
+"""About as many as Spark writes into a large one, if they are of a usual width."""
+
 
 def read_changes(query: Query, facts: RunFacts, target: str) -> Changes:
     """The sources that moved since the target's last record, with estimates. The record must exist. Rows are counted
@@ -68,6 +71,7 @@ def _change(source: SourceFacts, before: SourceVersion, now: SourceVersion, sinc
         rows=None if None in rows else sum(row for row in rows if row is not None),
         table_rows=count,
         sequence=since.sequence,
+        searched=sum(min(commit.marked * ROWS_OF_A_FILE, count) for commit in since.commits),
     )
 
 
