@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.delta.narrowed import KnownColumns, are_comparable
 from spark_mv.query.delta.output_windows import OutputWindows, output_windows
+from spark_mv.query.delta.read_columns import read_columns
 from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree
 from spark_mv.query.rewrite.pin import Pins, pin
 
@@ -66,7 +67,13 @@ class IncrementalFacts:
 
     @cached_property
     def texts(self) -> SourceTexts:
-        facts = {s.name.lower(): s for s in self.facts.sources}
+        """The sources with the columns that the query reads: what else changes in their rows is no change."""
+        tables = {s.name.lower(): tuple(c.name for c in s.columns) for s in self.facts.sources}
+        read = read_columns(self.tree.node, tables, (self.tree.sql, self.rewritten.sql))
+        facts = {
+            s.name.lower(): replace(s, columns=tuple(c for c in s.columns if c.name in read[s.name.lower()]))
+            for s in self.facts.sources
+        }
         return SourceTexts(facts, self.changes.sources, self.unstaged, self.changes.source_rows)
 
     @property

@@ -41,9 +41,8 @@ class AffectedRows:
 
 def stage_sources(known: IncrementalFacts) -> list[Step]:
     """What changed in each source, read once and written down: the feed of changes may be gone a moment later."""
-    sources = {s.name.lower(): s for s in known.facts.sources}
     return [
-        Step("stage_source_changes", stage_args(k, change, sources[change.name.lower()]))
+        Step("stage_source_changes", stage_args(k, change, known.texts.facts[change.name.lower()]))
         for k, change in enumerate(known.changes.sources)
     ]
 
