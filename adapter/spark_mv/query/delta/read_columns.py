@@ -13,7 +13,7 @@ from spark_mv.query.syntax.select_tree import Leaf, Node, SelectNode, SetNode, s
 def read_columns(node: Node, tables: Columns, texts: Collection[str] = ()) -> Columns:
     """The columns of each table, in its order, without those that the query cannot read: their names stand nowhere in its text or in `texts`,
     and no star hands them on to where all columns count. All of a table of which none is left: its rows count."""
-    written = "\n".join([*texts, *(f"{select.text}\n{select.whole}" for select in selects(node))]).lower()
+    written = "\n".join({*texts, *(text for select in selects(node) for text in (select.text, select.whole))}).lower()
     whole: set[str] = set()
     _whole(node, True, whole)
     return {
