@@ -40,6 +40,12 @@ ALL = "id one_x two_x c_x"
         ("select id, struct(*) as h from t", ALL),
         ("select id, count(t.*) as n from t group by id", ALL),
         ("select id, n from (select * from t) as s(id, n, x, y)", ALL),
+        # names that are not written
+        ("select identifier('one_' || 'x') from t", ALL),
+        ("select identifier ('id') from t", ALL),
+        ("select ${x} from t", ALL),
+        ("select `(one_)?+.+` from t", ALL),
+        ("select `id`, `a b`.`c-d` from t as `a b`", "id"),
         # only rows count
         ("select 7", ALL),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from sqlglot import exp
@@ -9,11 +10,21 @@ from sqlglot import exp
 from spark_mv.query.delta.names import Columns
 from spark_mv.query.syntax.select_tree import Leaf, Node, SelectNode, SetNode, selects
 
+_COMPUTED = re.compile(r"\bidentifier\s*\(|\$\{")
+_QUOTED = re.compile(r"`([^`]*)`?")
+_PLAIN = re.compile(r"[\w\s./:-]*")
+
 
 def read_columns(node: Node, tables: Columns, texts: Collection[str] = ()) -> Columns:
     """The columns of each table, in its order, without those that the query cannot read: their names stand nowhere in its text or in `texts`,
-    and no star hands them on to where all columns count. All of a table of which none is left: its rows count."""
-    written = "\n".join({*texts, *(text for select in selects(node) for text in (select.text, select.whole))}).lower()
+    and no star hands them on to where all columns count. All of a table of which none is left: its rows count. And all of them where
+    names are computed: by IDENTIFIER, from a variable, or by a pattern in backticks (spark.sql.parser.quotedRegexColumnNames)."""
+    all_texts = {*texts, *(text for select in selects(node) for text in (select.text, select.whole))}
+    written = "\n".join(all_texts).lower()
+    if _COMPUTED.search(written) or any(
+        not _PLAIN.fullmatch(name) for text in all_texts for name in _QUOTED.findall(text)
+    ):
+        return tables
     whole: set[str] = set()
     _whole(node, True, whole)
     return {
