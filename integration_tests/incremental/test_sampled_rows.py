@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import Any, NamedTuple
 
 import pytest
@@ -221,6 +222,61 @@ def test_rows_that_are_still_to_enter(pool: Pool, condition: str, truth: str) ->
             assert session.bag("select id from s.m") == session.bag(f"select id from s.t where {there}"), day
 
 
+def dies(model: Model, session: Direct, now: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that publishes, and drops no draws."""
+    query = Direct.query
+
+    def killed(self: Direct, sql: str) -> list[dict[str, Any]]:
+        if "then delete" in sql:
+            raise RuntimeError("killed")
+        return query(self, sql)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Direct, "query", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            model.run_incrementally(session, now)
+
+
+@pytest.mark.parametrize("between", ["nothing", "a run"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select id, x from s.t where rand() < 2",
+        f"select id, x from s.t where ts > {CLOCK} - interval 3 days and rand() < 2",
+        "select id, max(x) as x from s.t group by id having rand() < 2",
+    ],
+    ids=["rows", "a window", "groups"],
+)
+def test_a_key_comes_back_behind_a_run_that_died(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, text: str, between: str
+) -> None:
+    """Its row was gone in what the last run published, so that it draws anew, though nobody had dropped its draw."""
+    with schema(pool.first, "s") as session:
+        session.query(f"create table s.t (id int, x int, ts timestamp) {FEED}")
+        session.query("insert into s.t select id, 1, timestamp'2026-01-04 12:00:00' from range(6)")
+        session.query("insert into s.t values (6, 1, timestamp'2026-01-02 18:00:00')")
+        model = Model("s", "m", text, {"unique_key": ["id"]})
+        model.run(session, "2026-01-05 12:00:00")
+        before = dict(session.bag("select id, __mv_draw_0 from s.m__state"))
+        session.query("delete from s.t where id in (1, 2)")
+        dies(model, session, "2026-01-06 12:00:00", monkeypatch)
+        if between == "a run":
+            assert model.run(session, "2026-01-06 12:00:00").plan.strategy == "NO_OP"
+        session.query("insert into s.t values (1, 7, timestamp'2026-01-06 12:00:00')")
+        run = model.run(session, "2026-01-06 12:00:00")
+        assert any("they are dropped now" in note for note in run.plan.notes)
+        after = dict(session.bag("select id, __mv_draw_0 from s.m__state"))
+        stay = {0, 3, 4, 5, *(() if CLOCK in text else (6,))}
+        assert {id_ for id_, _ in after} == stay | {1}
+        assert {row for row in before if row[0] in stay} == {row for row in after if row[0] in stay}
+        assert not {row for row in before if row[0] == 1} & set(after)
+        assert session.bag("select id from s.m") == Counter((id_,) for id_ in stay | {1})
+        session.query("update s.t set x = 3 where id = 0")
+        assert model.run_incrementally(session, "2026-01-06 12:00:00").plan.strategy == (
+            "ROW_BASED" if "having" not in text else "COMPLETE_RECOMPUTE"
+        )
+
+
 def test_a_run_that_dies_before_it_drops_a_draw(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next run looks through all draws, so that a key which comes back later draws anew."""
     with schema(pool.first, "s") as session:
@@ -233,17 +289,7 @@ def test_a_run_that_dies_before_it_drops_a_draw(pool: Pool, monkeypatch: pytest.
         model.run_incrementally(session, now)  # the newest commit to the state is now one that dropped a draw
         (before,) = session.query("select __mv_draw_0 as draw from s.m__state where id = 1")
         session.query("delete from s.t where id = 1")
-        query = Direct.query
-
-        def dies(self: Direct, sql: str) -> list[dict[str, Any]]:
-            if "then delete" in sql:
-                raise RuntimeError("killed")
-            return query(self, sql)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(Direct, "query", dies)
-            with pytest.raises(RuntimeError, match="killed"):
-                model.run_incrementally(session, now)
+        dies(model, session, now, monkeypatch)
         assert session.bag("select id from s.m") == session.bag("select id from s.t")
         session.query("update s.t set x = 2 where id = 5")
         assert model.run_incrementally(session, now).plan.strategy == "COMPLETE_RECOMPUTE"

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 
 from spark_mv.maintenance.facts import TableFacts, TargetFacts
 from spark_mv.maintenance.format_version import FORMAT, of_this_format
-from spark_mv.maintenance.record import KeptRecord
+from spark_mv.maintenance.record import KeptRecord, RunRecord
 
 _KEY = "spark_mv_state"
 NO_TABLE = ""
@@ -147,10 +147,26 @@ def stamp(target: TargetFacts) -> str:
 
 @dataclass(frozen=True)
 class Seed:
-    """What the model's table tells of a lost state. `trial_sql` and `accepted_sql` draw again for rows that passed a random
+    """What tells of a lost state, or of one whose last run died. Of the model's table: `trial_sql` and `accepted_sql` draw again for rows that passed a random
     filter (query.rewrite.filter_draws.Members). `bounds`: when a row of the table comes and leaves by the clock, over its own
-    columns. None where that is not known."""
+    columns. `left_sql`: the candidates that the last run left, which died before it dropped the draws of those that were gone. None where that is
+    not known."""
 
     trial_sql: str | None = None
     accepted_sql: str | None = None
     bounds: tuple[str, str] | None = None
+    left_sql: str | None = None
+
+
+def draws_to_drop(state: StateFacts, record: RunRecord) -> bool:
+    """Whether the run that published the table died before it dropped draws: a commit of the state behind the table's own is the one that dropped
+    them, or one of a run that died later."""
+    ours, newest = state.record, state.newest
+    dropped = (
+        ours is not None
+        and newest is not None
+        and record.state_version is not None
+        and newest.number > record.state_version
+        and ours.made_for == PUBLISHED
+    )
+    return bool(record.state_gone) and not dropped

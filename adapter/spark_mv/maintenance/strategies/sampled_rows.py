@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from spark_mv.maintenance.incremental_facts import IncrementalFacts, Proposal, rejected
 from spark_mv.maintenance.plan import Candidate, Reason, Step
-from spark_mv.maintenance.state import PUBLISHED
+from spark_mv.maintenance.state import PUBLISHED, draws_to_drop
 from spark_mv.maintenance.steps.staging import merge_rows
 from spark_mv.maintenance.strategies.incremental_rows import affected_anchors
 from spark_mv.maintenance.strategies.row_based import STRATEGY
@@ -71,9 +71,8 @@ def _refuse_ahead(state: Known) -> None:
     known = state.standing.trusted and state.standing.at_version is None and state.seed.trial_sql is None
     as_left = False
     if known and ours is not None and newest is not None and record is not None and record.state_version is not None:
-        # a commit behind the table's own is the one that dropped draws, or one of a run that died
-        done = ours.made_for == PUBLISHED if newest.number > record.state_version else not record.state_gone
-        as_left = done and ours.id == record.state
+        dead = newest.number > record.state_version and ours.made_for != PUBLISHED  # a run that did not publish
+        as_left = not dead and not draws_to_drop(state.state, record) and ours.id == record.state
     if not as_left:
         raise NotIncremental(
             "STATE_AHEAD", "the state table is not as the last run left it, so that all its draws are looked through"

@@ -16,13 +16,15 @@ from spark_mv.maintenance.record import KeptRecord
 from spark_mv.maintenance.rewritten import BOUNDS, VALID_FROM, VALID_TO, Rewritten
 from spark_mv.maintenance.row_identity import row_identity
 from spark_mv.maintenance.staged import When
-from spark_mv.maintenance.state import Seed, Standing, StateFacts, StateRecord, stamp
+from spark_mv.maintenance.state import Seed, Standing, StateFacts, StateRecord, draws_to_drop, stamp
 from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.rewrite.draw_texts import DRAW
 from spark_mv.query.syntax.reserved import relation
 from spark_mv.query.syntax.select_tree import NotIncremental
 from spark_mv.query.syntax.table_name import quoted
 
 TRIAL = "__mv_trial"
+_DIED = "the last run died before it dropped the draws of rows that were gone"
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,15 @@ def keep_draws(known: Known, touched: Touched | None = None) -> StateSteps:
     else:
         then = "all rows draw anew"
     notes = known.problem(then)
+    left = trusted and seed.left_sql is not None
+    if left:
+        trusted_state = relation("state") if known.standing.at_version is None else known.relation
+        existing = _left(rewritten.draw_columns, trusted_state, seed.left_sql or "")
+        notes.append(f"{known.facts.model}__state: {_DIED}; they are dropped now")
+    elif trusted and known.facts.target.record is not None and draws_to_drop(state, known.facts.target.record):
+        notes.append(
+            f"{known.facts.model}__state: {_DIED}, and what it read cannot be read any more; a row that came back keeps its draw"
+        )
     if ahead:
         notes.append(f"{known.facts.model}__state: its draws are those of another filter; {then}")
     elif not trusted and known.standing.trusted:
@@ -131,6 +142,7 @@ def keep_draws(known: Known, touched: Touched | None = None) -> StateSteps:
     record = known.record(rewritten.draw_fingerprints, {})
     replaces = (
         not trusted
+        or left
         or identity.rekeyed
         or known.standing.at_version is not None
         or state.record is None
@@ -188,10 +200,17 @@ def _draw_column(column: Column, known: Known, before: KeptRecord | None, found:
     return StagedColumn(column.name, column.type, Role.KEPT, in_target=there, fresh=there)
 
 
+def _left(columns: Sequence[Column], state: str, candidates: str) -> str:
+    """The draws of these candidates."""
+    keys = [quoted(c.name) for c in columns if not c.name.startswith(DRAW)]
+    same = " AND ".join(f"__mv_c.{key} = __mv_d.{key}" for key in keys)
+    return f"(SELECT * FROM {state} AS __mv_d WHERE EXISTS (SELECT 1 FROM (\n{candidates}\n) AS __mv_c WHERE {same}))"
+
+
 def _picked(columns: Sequence[Column], accepted: str) -> str:
     """One accepted trial for each key: the first, because a choice by value would not be a draw any more."""
     names = ", ".join(quoted(c.name) for c in columns)
-    keys = ", ".join(quoted(c.name) for c in columns if not c.name.startswith("__mv_draw_"))
+    keys = ", ".join(quoted(c.name) for c in columns if not c.name.startswith(DRAW))
     return (
         f"(SELECT {names} FROM (SELECT *, row_number() OVER (PARTITION BY {keys} ORDER BY {TRIAL}) AS __mv_first FROM (\n"
         f"{accepted}\n)) WHERE __mv_first = 1)"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 
 from spark_mv.maintenance.errors import RefusedError
-from spark_mv.maintenance.facts import Column, TargetFacts
+from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts
+from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.state import Seed
+from spark_mv.maintenance.steps.versions import MOVED, at_versions
 from spark_mv.query.ai_calls.kept_rows import UnkeptDraws, split_rows
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
@@ -59,6 +62,20 @@ class KeptDraws:
         if split is None or split.trial_sql is None or split.accepted_sql is None:
             return Seed()
         return Seed(pin(split.trial_sql, self.pins).sql, pin(split.accepted_sql, self.pins).sql)
+
+    def left_by(self, query: Query, record: RunRecord, sources: Sequence[SourceFacts]) -> str | None:
+        """The candidates of the run that left the record: at its instant, of its sources' versions. None where these cannot be read any more."""
+        then = [replace(source, version=record.sources.get(source.name), pinnable=True) for source in sources]
+        if any(s.view_text is None and (s.version is None or s.version.version == MOVED) for s in then):
+            return None
+        at = datetime.fromisoformat(record.as_of).replace(tzinfo=timezone.utc)
+        sql = at_versions(pin(self.candidates, self.pins.at(at)).sql, then)
+        try:
+            if sql is not None:
+                query(f"select * from ({sql}) limit 0")
+        except Exception:  # a version that is gone
+            return None
+        return sql
 
 
 def kept_draws(

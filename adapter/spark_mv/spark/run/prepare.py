@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_mv.ai.settings import check_ai_words
 from spark_mv.maintenance.audit import audit_due
@@ -20,7 +20,7 @@ from spark_mv.maintenance.notes import order_notes, shared_notes
 from spark_mv.maintenance.read_query import row_bounds
 from spark_mv.maintenance.result_columns import remembered, result_print
 from spark_mv.maintenance.situation import Situation
-from spark_mv.maintenance.state import Seed
+from spark_mv.maintenance.state import Seed, draws_to_drop
 from spark_mv.maintenance.steps.our_rows import our_rows
 from spark_mv.maintenance.strategies.no_op import moved
 from spark_mv.query.syntax.table_name import quoted
@@ -47,6 +47,9 @@ from spark_mv.spark.run.read_model import ReadModel, read_model
 from spark_mv.spark.run.session_pace import session_fixed
 from spark_mv.spark.run.source_commits import read_changes
 from spark_mv.spark.session.own_catalogue import own_catalogue
+
+if TYPE_CHECKING:  # loaded by models with a random filter only
+    from spark_mv.spark.run.draws import KeptDraws
 
 
 def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> MvRun:
@@ -248,11 +251,27 @@ def _situation(
         ai=evaluated.runner.context if evaluated.runner else None,
         notes=dropped,
     )
-    if not (draws or remembers) or not state_lost(situation):
+    if not (draws or remembers):
         return situation
+    if not state_lost(situation):
+        return _with_draws_left(query, situation, draws) if draws else situation
     if draws is None:
         return replace(situation, seed=Seed(bounds=row_bounds(situation)))
     return replace(situation, seed=draws.seed(query, target, invocation.target, same_filter(situation)))
+
+
+def _with_draws_left(query: Query, situation: Situation, draws: KeptDraws) -> Situation:
+    """Where the last run died before it dropped draws, what tells those that stay: another query has other candidates, and a source that keeps no
+    versions cannot be asked again."""
+    record, state = situation.facts.target.record, situation.state
+    if (
+        record is None
+        or state is None
+        or record.query != situation.analysis.fingerprint
+        or not draws_to_drop(state, record)
+    ):
+        return situation
+    return replace(situation, seed=Seed(left_sql=draws.left_by(query, record, situation.facts.sources)))
 
 
 def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[str, str]:
