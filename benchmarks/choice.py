@@ -10,7 +10,10 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from small import MODELS, NOW, Timed, change, make, model_of, timed
 
@@ -49,21 +52,31 @@ def measure(session: Timed, rows: int, rounds: int, models: list[str]) -> list[b
     for round_ in range(rounds):
         change(session, rows, round_ + 1)
         for number, name in enumerate(models):
-            ways = [*WAYS][(number + round_) % 3 :] + [*WAYS][: (number + round_) % 3]  # nobody always comes first
-            runs = {way: timed(lambda w=way, n=name: lives[n, w].run(session, NOW, WAYS[w])) for way in ways}
-            if round_ == 0:
-                continue
-            own = runs["own"][1].plan
-            took = runs["full" if own.strategy == "COMPLETE_RECOMPUTE" else "inc"][0]
-            best = min(runs["inc"][0], runs["full"][0])
-            found.append(took <= best * RIGHT)
-            guesses = "/".join(f"{c.seconds:.1f}" for c in own.candidates if c.seconds is not None)
-            print(
-                f"{rows:8} {name:12} {own.strategy:>20} {guesses:>14} {runs['inc'][0]:11.2f}s {runs['full'][0]:10.2f}s"
-                + ("" if found[-1] else "  wrong"),
-                flush=True,
-            )
+            run = partial(_run, session, {way: lives[name, way] for way in WAYS}, NOW)
+            right = judged(run, number + round_, f"{rows:8} {name:12}" if round_ else "")
+            found += [] if right is None else [right]
     return found
+
+
+def _run(session: Timed, lives: Mapping[str, Any], now: str, way: str) -> Any:
+    return lives[way].run(session, now, WAYS[way])
+
+
+def judged(run: Callable[[str], Any], turn: int, label: str) -> bool | None:
+    """Whether the choice was right, and a line of it; None where there was none, or without a `label`. `run` makes the model's run that lives by
+    one of the ways, by `turn` each is the first."""
+    runs = {way: timed(lambda w=way: run(w)) for way in [*WAYS][turn % 3 :] + [*WAYS][: turn % 3]}
+    own = runs["own"][1].plan
+    inc, full = runs["inc"][0], runs["full"][0]
+    if not label or runs["inc"][1].plan.strategy in ("NO_OP", "COMPLETE_RECOMPUTE"):
+        return None
+    right = (full if own.strategy == "COMPLETE_RECOMPUTE" else inc) <= min(inc, full) * RIGHT
+    guesses = "/".join(f"{c.seconds:.1f}" for c in own.candidates if c.seconds is not None)
+    print(
+        f"{label} {own.strategy:>20} {guesses:>14} {inc:11.2f}s {full:10.2f}s" + ("" if right else "  wrong"),
+        flush=True,
+    )
+    return bool(right)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""100 models over TPC-H beside `create or replace table … as` of the same: `python benchmarks/hundred.py [--scale 0.1] [--rounds 2] [--models stg_orders …]`.
+"""100 models over TPC-H beside `create or replace table … as` of the same: `python benchmarks/hundred.py [--scale 0.1] [--rounds 2] [--models stg_orders …] [--ways]`.
 
 The models are the 22 queries and those of tests/query/tpch/models.sql. In one session that ten of them have warmed: the first run of
 each; rounds in which 0.1 % of orders and lines come, as many go, one row of a dimension is edited and a day passes; then a run with nothing to
-do. In each phase `table` comes by turns before and behind the run. Then each table is compared with its query, but for what is drawn.
+do. In each phase `table` comes by turns before and behind the run. Then each table is compared with its query, but for what is drawn. With `--ways`
+each model lives by each way instead, and how often the quickest was chosen is counted, as in choice.py.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import argparse
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from choice import WAYS, judged
 from small import Timed, opened, show, timed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integration_tests" / "incremental"))
@@ -34,12 +37,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--models", nargs="*", default=[*models(), *queries()])
     parser.add_argument("--memory", default="8g")
+    parser.add_argument("--ways", action="store_true")
     words = parser.parse_args()
     with opened(words.memory) as (session, home):
         generate(words.scale, home / "data")
         load(session, SCHEMA, home / "data")
         session.query(f"use {SCHEMA}")
-        Hundred(session, words.models).measure(words.rounds)
+        hundred = Hundred(session, words.models)
+        hundred.choose(words.rounds) if words.ways else hundred.measure(words.rounds)
 
 
 class Hundred:
@@ -57,14 +62,36 @@ class Hundred:
             self.session.query("drop table tpch.warm")
         self.each("first run")
         for number in range(1, rounds + 1):
-            self.day += 1
-            refresh(self.session, SCHEMA, number, ONE_ROW[number % len(ONE_ROW)].format(n=number))
+            self.next_day(number)
             self.each("changed")
         for name in self.names:
             self.run(self.lives[name], "unchanged")
         show(self.names, self.times, self.went, PHASES)
         wrong = [name for name in self.names if not self.same(name)]
         print(f"compared with their queries: {len(self.names)}, wrong: {wrong or 'none'}")
+
+    def choose(self, rounds: int) -> None:
+        lives = {(name, way): self._model(name, f"{name}_{way}") for name in self.names for way in WAYS}
+        for life in lives.values():
+            life.run(self.session, f"{self.now} 00:00:00")
+        found = []
+        for number in range(1, rounds + 1):
+            self.next_day(number)
+            for turn, name in enumerate(self.names):
+
+                def run(way: str, name: str = name) -> Any:
+                    life, at = lives[name, way], f"{self.now} 00:00:00"
+                    if way == "inc":
+                        return life.run_incrementally(self.session, at)
+                    return life.run(self.session, at, WAYS[way])
+
+                found.append(judged(run, turn + number, f"{name:30}"))
+        right = [one for one in found if one is not None]
+        print(f"right: {sum(right)} of {len(right)}")
+
+    def next_day(self, number: int) -> None:
+        self.day += 1
+        refresh(self.session, SCHEMA, number, ONE_ROW[number % len(ONE_ROW)].format(n=number))
 
     def each(self, phase: str) -> None:
         for number, name in enumerate(self.names):

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 from direct import Direct, Model, Pool, schema
 
+from spark_mv.maintenance.errors import RunFailed
+
 FEED = "using delta tblproperties (delta.enableChangeDataFeed = true, delta.enableDeletionVectors = true)"
 CLOCK = "current_timestamp()"
 
@@ -275,6 +277,48 @@ def test_a_key_comes_back_behind_a_run_that_died(
         assert model.run_incrementally(session, "2026-01-06 12:00:00").plan.strategy == (
             "ROW_BASED" if "having" not in text else "COMPLETE_RECOMPUTE"
         )
+
+
+TWO = "select id, x from s.t where rand() < 0.5 and rand() < 0.8"
+
+
+@pytest.mark.parametrize(
+    "other", ["select id, x from s.t where rand() < 0.1", "select id, x from s.t where uuid() < '8'"]
+)
+@pytest.mark.parametrize("comes", [False, True])
+def test_a_run_of_another_filter_that_published_nothing(pool: Pool, other: str, comes: bool) -> None:
+    """Its SQL is taken back: the draws of the rows stand as the table has them."""
+    with schema(pool.first, "s") as session:
+        session.query(f"create table s.t (id int, x int) {FEED}")
+        session.query("insert into s.t select id, 1 from range(30)")
+        now, keys = "2026-01-05 12:00:00", {"unique_key": ["id"]}
+        Model("s", "m", TWO, keys).run(session, now)
+        rows, draws = session.bag("select * from s.m"), session.bag("select * from s.m__state")
+        with pytest.raises(RunFailed, match="max_rows_changed"):
+            Model("s", "m", other, {**keys, "max_rows_changed": 0}, runs=5).run(session, now)
+        assert session.bag("select * from s.m") == rows
+        if comes:
+            session.query("insert into s.t values (100, 1)")
+        again = Model("s", "m", TWO, keys, runs=10)
+        again.run(session, now)
+        new = session.bag("select * from s.m__state where id = 100")
+        assert session.bag("select * from s.m__state") == draws + new
+        assert {row for row in session.bag("select * from s.m") if row[0] != 100} == set(rows)
+        session.query("update s.t set x = 2 where id < 5")
+        assert again.run_incrementally(session, now).plan.strategy == "ROW_BASED"
+        assert session.bag("select * from s.m__state") == draws + new
+
+
+def test_a_filter_of_another_type(pool: Pool) -> None:
+    with schema(pool.first, "s") as session:
+        session.query(f"create table s.t (id int) {FEED}")
+        session.query("insert into s.t select id from range(30)")
+        for number, text in enumerate(("rand() < 0.5", "uuid() < '8' and rand() < 0.5", "rand() < 2 and uuid() < 'z'")):
+            model = Model("s", "m", f"select id from s.t where {text}", {"unique_key": ["id"]}, runs=10 * number)
+            model.run(session, "2026-01-05 12:00:00")
+            (state,) = session.query("select count(*) as n, count(distinct id) as ids from s.m__state")
+            assert state == {"n": 30, "ids": 30}
+        assert session.bag("select id from s.m") == session.bag("select id from s.t")
 
 
 def test_a_run_that_dies_before_it_drops_a_draw(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,8 @@ class StateFacts(TableFacts):
     """The state table as it is now. `record` is that of its newest commit of ours, made as version `record_version`;
     `foreign`: what somebody else did to its rows since, and `readable` whether they can be read as they were before.
     `ours`: whether this materialization made the table, as far as its properties tell. `number`: that of the newest version, where
-    the version itself tells nothing of an order."""
+    the version itself tells nothing of an order. `earlier`: version and record of the commit of ours before that. `read_at`: the version
+    that `record` is of, where it is an earlier one."""
 
     provider: str = ""
     number: int | None = None
@@ -90,6 +91,8 @@ class StateFacts(TableFacts):
     foreign: str | None = None
     readable: bool = True
     ours: bool = True
+    earlier: tuple[int, StateRecord] | None = None
+    read_at: int | None = None
 
     @property
     def newest(self) -> StateVersion | None:
@@ -126,7 +129,8 @@ def standing(state: StateFacts, target: TargetFacts) -> Standing:
     if state.foreign is None:
         return Standing(True)
     if state.readable:
-        return Standing(True, state.record_version, f"something else wrote to it ({state.foreign})")
+        at = state.record_version if state.read_at is None else state.read_at
+        return Standing(True, at, f"something else wrote to it ({state.foreign})")
     return Standing(False, problem=f"something else wrote to it ({state.foreign})")
 
 
@@ -156,6 +160,15 @@ class Seed:
     accepted_sql: str | None = None
     bounds: tuple[str, str] | None = None
     left_sql: str | None = None
+
+
+def as_published(state: StateFacts, target: TargetFacts) -> tuple[int, StateRecord] | None:
+    """Version and record of the state that the table stands on, where a run since made another of it and published nothing: with draws that another
+    query has, or by another key. None where the newest will do."""
+    if state.record is None or state.earlier is None or target.record is None or state.record.made_for != stamp(target):
+        return None
+    was, is_ = state.earlier[1], state.record
+    return None if (was.kept, was.keys) == (is_.kept, is_.keys) else state.earlier
 
 
 def draws_to_drop(state: StateFacts, record: RunRecord) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spark_mv.maintenance.columns import ColumnPlan, Role, StagedColumn, column_prints, plan_columns
+from spark_mv.maintenance.columns import ColumnPlan, Role, StagedColumn, column_prints, plan_columns, same_type
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
 from spark_mv.maintenance.plan import Step
@@ -197,7 +197,8 @@ def _draw_column(column: Column, known: Known, before: KeptRecord | None, found:
     if free:
         return StagedColumn(column.name, column.type, Role.KEPT, stands_in=free[0])
     there = known.state.has(column.name)
-    return StagedColumn(column.name, column.type, Role.KEPT, in_target=there, fresh=there)
+    comparable = any(c.name.lower() == column.name.lower() and same_type(c, column) for c in known.state.columns)
+    return StagedColumn(column.name, column.type, Role.KEPT, in_target=comparable, fresh=there)
 
 
 def _left(columns: Sequence[Column], state: str, candidates: str) -> str:

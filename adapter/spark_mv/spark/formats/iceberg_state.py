@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_mv.maintenance.facts import Column
-from spark_mv.maintenance.state import StateFacts, StateVersion, read_state_record
+from spark_mv.maintenance.state import StateFacts, StateRecord, StateVersion, read_state_record
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.iceberg_log import Log, read_log
 from spark_mv.spark.formats.iceberg_states import RECORD
@@ -32,17 +32,26 @@ def newest_version(query: Query, table: str) -> StateVersion | None:
     return _facts(read_log(query, table, 1), ()).newest
 
 
+def _record(log: Log, position: int) -> StateRecord | None:
+    """That of a commit of ours, which a cherry-pick copies."""
+    summary = log.snapshots[position].summary
+    record = read_state_record(summary.get(RECORD))
+    if record is None or "source-snapshot-id" in summary:
+        return None
+    return None if any(record.run_id in s.summary.get(RECORD, "") for s in log.snapshots[position + 1 :]) else record
+
+
 def _facts(log: Log, columns: tuple[Column, ...]) -> StateFacts:
     if log.newest is None:
         return StateFacts(True, columns)
     facts = StateFacts(True, columns, log.newest.id, number=log.newest.sequence)
     for position, snapshot in enumerate(log.snapshots):
-        record = read_state_record(snapshot.summary.get(RECORD))
-        older = log.snapshots[position + 1 :]
-        copied = record is not None and any(record.run_id in s.summary.get(RECORD, "") for s in older)
-        if record is not None and not copied and "source-snapshot-id" not in snapshot.summary:
+        record = _record(log, position)
+        if record is not None:
             foreign = facts.foreign or ("ALTER TABLE" if log.reshaped(snapshot) else None)
-            return replace(facts, record=record, record_version=snapshot.id, foreign=foreign)
+            older = ((log.snapshots[k].id, _record(log, k)) for k in range(position + 1, len(log.snapshots)))
+            earlier = next(((version, found) for version, found in older if found is not None), None)
+            return replace(facts, record=record, record_version=snapshot.id, foreign=foreign, earlier=earlier)
         if not keeps_rows(snapshot):
             facts = replace(facts, foreign=snapshot.operation.upper())
     return facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_mv.maintenance.facts import Column
-from spark_mv.maintenance.state import StateFacts, read_state_record
+from spark_mv.maintenance.state import StateFacts, StateRecord, read_state_record
 from spark_mv.spark.formats.commits import Query, Rows, commits
 from spark_mv.spark.formats.history import KEEPS_ROWS
 from spark_mv.spark.formats.state_rows import readable
@@ -28,13 +28,21 @@ def read_state(query: Query, table: str, columns: tuple[Column, ...]) -> StateFa
     return replace(facts, readable=facts.readable and readable(query, table, facts.record_version, columns))
 
 
+def _record(rows: Rows, position: int) -> StateRecord | None:
+    """That of a commit of ours; RESTORE and CLONE copy one."""
+    record = read_state_record(rows[position]["userMetadata"])
+    if record is None or rows[position]["operation"] in ("RESTORE", "CLONE"):
+        return None
+    return None if any(record.run_id in (r["userMetadata"] or "") for r in rows[position + 1 :]) else record
+
+
 def _facts(rows: Rows, columns: tuple[Column, ...]) -> StateFacts:
     newest = int(rows[0]["version"]) if rows else None
     foreign: str | None = None
     for position, row in enumerate(rows):
-        record = read_state_record(row["userMetadata"])
-        copied = record is not None and any(record.run_id in (r["userMetadata"] or "") for r in rows[position + 1 :])
-        if record is not None and not copied and row["operation"] not in ("RESTORE", "CLONE"):
+        record = _record(rows, position)
+        if record is not None:
+            older = ((int(rows[k]["version"]), _record(rows, k)) for k in range(position + 1, len(rows)))
             base = int(row["version"]) - 1 if record.base_version is None else record.base_version
             during = [str(r["operation"]) for r in rows[position + 1 :] if int(r["version"]) > base]
             others = [operation for operation in during if operation not in KEEPS_ROWS]
@@ -47,6 +55,7 @@ def _facts(rows: Rows, columns: tuple[Column, ...]) -> StateFacts:
                 record=record,
                 foreign=foreign or (others[0] if others and not made else None),
                 readable=made or not others,
+                earlier=next(((version, found) for version, found in older if found is not None), None),
             )
         if row["operation"] not in KEEPS_ROWS:
             foreign = str(row["operation"])

@@ -235,6 +235,10 @@ def _situation(
     target, dropped = still_possible(query, facts.target, tables)
     there = (*target.columns, *(state.columns if remembers else ())) if target.ours else ()
     target = replace(target, uncastable=uncastable(query, there, rewritten.columns))
+    if draws:
+        from spark_mv.spark.run.draws import published_state
+
+        state = published_state(query, invocation.state_table, state, target)
     rewritten = replace(
         rewritten,
         columns=stored_columns(invocation, config, rewritten.columns, getattr(query, "spark", None)),
