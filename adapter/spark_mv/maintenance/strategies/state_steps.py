@@ -129,7 +129,7 @@ def keep_draws(known: Known, touched: Touched | None = None) -> StateSteps:
         notes.append(f"{known.facts.model}__state: {_DIED}; they are dropped now")
     elif trusted and known.facts.target.record is not None and draws_to_drop(state, known.facts.target.record):
         notes.append(
-            f"{known.facts.model}__state: {_DIED}, and what it read cannot be read any more; a row that came back keeps its draw"
+            f"{known.facts.model}__state: {_DIED}, and which they are cannot be told (its SQL was another, or what it read is gone); a row that came back keeps its draw"
         )
     if ahead:
         notes.append(f"{known.facts.model}__state: its draws are those of another filter; {then}")
