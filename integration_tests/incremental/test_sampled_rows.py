@@ -224,6 +224,14 @@ def test_rows_that_are_still_to_enter(pool: Pool, condition: str, truth: str) ->
             assert session.bag("select id from s.m") == session.bag(f"select id from s.t where {there}"), day
 
 
+LEFT = {
+    "rows": "select id, x from s.t where rand() < 2",
+    "a window": f"select id, x from s.t where ts > {CLOCK} - interval 3 days and rand() < 2",
+    "groups": "select id, max(x) as x from s.t group by id having rand() < 2",
+}
+LATER = {("rows", "a run"), ("a window", "nothing"), ("groups", "nothing"), ("groups", "a run")}
+
+
 def dies(model: Model, session: Direct, now: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that publishes, and drops no draws."""
     query = Direct.query
@@ -239,15 +247,15 @@ def dies(model: Model, session: Direct, now: str, monkeypatch: pytest.MonkeyPatc
             model.run_incrementally(session, now)
 
 
-@pytest.mark.parametrize("between", ["nothing", "a run"])
 @pytest.mark.parametrize(
-    "text",
+    ("text", "between"),
     [
-        "select id, x from s.t where rand() < 2",
-        f"select id, x from s.t where ts > {CLOCK} - interval 3 days and rand() < 2",
-        "select id, max(x) as x from s.t group by id having rand() < 2",
+        pytest.param(
+            text, between, id=f"{name}, {between} between", marks=pytest.mark.slow if (name, between) in LATER else ()
+        )
+        for name, text in LEFT.items()
+        for between in ("nothing", "a run")
     ],
-    ids=["rows", "a window", "groups"],
 )
 def test_a_key_comes_back_behind_a_run_that_died(
     pool: Pool, monkeypatch: pytest.MonkeyPatch, text: str, between: str
@@ -283,9 +291,14 @@ TWO = "select id, x from s.t where rand() < 0.5 and rand() < 0.8"
 
 
 @pytest.mark.parametrize(
-    "other", ["select id, x from s.t where rand() < 0.1", "select id, x from s.t where uuid() < '8'"]
+    ("other", "comes"),
+    [
+        ("rand() < 0.1", False),
+        ("uuid() < '8'", True),
+        pytest.param("rand() < 0.1", True, marks=pytest.mark.slow),
+        pytest.param("uuid() < '8'", False, marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("comes", [False, True])
 def test_a_run_of_another_filter_that_published_nothing(pool: Pool, other: str, comes: bool) -> None:
     """Its SQL is taken back: the draws of the rows stand as the table has them."""
     with schema(pool.first, "s") as session:
@@ -295,7 +308,9 @@ def test_a_run_of_another_filter_that_published_nothing(pool: Pool, other: str, 
         Model("s", "m", TWO, keys).run(session, now)
         rows, draws = session.bag("select * from s.m"), session.bag("select * from s.m__state")
         with pytest.raises(RunFailed, match="max_rows_changed"):
-            Model("s", "m", other, {**keys, "max_rows_changed": 0}, runs=5).run(session, now)
+            Model("s", "m", f"select id, x from s.t where {other}", {**keys, "max_rows_changed": 0}, runs=5).run(
+                session, now
+            )
         assert session.bag("select * from s.m") == rows
         if comes:
             session.query("insert into s.t values (100, 1)")
