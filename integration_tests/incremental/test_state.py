@@ -77,7 +77,7 @@ class TestSample:
         engine.sql = before
         engine.query("insert into {schema}.src values (1000, -1)")
         engine.run()
-        assert "draws are those of another filter" in " ".join(engine.warnings)
+        assert "a run that published nothing); its draws are read as they were before" in " ".join(engine.warnings)
         back = values(engine, "u")
         assert {k: back[k] for k in wide} == wide
         wide = back
