@@ -23,6 +23,7 @@ from spark_mv.maintenance.read_query import tree_and_move
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.second_reading import with_second_reading
 from spark_mv.maintenance.situation import Situation
+from spark_mv.maintenance.state import Seed
 from spark_mv.maintenance.steps.limit import limited
 from spark_mv.maintenance.steps.our_rows import TARGET, kept_in
 from spark_mv.maintenance.strategies import complete_recompute
@@ -50,6 +51,10 @@ class Opening:
     def asks_for_changes(self) -> bool:
         """Whether what changed in the sources matters."""
         return self.tree is not None
+
+    def seeded(self, seed: Seed) -> Opening:
+        """The same with what tells of the state."""
+        return replace(self, ground=replace(self.ground, situation=replace(self.ground.situation, seed=seed)))
 
     def holding(self, whole: bool) -> Opening:
         """The same where the run holds what it stages in memory. `whole`: see RunFacts."""

@@ -9,7 +9,7 @@ the two commits.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from spark_mv.maintenance.facts import TableFacts, TargetFacts
@@ -82,8 +82,8 @@ class StateFacts(TableFacts):
     """The state table as it is now. `record` is that of its newest commit of ours, made as version `record_version`;
     `foreign`: what somebody else did to its rows since, and `readable` whether they can be read as they were before.
     `ours`: whether this materialization made the table, as far as its properties tell. `number`: that of the newest version, where
-    the version itself tells nothing of an order. `earlier`: version and record of the commit of ours before that. `read_at`: the version
-    that `record` is of, where it is an earlier one."""
+    the version itself tells nothing of an order. `earlier`: version and record of the commit of ours before those of runs that began from the
+    same record of the model's table. `read_at`: the version that `record` is of, where it is an earlier one."""
 
     provider: str = ""
     number: int | None = None
@@ -93,6 +93,11 @@ class StateFacts(TableFacts):
     ours: bool = True
     earlier: tuple[int, StateRecord] | None = None
     read_at: int | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether more of its history would tell nothing that matters."""
+        return self.record is not None and (self.earlier is not None or self.record.made_for in (NO_TABLE, PUBLISHED))
 
     @property
     def newest(self) -> StateVersion | None:
@@ -162,13 +167,17 @@ class Seed:
     left_sql: str | None = None
 
 
+def earlier(record: StateRecord, older: Iterable[tuple[int, StateRecord | None]]) -> tuple[int, StateRecord] | None:
+    """See StateFacts: of the commits before that of the record, the newest first."""
+    return next(((at, found) for at, found in older if found is not None and found.made_for != record.made_for), None)
+
+
 def as_published(state: StateFacts, target: TargetFacts) -> tuple[int, StateRecord] | None:
-    """Version and record of the state that the table stands on, where a run since made another of it and published nothing: with draws that another
-    query has, or by another key. None where the newest will do."""
+    """Version and record of the state that the table stands on, where runs since made another of it and published nothing: with draws or columns that
+    another query has, or by another key. None where the newest will do."""
     if state.record is None or state.earlier is None or target.record is None or state.record.made_for != stamp(target):
         return None
-    was, is_ = state.earlier[1], state.record
-    return None if (was.kept, was.keys) == (is_.kept, is_.keys) else state.earlier
+    return None if state.earlier[1].of_columns == state.record.of_columns else state.earlier
 
 
 def draws_to_drop(state: StateFacts, record: RunRecord) -> bool:

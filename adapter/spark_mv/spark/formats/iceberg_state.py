@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_mv.maintenance.facts import Column
-from spark_mv.maintenance.state import StateFacts, StateRecord, StateVersion, read_state_record
+from spark_mv.maintenance.state import StateFacts, StateRecord, StateVersion, earlier, read_state_record
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.iceberg_log import Log, read_log
 from spark_mv.spark.formats.iceberg_states import RECORD
@@ -20,7 +20,7 @@ def read_state(query: Query, table: str, columns: tuple[Column, ...]) -> StateFa
     for few in LOOK:
         log = read_log(query, table, few)
         facts = _facts(log, columns)
-        if facts.record is not None or len(log.snapshots) < few:
+        if facts.complete or len(log.snapshots) < few:
             break
     if facts.record is None or facts.foreign is None:
         return facts
@@ -50,8 +50,8 @@ def _facts(log: Log, columns: tuple[Column, ...]) -> StateFacts:
         if record is not None:
             foreign = facts.foreign or ("ALTER TABLE" if log.reshaped(snapshot) else None)
             older = ((log.snapshots[k].id, _record(log, k)) for k in range(position + 1, len(log.snapshots)))
-            earlier = next(((version, found) for version, found in older if found is not None), None)
-            return replace(facts, record=record, record_version=snapshot.id, foreign=foreign, earlier=earlier)
+            before = earlier(record, older)
+            return replace(facts, record=record, record_version=snapshot.id, foreign=foreign, earlier=before)
         if not keeps_rows(snapshot):
             facts = replace(facts, foreign=snapshot.operation.upper())
     return facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_mv.maintenance.facts import Column
-from spark_mv.maintenance.state import StateFacts, StateRecord, read_state_record
+from spark_mv.maintenance.state import StateFacts, StateRecord, earlier, read_state_record
 from spark_mv.spark.formats.commits import Query, Rows, commits
 from spark_mv.spark.formats.history import KEEPS_ROWS
 from spark_mv.spark.formats.state_rows import readable
@@ -19,7 +19,7 @@ def read_state(query: Query, table: str, columns: tuple[Column, ...]) -> StateFa
     for few in FEW:
         rows = commits(query, table, few)
         facts = _facts(rows, columns)
-        if facts.record is not None or len(rows) < few:
+        if facts.complete or len(rows) < few:
             break
     else:
         facts = _facts(query(f"describe history {table}"), columns)
@@ -55,7 +55,7 @@ def _facts(rows: Rows, columns: tuple[Column, ...]) -> StateFacts:
                 record=record,
                 foreign=foreign or (others[0] if others and not made else None),
                 readable=made or not others,
-                earlier=next(((version, found) for version, found in older if found is not None), None),
+                earlier=earlier(record, older),
             )
         if row["operation"] not in KEEPS_ROWS:
             foreign = str(row["operation"])

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts
 from spark_mv.maintenance.record import RunRecord
-from spark_mv.maintenance.state import Seed, StateFacts, as_published
+from spark_mv.maintenance.state import Seed
 from spark_mv.maintenance.steps.versions import MOVED, at_versions
 from spark_mv.query.ai_calls.kept_rows import UnkeptDraws, split_rows
 from spark_mv.query.analysis.verdict import Analysis
@@ -19,7 +19,6 @@ from spark_mv.query.rewrite.filter_draws import FilterDraws, split_filter_draws
 from spark_mv.query.rewrite.pin import Pins, pin
 from spark_mv.query.syntax.reserved import relation
 from spark_mv.spark.formats.commits import Query
-from spark_mv.spark.formats.state_rows import readable
 from spark_mv.spark.run.look_up import query_columns
 
 TRIALS = 24
@@ -77,27 +76,6 @@ class KeptDraws:
         except Exception:  # a version that is gone
             return None
         return sql
-
-
-def published_state(query: Query, table: str, state: StateFacts, target: TargetFacts) -> StateFacts:
-    """The state as the model's table stands on it: what a run made of it that published nothing is not read."""
-    found = as_published(state, target)
-    if found is None:
-        return state
-    version, record = found
-    try:
-        columns = query_columns(query, f"select * from {table} version as of {version}")
-    except Exception:  # a version that is gone
-        return replace(state, foreign="a run that published nothing", readable=False)
-    there = readable(query, table, version, columns)
-    return replace(
-        state,
-        columns=columns,
-        record=record,
-        read_at=version,
-        foreign="a run that published nothing",
-        readable=there,
-    )
 
 
 def kept_draws(

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from spark_mv.maintenance.columns import same_type
 from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.maintenance.facts import Column, SourceFacts, TargetFacts, without_versions
-from spark_mv.maintenance.state import StateFacts
+from spark_mv.maintenance.state import StateFacts, as_published
 from spark_mv.query.syntax.table_name import parts_of, quoted_name
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description, read_description
 from spark_mv.spark.formats.described import described
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
+from spark_mv.spark.formats.state_rows import readable
 from spark_mv.spark.formats.table_format import Versioned
 from spark_mv.spark.formats.temp_views import temp_view_text
 from spark_mv.spark.session.current_values import current_values
@@ -246,6 +247,27 @@ def _castable(query: Query, old: str, new: str) -> bool:
             return False
         raise
     return True
+
+
+def published_state(query: Query, table: str, state: StateFacts, target: TargetFacts) -> StateFacts:
+    """The state as the model's table stands on it: what a run made of it that published nothing is not read."""
+    found = as_published(state, target)
+    if found is None:
+        return state
+    version, record = found
+    try:
+        columns = query_columns(query, f"select * from {table} version as of {version}")
+    except Exception:  # a version that is gone
+        return replace(state, foreign="a run that published nothing", readable=False)
+    there = readable(query, table, version, columns)
+    return replace(
+        state,
+        columns=columns,
+        record=record,
+        read_at=version,
+        foreign="a run that published nothing",
+        readable=there,
+    )
 
 
 def query_columns(query: Query, sql: str) -> tuple[Column, ...]:

@@ -40,7 +40,7 @@ from spark_mv.spark.run.forgetting import still_possible
 from spark_mv.spark.run.frozen_condition import check_condition
 from spark_mv.spark.run.holding import holds, replaced_whole
 from spark_mv.spark.run.invocation import Invocation
-from spark_mv.spark.run.look_up import SessionFacts, session_facts, target_facts, uncastable
+from spark_mv.spark.run.look_up import SessionFacts, published_state, session_facts, target_facts, uncastable
 from spark_mv.spark.run.planning import look_ahead
 from spark_mv.spark.run.prepared import Prepared
 from spark_mv.spark.run.read_model import ReadModel, read_model
@@ -118,6 +118,9 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     evaluated = evaluate(adapter, query, invocation, profile, config, model, session, as_of, remembered(facts))
     situation, runner = _situation(query, invocation, config, model, facts, evaluated), evaluated.runner
     opening = begin(situation)
+    if evaluated.draws and not opening.no_op.applies:
+        situation = _with_draws_left(query, situation, evaluated.draws)
+        opening = opening.seeded(situation.seed)
     if not opening.no_op.applies and holds(query, facts, invocation.target):
         whole = replaced_whole(situation.facts, invocation.config, invocation.followed, target_format(config))
         opening, situation = opening.holding(whole), situation.holding(whole)
@@ -231,14 +234,12 @@ def _situation(
     rewritten, state, draws = evaluated.rewritten, evaluated.state, evaluated.draws
     check_condition(query, invocation.name, config.freeze_where, rewritten.columns)
     remembers = config.on_source_delete == "keep" and rewritten.clock
+    if draws or remembers:
+        state = published_state(query, invocation.state_table, state, facts.target)
     tables = (invocation.target, invocation.state_table) if remembers and state.exists else (invocation.target,)
     target, dropped = still_possible(query, facts.target, tables)
     there = (*target.columns, *(state.columns if remembers else ())) if target.ours else ()
     target = replace(target, uncastable=uncastable(query, there, rewritten.columns))
-    if draws:
-        from spark_mv.spark.run.draws import published_state
-
-        state = published_state(query, invocation.state_table, state, target)
     rewritten = replace(
         rewritten,
         columns=stored_columns(invocation, config, rewritten.columns, getattr(query, "spark", None)),
@@ -258,7 +259,7 @@ def _situation(
     if not (draws or remembers):
         return situation
     if not state_lost(situation):
-        return _with_draws_left(query, situation, draws) if draws else situation
+        return situation
     if draws is None:
         return replace(situation, seed=Seed(bounds=row_bounds(situation)))
     return replace(situation, seed=draws.seed(query, target, invocation.target, same_filter(situation)))
@@ -266,11 +267,12 @@ def _situation(
 
 def _with_draws_left(query: Query, situation: Situation, draws: KeptDraws) -> Situation:
     """Where the last run died before it dropped draws, what tells those that stay: another query has other candidates, and a source that keeps no
-    versions cannot be asked again."""
+    versions cannot be asked again. For a run that has something to do: the sources are scanned."""
     record, state = situation.facts.target.record, situation.state
     if (
         record is None
         or state is None
+        or state_lost(situation)
         or record.query != situation.analysis.fingerprint
         or not draws_to_drop(state, record)
     ):
