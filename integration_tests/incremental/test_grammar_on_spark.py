@@ -31,7 +31,7 @@ from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.syntax.table_name import quoted
 
 STEPS = 3
-QUICK, BATCH = range(5), 40
+QUICK, BATCH = range(3), 40
 SLOW_FIRST, MARKED = int(os.environ.get("GRAMMAR_FIRST", 1000)), int(os.environ.get("GRAMMAR_PAIRS", 1000))
 
 

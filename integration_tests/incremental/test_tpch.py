@@ -82,7 +82,7 @@ def pool(spark: Any) -> Pool:
 
 
 def test_some_models(pool: Pool, tmp_path: Path) -> None:
-    small_lives(pool, tmp_path, dict(list(models().items())[::7]), rounds=2)
+    small_lives(pool, tmp_path, dict(list(models().items())[::13]), rounds=2)
 
 
 @pytest.mark.slow

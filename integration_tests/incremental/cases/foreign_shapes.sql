@@ -22,7 +22,7 @@ update {schema}.c set region = 'east' where cust = 3;
 select o.oid from {o} left join {c} on c.cust = o.cust left join {r} on r.region = c.region where r.region is null
 -- left join chain, the last side shown | oid
 select o.oid, coalesce(r.name, '-') as name from {o} left join {c} on c.cust = o.cust left join {r} on r.region = c.region
--- left join chain, grouped by the last side | name | always
+-- left join chain, grouped by the last side | name
 select coalesce(r.name, '-') as name, count(*) as n, sum(o.x) as s from {o} left join {c} on c.cust = o.cust left join {r} on r.region = c.region group by r.name
 -- left join chain, distinct of the last side | name
 select distinct coalesce(r.name, '-') as name from {o} left join {c} on c.cust = o.cust left join {r} on r.region = c.region
@@ -36,7 +36,7 @@ select o.oid, r.name from {o} left join {c} on c.cust = o.cust left join {r} on 
 select o.oid from {o} left join {c} on c.cust = o.cust left join {r} on r.id = coalesce(c.x, o.x) where r.id is null
 -- null safe on | oid
 select o.oid, r.name from {o} left join {c} on c.cust = o.cust left join (select * from {r} union all select cast(null as string), 'none', 0) r on r.region <=> c.region
--- chain in derived tables | oid | always
+-- chain in derived tables | oid
 select q.oid, q.name from (select j.oid, r.name from (select o.oid, c.region from {o} left join {c} on c.cust = o.cust) j left join {r} on r.region = j.region) q where q.name is null
 -- chain in ctes, anti join at the end | oid
 with j as (select o.oid, c.region from {o} left join {c} on c.cust = o.cust) select j.oid from j left anti join {r} on r.region = j.region
@@ -48,7 +48,7 @@ select o.oid from {o} left join {c} on c.cust = o.cust left semi join {r} on r.r
 select o.oid from {o} left join {c} on c.cust = o.cust where not exists (select 1 from {r} where r.region = c.region)
 -- in on an optional column | oid
 select o.oid from {o} left join {c} on c.cust = o.cust where coalesce(c.region, 'east') in (select region from {r})
--- right join chain | oid | always
+-- right join chain | oid
 select o.oid, c.cust, r.name from {r} right join {c} on r.region = c.region right join {o} on o.cust = c.cust
 -- full join | kk
 select coalesce(o.cust, c.cust) as kk, max(c.region) as region, count(o.oid) as n from {o} full join {c} on c.cust = o.cust group by coalesce(o.cust, c.cust) having coalesce(o.cust, c.cust) is not null
@@ -60,7 +60,7 @@ select o.oid, c.region from {o} left join {c} on c.cust = o.cust where c.region 
 select o.oid, v.tag from {o} left join {c} on c.cust = o.cust lateral view outer explode(array(coalesce(c.region, 'none'), 'z')) v as tag
 -- struct field of an optional side | oid
 select o.oid, c.st.b as b, coalesce(c.st.a, 0) as a from {o} left join {c} on c.cust = o.cust where coalesce(c.st.a, 0) <> 1
--- using, then an optional side | oid | always
+-- using, then an optional side | oid
 select oid, r.name from {o} left join {c} using (cust) left join {r} using (region) where r.name is null
 
 == dimensions come and go @ 2026-01-10 00:30:00
@@ -80,7 +80,7 @@ select coalesce(a.region, b.region) as region, a.n, b.m from (select region, cou
 insert into {schema}.t values (7, 'a', 2, 5, timestamp'2026-01-09 22:01:00', array('z', 'p')), (8, 'd', 2, 5, timestamp'2026-01-09 22:45:00', array('p')), (9, null, 1, 20, timestamp'2026-01-09 21:00:00', null);
 update {schema}.t set x = x + 100, g = 'b' where id = 2;
 delete from {schema}.t where id = 5;
--- hash of all columns of a group | k0 | always
+-- hash of all columns of a group | k0
 select *, sha2(to_json(struct(*)), 256) as k0 from (select g, count(*) as c from {t} group by g) x
 -- hash star | h, c
 select hash(*) as h, x.* from (select g, count(*) as c, sum(x) as s from {t} group by g) x
@@ -90,7 +90,7 @@ select xxhash64(*) as h, g, n from (select coalesce(g, '?') as g, k, count(*) as
 select x.id, to_json(struct(x.*)) as j from (select id, g, row_number() over (partition by g order by id) as rn from {t}) x where x.rn < 3
 -- key of all columns over a join | k0
 select q.*, md5(to_json(struct(q.*))) as k0 from (select t.id, t.g, e.z from {t} left join {e} on e.id = t.k) q
--- key of all columns over a window | k0 | always
+-- key of all columns over a window | k0
 select *, sha1(to_json(struct(*))) as k0 from (select id, g, sum(x) over (partition by g) as s from {t}) w
 -- star filter | g | always
 select g, c from (select coalesce(g, '?') as g, count(*) as c, max(id) as m from {t} group by g) q where hash(*) % 2 = 0 or c >= 1
@@ -98,7 +98,7 @@ select g, c from (select coalesce(g, '?') as g, count(*) as c, max(id) as m from
 select id, g, x, xxhash64(*) as h from {t}
 -- count of all columns | g
 select coalesce(g, '?') as g, count(*) as n, count(struct(t.*)) as m from {t} group by g
--- natural join | id | always
+-- natural join | id
 select id, x, z from {t} natural join {e}
 -- using, key first | id
 select * from (select id, k from {t}) a join (select z as k, id as eid from {e}) b using (k)
@@ -116,7 +116,7 @@ select distinct * from (select id % 3 as id, k as kk from {t}) q
 select * from (select coalesce(g, '?') as g, count(*) as n, sum(x) as s, avg(x) as a from {t} group by g)
 -- star of a window without an alias | id
 select * from (select id, g, row_number() over (partition by g order by id) as rn from {t}) where rn = 1
--- coalesced group key | g | always
+-- coalesced group key | g
 select coalesce(g, 'none') as g, avg(x) as a from {t} group by g
 -- injective group key | gk
 select concat('g:', coalesce(g, '?'), '/', k) as gk, avg(x) as a, max(x) as m from {t} group by g, k
@@ -128,7 +128,7 @@ select coalesce(g, '?') as g, session_window(ts, '10 minutes').start as s, count
 select to_json(session_window) as w, count(*) as n from {t} group by session_window(ts, '10 minutes')
 -- session windows shown whole | w
 select cast(session_window(ts, '10 minutes') as string) as w, count(*) as n from {t} group by session_window(ts, '10 minutes')
--- session windows below | g, s | always
+-- session windows below | g, s
 select g, s, n from (select coalesce(g, '?') as g, session_window.start as s, session_window.end as e, count(*) as n from {t} group by coalesce(g, '?'), session_window(ts, '10 minutes')) where n > 0
 -- sliding windows | s
 select window.start as s, count(*) as n from {t} group by window(ts, '20 minutes', '10 minutes')
@@ -142,7 +142,7 @@ with l as (select coalesce(g, '?') as g, ts, x, lag(ts) over (partition by coale
 select g, k, s, lag(s) over (partition by g order by k) as before from (select coalesce(g, '?') as g, k, sum(x) as s from {t} group by g, k)
 -- exploded groups | tag
 select tag, count(*) as n, max(x) as m from {t} lateral view explode(tags) v as tag group by tag
--- exploded in the select list | id, tag | always
+-- exploded in the select list | id, tag
 select id, explode(tags) as tag from (select id, array_distinct(tags) as tags, max(x) over (partition by k) as m from {t})
 -- comma before a left join | id, oid
 select t.id, o.oid, c.region from {t}, {o} left join {c} on c.cust = o.cust where t.k = o.x
@@ -155,7 +155,7 @@ select * from (select id, k from {t}) a join (select k, max(x) as z from {t} gro
 insert into {schema}.e values (6, 4), (7, 6);
 delete from {schema}.e where id = 1;
 update {schema}.e set z = 5 where id = 2;
--- anti join with a clock | id | always
+-- anti join with a clock | id
 with r as (select id from {t} where ts <= now()) select e.id, e.z from {e} left anti join r on r.id = e.id
 -- anti join with a clock, other clock word | id
 with r as (select id from {t} where ts < current_timestamp()) select e.id from {e} left anti join r on r.id = e.z
@@ -163,7 +163,7 @@ with r as (select id from {t} where ts < current_timestamp()) select e.id from {
 select e.id from {e} left join (select id from {t} where ts <= current_timestamp()) r on r.id = e.id where r.id is null
 -- not in with a clock | id
 select e.id from {e} where e.id not in (select id from {t} where id is not null and ts <= current_timestamp())
--- not exists with a clock | id | always
+-- not exists with a clock | id
 with r as (select id from {t} where ts <= current_timestamp()) select e.id from {e} where not exists (select 1 from r where r.id = e.id)
 -- aggregated side with a clock | id
 with r as (select k, count(*) as n from {t} where ts <= current_timestamp() group by k) select e.id, coalesce(r.n, 0) as n from {e} left join r on r.k = e.id where coalesce(r.n, 0) < 3
@@ -179,5 +179,5 @@ with r as (select id from {t} where ts <= now()) select e.id, e.z from {e} left 
 select e.id, r.x from {e} left join (select id, x from {t} where ts <= current_timestamp()) r on r.id = e.id where coalesce(r.x, 0) < 50
 -- groups over an optional side, the clock moves | m
 select coalesce(r.k, 0) as m, count(*) as n, avg(e.z) as a from {e} left join (select id, k from {t} where ts > current_timestamp() - interval 30 hours) r on r.id = e.id group by 1
--- except, the clock moves | id | always
+-- except, the clock moves | id
 select id from {e} except select id from {t} where ts <= current_timestamp()
