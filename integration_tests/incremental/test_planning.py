@@ -12,6 +12,8 @@ from integration_tests.under_format import delta_only
 from pyarrow import parquet
 from test_strategies import source, wanted
 
+from spark_mv.spark.formats.commits import Ask
+from spark_mv.spark.formats.session_settings import made_settings
 from spark_mv.spark.run import prepare as mv_prepare
 from spark_mv.spark.run.planning import ADAPTIVE, ask_ahead, look_ahead, planned_once
 from spark_mv.spark.session.current_values import current_values
@@ -291,6 +293,13 @@ class TestKnownAnswers:
         session.sql("use `2026`")
         assert current_values(session) is None  # Spark quotes it, and is asked
         assert current_values(None) is None
+
+    def test_settings_are_asked_at_once(self, spark: Any) -> None:
+        session = spark.newSession()
+        for number, value in enumerate(["", "a -> b", " -> ", "'\"`\\", "one\ntwo\r\t", "日本 \x1e"]):
+            session.conf.set(f"my.{number}", value)
+        found = made_settings(Ask(session.sql, session))
+        assert found == session.conf.getAll and found["my.4"] == "one\ntwo\r\t"
 
     @delta_only("descriptions by version")
     def test_a_source_is_described_once_per_version(self, engine: Any) -> None:

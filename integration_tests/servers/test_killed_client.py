@@ -193,8 +193,8 @@ def kill(server: Server, kills: int, cases: list[str], folder: Path, seed: str) 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
-def test_twelve_kills_of_a_client(server: Server, tmp_path: Path) -> None:
-    kill(server, 12, ["by row", "asked"], tmp_path, SEED)
+def test_six_kills_of_a_client(server: Server, tmp_path: Path) -> None:
+    kill(server, 6, ["by row", "asked"], tmp_path, SEED)
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from spark_mv.spark.session.jvm import jvm_class, static
+
 Rows = Sequence[Mapping[str, Any]]
 Query = Callable[[str], Rows]
 
@@ -38,20 +40,20 @@ def commits(query: Query, table: str, limit: int) -> Rows:
 def from_log(spark: Any, table: str, limit: int) -> Rows | None:
     """The commits from the table's log, or None where the log cannot be read this way."""
     try:
-        jvm = spark._jvm
         log, snapshot = log_and_snapshot(spark, table)
         newest, path, store = snapshot.version(), log.logPath(), log.store()
         conf = log.newDeltaHadoopConf()
         files = path.getFileSystem(conf)
-        manager = jvm.org.apache.spark.sql.delta.DeltaHistoryManager
+        commit_info = static(spark, "org.apache.spark.sql.delta.DeltaHistoryManager", "getCommitInfoOpt")
+        path_of = jvm_class(spark, "org.apache.hadoop.fs.Path")
         if newest < 0:
             return None
         rows: list[dict[str, Any]] = []
         for version in range(newest, max(newest - limit, -1), -1):
-            file = jvm.org.apache.hadoop.fs.Path(path, f"{version:020d}.json")
+            file = path_of(path, f"{version:020d}.json")
             if rows and not files.exists(file):
                 break  # cleaned up: the history ends here
-            info = json.loads(manager.getCommitInfoOpt(store, file, conf).get().json())["commitInfo"]
+            info = json.loads(commit_info(store, file, conf).get().json())["commitInfo"]
             millis = info.get("inCommitTimestamp")
             if millis is None:
                 millis = snapshot.timestamp() if version == newest else files.getFileStatus(file).getModificationTime()
@@ -75,7 +77,7 @@ def log_and_snapshot(spark: Any, table: str) -> tuple[Any, Any]:
     reach, or the table is none of Delta's."""
     session = spark._jsparkSession
     name = session.sessionState().sqlParser().parseTableIdentifier(table)
-    found = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTableWithSnapshot(session, name)
+    found = static(spark, "org.apache.spark.sql.delta.DeltaLog", "forTableWithSnapshot")(session, name)
     return found._1(), found._2()
 
 

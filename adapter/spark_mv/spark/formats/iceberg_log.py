@@ -17,6 +17,7 @@ from typing import Any
 from spark_mv.maintenance.record import SourceVersion
 from spark_mv.query.syntax.table_name import parts_of
 from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.session.jvm import static
 
 BRANCHED = "spark_mv_branched"
 """Property of a snapshot that main was moved to by a statement, before another one dropped its branch."""
@@ -93,8 +94,9 @@ def read_log(query: Query, table: str, limit: int) -> Log:
 def loaded_table(spark: Any, table: str) -> Any:
     """Iceberg's own object for a table, as it is now, in a session whose JVM is in reach. Iceberg asks for the settings of the session
     that is active in the calling thread of the JVM: in a thread that has sent statements only, there is none."""
-    spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)
-    loaded = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
+    static(spark, "org.apache.spark.sql.SparkSession", "setActiveSession")(spark._jsparkSession)
+    load = static(spark, "org.apache.iceberg.spark.Spark3Util", "loadIcebergTable")
+    loaded = load(spark._jsparkSession, table)
     loaded.refresh()
     return loaded
 
@@ -102,24 +104,25 @@ def loaded_table(spark: Any, table: str) -> Any:
 def _from_metadata(spark: Any, table: str, limit: int) -> Log | None:
     """From the table's metadata, or None where it cannot be read this way."""
     try:
-        jvm, loaded = spark._jvm, loaded_table(spark, table)
+        loaded = loaded_table(spark, table)
+        to_json = static(spark, "org.apache.iceberg.SnapshotParser", "toJson")
         found: list[Snapshot] = []
         current = loaded.currentSnapshot()
         while current is not None and len(found) < limit:
-            found.append(_snapshot(json.loads(jvm.org.apache.iceberg.SnapshotParser.toJson(current))))
+            found.append(_snapshot(json.loads(to_json(current))))
             parent = found[-1].parent
             current = None if parent is None else loaded.snapshot(parent)
         known = {int(s.snapshotId()): s.schemaId() for s in loaded.snapshots()} if limit > 1 else {}
         schema = int(loaded.schema().schemaId())
-        shapes = _shapes(jvm, loaded) if limit > 1 and any(s.schema != schema for s in found) else {}
+        shapes = _shapes(spark, loaded) if limit > 1 and any(s.schema != schema for s in found) else {}
         return Log(tuple(found), schema, known, _is_part(spark, table, loaded), shapes)
     except Exception:  # no JVM here, another Iceberg, no table of Iceberg's: the statement says what is the matter
         return None
 
 
-def _shapes(jvm: Any, loaded: Any) -> dict[int, str]:
-    parser = jvm.org.apache.iceberg.SchemaParser
-    return {int(id): _shape(json.loads(parser.toJson(schema))) for id, schema in loaded.schemas().items()}
+def _shapes(spark: Any, loaded: Any) -> dict[int, str]:
+    to_json = static(spark, "org.apache.iceberg.SchemaParser", "toJson")
+    return {int(id): _shape(json.loads(to_json(schema))) for id, schema in loaded.schemas().items()}
 
 
 def _shape(schema: Any) -> str:

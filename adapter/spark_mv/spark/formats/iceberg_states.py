@@ -12,6 +12,7 @@ from typing import Any
 
 from spark_mv.maintenance.errors import first_line
 from spark_mv.spark.formats.turn import TurnSession
+from spark_mv.spark.session.jvm import static
 
 RECORD = "spark_mv"
 """Property of a snapshot with the record of the run that made it, or with a request to forget."""
@@ -60,22 +61,22 @@ def _overwritten(replaced: Any, io: Any, session: TurnSession) -> Any:
     began; what others committed during it shows in the number of its file alone, each commit of a catalogue raising it by one."""
     files = replaced.previousFiles()
     known = str(files.get(files.size() - 1).file())
-    parser = session.mv_spark()._jvm.org.apache.iceberg.TableMetadataParser
+    read = static(session.mv_spark(), "org.apache.iceberg.TableMetadataParser", "read")
     number = _number(str(replaced.metadataFileLocation()))
     if number is None or _number(known) in (None, number - 1):
-        return parser.read(io, known)
+        return read(io, known)
     folder = str(replaced.metadataFileLocation()).rpartition("/")[0]
     try:
         found = io.listPrefix(folder + "/").iterator()
         names = [str(found.next().location()) for _ in iter(found.hasNext, False)]
-        overwritten = [parser.read(io, name) for name in names if _number(name) == number - 1]
+        overwritten = [read(io, name) for name in names if _number(name) == number - 1]
         return max(overwritten, key=lambda metadata: int(metadata.lastUpdatedMillis()))
     except Exception as error:
         session.warn(
             f"{folder}: the table's metadata number {number - 1} could not be read ({first_line(error)}), so that it is not known whether "
             "somebody else published while this run made the table anew. See the table's history, and let one run at a time rebuild it"
         )
-        return parser.read(io, known)
+        return read(io, known)
 
 
 def _number(file: str) -> int | None:

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from spark_mv.spark.formats.commits import Query
 
 CATALOGUES = "spark.sql.catalog."
 SESSION_CATALOGUE = "spark_catalog"
+_BETWEEN, _IS = "\x1espark_mv\x1e", " -> "
+"""What stands between two settings, and between name and value, in a text of all."""
+
+
+def made_settings(query: Query) -> Mapping[str, str]:
+    """All settings that were made in the session. A statement over Thrift and before PySpark 4."""
+    spark = getattr(query, "spark", None)
+    if (made := _in_one_text(spark)) is not None:
+        return made
+    everything = getattr(spark.conf, "getAll", None) if spark is not None else None  # new in PySpark 4
+    if everything is None:
+        return {row["key"]: row["value"] for row in query("set")}
+    return {key: str(value) for key, value in everything.items()}
+
+
+def _in_one_text(spark: Any) -> dict[str, str] | None:
+    """The settings of a session whose JVM is in reach, where PySpark asks it three times for each of them."""
+    try:
+        text = spark._jsparkSession.conf().getAll().mkString(_BETWEEN)
+    except Exception:  # no JVM in reach
+        return None
+    return dict(entry.split(_IS, 1) for entry in text.split(_BETWEEN)) if text else {}
 
 
 def session_setting(query: Query, name: str) -> str:

@@ -16,6 +16,7 @@ from spark_mv.spark.formats.describe import Description, read_description
 from spark_mv.spark.formats.described import described
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
+from spark_mv.spark.formats.session_settings import made_settings
 from spark_mv.spark.formats.state_rows import readable
 from spark_mv.spark.formats.table_format import Versioned
 from spark_mv.spark.formats.temp_views import temp_view_text
@@ -87,11 +88,7 @@ def session_facts(query: Query, sql: str = "") -> SessionFacts:
 def _result_settings(query: Query, sql: str) -> dict[str, str]:
     """The settings that were made and decide what an expression gives, and what the query names as `${…}`. What was not made
     follows from Spark's version."""
-    spark = getattr(query, "spark", None)
-    made = getattr(spark.conf, "getAll", None) if spark is not None else None  # new in PySpark 4
-    if made is None:
-        made = {row["key"]: row["value"] for row in query("set")}
-    return {k: str(v) for k, v in made.items() if decides_results(k)} | _put_in(query, sql)
+    return {k: str(v) for k, v in made_settings(query).items() if decides_results(k)} | _put_in(query, sql)
 
 
 def _put_in(query: Query, sql: str) -> dict[str, str]:

@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from spark_mv.spark.session.jvm import static
+
+_CATALYST = "org.apache.spark.sql.catalyst."
 _PLAIN = re.compile(r"(?!\d+$)\w+", re.ASCII)
 
 
@@ -14,16 +17,18 @@ def current_values(spark: Any) -> Mapping[str, str] | None:
     the session's JVM is not in reach, Spark has other classes, or Spark would quote the schema's name."""
     try:
         manager = spark._jsparkSession.sessionState().catalogManager()
-        catalyst = spark._jvm.org.apache.spark.sql.catalyst
-        schema = ".".join(manager.currentNamespace())
-        if not all(_PLAIN.fullmatch(part) for part in manager.currentNamespace()):
+        namespace = list(manager.currentNamespace())
+        schema = ".".join(namespace)
+        if not all(_PLAIN.fullmatch(part) for part in namespace):
             return None
         found = {
             "time_zone": spark.conf.get("spark.sql.session.timeZone"),
-            "user_name": catalyst.CurrentUserContext.getCurrentUser(),
+            "user_name": static(spark, _CATALYST + "CurrentUserContext", "getCurrentUser")(),
             "catalog_name": manager.currentCatalog().name(),
             "schema_name": schema,
-            "version_text": catalyst.expressions.ExpressionImplUtils.getSparkVersion().toString(),
+            "version_text": static(
+                spark, _CATALYST + "expressions.ExpressionImplUtils", "getSparkVersion"
+            )().toString(),
         }
     except Exception:  # Spark Connect, Thrift, another Spark: the statement says it
         return None

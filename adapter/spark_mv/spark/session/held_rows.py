@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from spark_mv.spark.session.jvm import jvm_class, static
+
 _HOLD = re.compile(r"\s*create table (`(?:[^`]|``)+`) using memory as\s", re.IGNORECASE)
 _DROP = re.compile(r"\s*drop table if exists (`(?:[^`]|``)+`)\s*$", re.IGNORECASE)
 LEAST = 128
@@ -51,16 +53,17 @@ def _sized(spark: Any, rows: Any) -> Any:
     """The held rows with their true size: Spark would keep the estimate for the query that they came from, and not broadcast a
     handful of rows. None where another Spark has other classes; then the estimate stays."""
     try:
-        jvm, session = spark._jvm, spark._jsparkSession
+        session = spark._jsparkSession
         # py4j turns Scala's numbers into Python's: statistics of as many bytes are those of a range of longs
         alike = spark.range(_bytes(spark, rows.rdd().id()) // 8).selectExpr("id + 1 as held")
         size = alike._jdf.queryExecution().analyzed().stats()
-        known, none = jvm.scala.Option.apply(size), jvm.scala.Option.apply(None)
-        plan = jvm.org.apache.spark.sql.execution.LogicalRDD(
+        option = static(spark, "scala.Option", "apply")
+        known, none = option(size), option(None)
+        plan = jvm_class(spark, "org.apache.spark.sql.execution.LogicalRDD")(
             *(rows.output(), rows.rdd(), rows.outputPartitioning(), rows.outputOrdering()),
             *(False, none, session, known, none),
         )
-        return jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan)
+        return static(spark, "org.apache.spark.sql.classic.Dataset", "ofRows")(session, plan)
     except Exception:
         return None
 
