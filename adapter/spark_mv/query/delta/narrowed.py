@@ -25,7 +25,7 @@ from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, exp
 from spark_mv.query.delta.partitions import shared_partition
 from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, quoted, selects
 from spark_mv.query.syntax.source_blocks import span_of
-from spark_mv.query.syntax.source_text import Edit, SourceTextError, tokenize
+from spark_mv.query.syntax.source_text import Edit, SourceTextError
 
 _ITEM = "`__mv_i`"
 _FILTERS = frozenset({"", "INNER", "CROSS"})
@@ -53,10 +53,10 @@ def are_comparable(types: Iterable[str]) -> bool:
     return not any("collate" in type_.lower() or type_.lower().startswith("char") for type_ in types)
 
 
-def narrowed(sql: str, root: Node, affected: str, anchors: Mapping[str, str], known: KnownColumns) -> list[Edit]:
-    """Edits of the text `sql` that `root` was built from. `anchors`: output column → column of the table `affected`; rows of `root` with other
+def narrowed(root: Node, affected: str, anchors: Mapping[str, str], known: KnownColumns) -> list[Edit]:
+    """Edits of the text that `root` was built from. `anchors`: output column → column of the table `affected`; rows of `root` with other
     values are not asked for. Nothing where the structure does not tell."""
-    if not isinstance(root, SelectNode) or not known.comparable or _hidden_columns(sql, known.tables):
+    if not isinstance(root, SelectNode) or not known.comparable:
         return []
     if any(select.tree.find(exp.Collate) for select in selects(root)):
         return []
@@ -186,10 +186,3 @@ def _pair(node: exp.Expr, scope: FromColumns) -> tuple[Place, Place] | None:
         return None
     one, other = _place(node.this, scope), _place(node.expression, scope)
     return (one, other) if one and other else None
-
-
-def _hidden_columns(sql: str, tables: Columns) -> bool:
-    """Whether the text has a name that may be that of a hidden column of a table (`_metadata`, Iceberg's `_file`), which `SELECT *` does not pass on."""
-    names = {column.lower() for columns in tables.values() for column in columns}
-    words = (token.text.strip("`").lower() for token in tokenize(sql))
-    return any(word.startswith("_") and word not in names for word in words)

@@ -272,6 +272,10 @@ def _by_place(node: Node) -> bool:
     return isinstance(node, SelectNode) or (node.all_ and not node.by_name and all(map(_by_place, node.arms)))
 
 
+_OF_FILES = ("_metadata", "input_file_name", "input_file_block_start", "input_file_block_length")
+"""What tells of the file that a row is read from, as the analysis calls it."""
+
+
 @deep
 def read_tree(
     analysis: Analysis, split: ClockSplit | None, clock_uses: Sequence[Span], sampled: bool = False
@@ -289,6 +293,11 @@ def read_tree(
     ):
         if wrong:
             raise NotIncremental(code, sentence)
+    if any(name.lower() in _OF_FILES for name, *_ in analysis.functions):
+        raise NotIncremental(
+            "FILE_METADATA",
+            "it asks which file a row is read from, which rows that are taken from among others do not know",
+        )
     top = limited(analysis)
     tree = build(top.text if top is not None else analysis.sql)
     unstable = frozenset(name.lower() for name, level, _, _ in analysis.functions if level > Level.USER)

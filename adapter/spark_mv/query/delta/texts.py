@@ -161,7 +161,7 @@ def restricted(
     rows.) Anchors that cannot be said there are looked at above the query. `sql` must be the text that `node` was built from. With `known`, what
     it joins to its anchors is restricted too.
     """
-    edits = narrowed(sql, node, affected, anchors, known) if known is not None else []
+    edits = narrowed(node, affected, anchors, known) if known is not None else []
     said = {}
     if isinstance(node, SelectNode) and (node.grouped or not node.aggregate) and node.start >= 0:
         said = {c: text for anchor, c in anchors.items() if (text := texts.get(anchor.lower())) is not None}
