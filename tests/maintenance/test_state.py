@@ -13,6 +13,8 @@ from spark_mv.maintenance.state import (
     PUBLISHED,
     StateFacts,
     StateRecord,
+    as_published,
+    earlier,
     read_state_record,
     stamp,
     standing,
@@ -75,3 +77,32 @@ def test_standing(state: StateFacts, target: TargetFacts, trusted: bool, problem
 def test_what_is_no_record_of_a_state() -> None:
     for text in (None, "", "no json", '{"spark_mv": 1}', '{"spark_mv_state": "x", "id": "1"}', "[]"):
         assert read_state_record(text) is None
+
+
+OURS = StateRecord("s1", made_for=PUBLISHED, kept={"r": "rand"}, columns={"x": "x"}, keys=("id",))
+DEAD = replace(OURS, made_for=stamp(TARGET))
+
+
+@pytest.mark.parametrize(
+    ("newest", "older", "wanted"),
+    [
+        # a run of the same query has died; of others: what they draw, what else they have, their key
+        (DEAD, [OURS], None),
+        (replace(DEAD, kept={"r": "uuid"}), [OURS], 5),
+        (replace(DEAD, columns={"x": "x + 1"}), [OURS], 5),
+        (replace(DEAD, keys=("id", "k")), [OURS], 5),
+        # two have died, whatever the first of them was; and somebody else wrote before
+        (replace(DEAD, kept={"r": "uuid"}), [replace(DEAD, kept={"r": "uuid"}), OURS], 4),
+        (replace(DEAD, kept={"r": "uuid"}), [DEAD, None, OURS], 3),
+        # the state is as a run left it that published, or what was before is gone
+        (replace(OURS, kept={"r": "uuid"}), [OURS], None),
+        (replace(DEAD, kept={"r": "uuid"}), [], None),
+    ],
+)
+def test_the_state_that_the_table_stands_on(
+    newest: StateRecord, older: list[StateRecord | None], wanted: int | None
+) -> None:
+    before = earlier(newest, ((5 - k, record) for k, record in enumerate(older)))
+    state = StateFacts(exists=True, version=6, record=newest, record_version=6, earlier=before)
+    assert as_published(state, TARGET) == (None if wanted is None else (wanted, OURS))
+    assert state.complete is (bool(older) or newest.made_for == PUBLISHED)

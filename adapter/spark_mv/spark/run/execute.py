@@ -22,7 +22,7 @@ from spark_mv.maintenance.staged import Staged
 from spark_mv.maintenance.steps.kinds import KINDS, Work
 from spark_mv.spark.run.checks import HANDLERS
 from spark_mv.spark.run.current import CurrentRun, KeyTexts, StepView
-from spark_mv.spark.run.failures import ROWS_REFUSED, explained, rows_refused
+from spark_mv.spark.run.failures import ROWS_REFUSED, explained, not_tidied, rows_refused
 from spark_mv.spark.run.planning import planned_once
 from spark_mv.spark.run.publish import PREDICATE, drop, publish
 from spark_mv.spark.run.publish_state import publish_state
@@ -125,6 +125,9 @@ class MvRun(CurrentRun):
             with planned_once(self.session.mv_spark()) if once else nullcontext():
                 self._execute(step, sql)
         except Exception as error:
+            if step.of.work is Work.CLEAN and not spark_has_ended(error):
+                self.session.warn(not_tidied(self, error))
+                return
             self._drop_stages()
             final = (isinstance(error, RunFailed) and not isinstance(error, NotFollowed)) or spark_has_ended(error)
             refused = step.kind == "create_table" and "inline" in step.args and rows_refused(error)

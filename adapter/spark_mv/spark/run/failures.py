@@ -68,6 +68,15 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
     return error
 
 
+def not_tidied(run: CurrentRun, error: Exception) -> str:
+    """What is said where the state table could not be tidied up: the model's own table is published, and the next run finds the state as it is."""
+    state = run.relations["state"]
+    return (
+        f"model {run.plan.model}: its table is published, but what {state} has no more use for stays there for now: {first_line(error)}. The next "
+        "run that has something to do drops it"
+    )
+
+
 def rows_refused(error: Exception) -> bool:
     """Whether a statement that checks the rows which it writes has refused them (macro mv_checked_row), or may have: the words are those of
     one of Spark's tasks, which some sessions tell as the cause, and some do not tell."""
