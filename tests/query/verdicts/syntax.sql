@@ -56,6 +56,17 @@ SELECT id, :p AS p, ? AS q FROM t
 -- table t id bigint
 SELECT IDENTIFIER('id') FROM t
 
+-- table t id bigint, v2 int
+-- error UNSUPPORTED_SYNTAX 1:12
+-- column y nondeterministic identifier
+SELECT id, IDENTIFIER('v' || '2') AS y FROM t
+
+-- table t id bigint, v2 int
+-- error UNSUPPORTED_SYNTAX 1:24
+-- rows nondeterministic
+-- predicate WHERE nondeterministic
+SELECT id FROM t WHERE IDENTIFIER('v' || '2') > 1
+
 -- The clock hidden in a column or scalar subquery, or where it does not decide alone: no run solves it.
 
 -- table t id bigint, d date

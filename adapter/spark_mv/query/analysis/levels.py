@@ -21,7 +21,7 @@ from spark_mv.query.analysis.clock_strings import (
     written_arguments,
 )
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
-from spark_mv.query.analysis.resolve import name_value
+from spark_mv.query.analysis.resolve import identifier_parts, name_value
 from spark_mv.query.analysis.scopes import Scope
 from spark_mv.query.analysis.taint import CLEAN, Field, Taint, TaintedValue, digest, union
 from spark_mv.query.analysis.walk import Env, Walk
@@ -92,10 +92,10 @@ def _star_words(walk: Walk, star: exp.Expr) -> list[str]:
 def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> TaintedValue:
     call: Call = node.meta["call"]
     walk.seen.add(id(node))
-    if call.name == "identifier" and isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
-        text = node.expressions[0]
-        if isinstance(text, exp.Literal) and text.is_string:
-            return name_value(walk, node, text.name.replace("`", "").split("."), scope)
+    if call.name == "identifier" and isinstance(node, exp.Anonymous) and not qualifier:
+        if (named := identifier_parts(node)) is not None:
+            return name_value(walk, node, named, scope)
+        walk.error("UNSUPPORTED_SYNTAX", "IDENTIFIER(…) hides which column is read. Name the column", walk.place(node))
     if call.name == "table" and [type(part) for part in node.expressions] == [exp.Column]:
         # an argument of a table function; what the function makes of it is the function's level
         name = ".".join(part.name for part in node.expressions[0].parts)

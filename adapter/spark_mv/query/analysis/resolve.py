@@ -9,6 +9,7 @@ from spark_mv.query.analysis.taint import CLEAN, Field, Taint, TaintedValue, dig
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.catalogue import Mark, is_marked
 from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.table_name import parts_of
 
 
 def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> TaintedValue:
@@ -51,6 +52,12 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Ta
         return TaintedValue(walk.origin(name, Level.SESSION, walk.place(node)), digest("variable", name.lower()))
     walk.error("UNRESOLVED_COLUMN", _unresolved(name, scope), walk.place(node))
     return TaintedValue(CLEAN, digest("unresolved", name.lower()))
+
+
+def identifier_parts(node: exp.Expr) -> list[str] | None:
+    """The parts of the name that `IDENTIFIER('…')` stands for; None where the text is not a literal."""
+    text = node.expressions[0] if len(node.expressions) == 1 else None
+    return list(parts_of(text.name)) if isinstance(text, exp.Literal) and text.is_string else None
 
 
 def _note_drawn(walk: Walk, node: exp.Expr, print_: str) -> None:

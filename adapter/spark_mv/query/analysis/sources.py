@@ -14,6 +14,7 @@ from spark_mv.query.analysis.limit_clauses import sample_taint
 from spark_mv.query.analysis.pivots import pivoted
 from spark_mv.query.analysis.predicates import conjuncts
 from spark_mv.query.analysis.relation_names import renamed
+from spark_mv.query.analysis.resolve import identifier_parts
 from spark_mv.query.analysis.rules import forbid_per_row, rows_key
 from spark_mv.query.analysis.scopes import Scope
 from spark_mv.query.analysis.taint import CLEAN, Field, OpenPart, Relation, Taint, digest, union
@@ -24,7 +25,7 @@ from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.parse import parse, sql_text
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.query_error import QueryError
-from spark_mv.query.syntax.table_name import joined, parts_of, table_key
+from spark_mv.query.syntax.table_name import joined, table_key
 
 _TABLE_FUNCTION_COLUMNS = {
     "range": ("id",),
@@ -152,11 +153,7 @@ def _table_name(node: exp.Expr) -> list[str] | None:
     if isinstance(inner, exp.Identifier):
         return [part.name for part in node.parts]  # type: ignore[attr-defined]
     call = inner.meta.get("call")
-    if isinstance(call, Call) and call.name == "identifier" and len(inner.expressions) == 1:
-        text = inner.expressions[0]
-        if isinstance(text, exp.Literal) and text.is_string:
-            return list(parts_of(str(text.name)))
-    return None
+    return identifier_parts(inner) if isinstance(call, Call) and call.name == "identifier" else None
 
 
 def _table(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Relation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import filterfalse
+from itertools import filterfalse, pairwise
 
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.affected import Affected
@@ -32,7 +32,7 @@ from spark_mv.query.syntax.select_tree import (
     selects,
 )
 from spark_mv.query.syntax.source_blocks import Block, Context, select_blocks
-from spark_mv.query.syntax.source_text import SourceTextError, Span, inside_any, line_and_column
+from spark_mv.query.syntax.source_text import SourceTextError, Span, inside_any, line_and_column, tokenize
 from spark_mv.query.syntax.tree_builder import build
 
 __all__ = ["AffectedQuery", "LeafClock", "Move", "NotIncremental", "QueryTree", "Window", "kept_spans", "read_tree"]
@@ -298,6 +298,9 @@ def read_tree(
             "FILE_METADATA",
             "it asks which file a row is read from, which rows that are taken from among others do not know",
         )
+    words = tokenize(analysis.sql)
+    if any(a.text.lower() == "identifier" and b.text == "(" for a, b in pairwise(words)):
+        raise NotIncremental("STRUCTURE", "IDENTIFIER(…) stands for a name")
     top = limited(analysis)
     tree = build(top.text if top is not None else analysis.sql)
     unstable = frozenset(name.lower() for name, level, _, _ in analysis.functions if level > Level.USER)
