@@ -373,14 +373,19 @@ def test_a_filter_of_another_type(pool: Pool) -> None:
         assert session.bag("select id from s.m") == session.bag("select id from s.t")
 
 
+def sample_of_six(session: Direct, now: str) -> Model:
+    """A model with a random filter that lets all of six rows pass, after its first run."""
+    session.query(f"create table s.t (id int, x int) {FEED}")
+    session.query("insert into s.t select id, 1 from range(6)")
+    model = Model("s", "m", "select id, x from s.t where rand() < 2", {"unique_key": ["id"]})
+    model.run(session, now)
+    return model
+
+
 def test_a_run_that_dies_before_it_drops_a_draw(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next run looks through all draws, so that a key which comes back later draws anew."""
     with schema(pool.first, "s") as session:
-        session.query(f"create table s.t (id int, x int) {FEED}")
-        session.query("insert into s.t select id, 1 from range(6)")
-        model = Model("s", "m", "select id, x from s.t where rand() < 2", {"unique_key": ["id"]})
-        now = "2026-01-05 12:00:00"
-        model.run(session, now)
+        model = sample_of_six(session, now := "2026-01-05 12:00:00")
         session.query("delete from s.t where id = 0")
         model.run_incrementally(session, now)  # the newest commit to the state is now one that dropped a draw
         (before,) = session.query("select __mv_draw_0 as draw from s.m__state where id = 1")
@@ -406,11 +411,7 @@ def test_a_run_that_cannot_drop_draws(pool: Pool, monkeypatch: pytest.MonkeyPatc
         return query(self, sql)
 
     with schema(pool.first, "s") as session:
-        session.query(f"create table s.t (id int, x int) {FEED}")
-        session.query("insert into s.t select id, 1 from range(6)")
-        model = Model("s", "m", "select id, x from s.t where rand() < 2", {"unique_key": ["id"]})
-        now = "2026-01-05 12:00:00"
-        model.run(session, now)
+        model = sample_of_six(session, now := "2026-01-05 12:00:00")
         session.query("delete from s.t where id = 1")
         with monkeypatch.context() as patched:
             patched.setattr(Direct, "query", refused)
