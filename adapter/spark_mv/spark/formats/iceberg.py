@@ -24,7 +24,7 @@ from spark_mv.spark.formats.session_settings import CATALOGUES, default_catalogu
 from spark_mv.spark.formats.table_format import Publishing, Since, Versioned
 from spark_mv.spark.formats.turn import TurnSession
 from spark_mv.spark.session.iceberg import CATALOG, stands_behind_delta
-from spark_mv.spark.session.jvm import static
+from spark_mv.spark.session.jvm import load_class
 
 EXTENSIONS = "spark.sql.extensions"
 _SMALL = re.compile(r"\b(tiny|small)int\b", re.IGNORECASE)
@@ -90,8 +90,7 @@ class Iceberg:
         if spark is None or getattr(spark, "_jvm", None) is None:
             return _server_lacks(query)
         try:
-            loader = static(spark, "java.lang.Thread", "currentThread")().getContextClassLoader()
-            loader.loadClass("org.apache.iceberg.spark.SparkSessionCatalog")
+            load_class(spark, "org.apache.iceberg.spark.SparkSessionCatalog")
         except Exception:  # no such class
             return (
                 "this Spark has no Iceberg: add `formats: [delta, iceberg]` to the profile, or use file_format: delta"

@@ -12,7 +12,7 @@ from typing import Any
 from dbt.adapters.events.logging import AdapterLogger
 
 from spark_mv.spark.formats.commits import log_and_snapshot
-from spark_mv.spark.session.jvm import static
+from spark_mv.spark.session.jvm import load_class
 
 VECTORS = "delta.enableDeletionVectors"
 _COMMAND = "org.apache.spark.sql.delta.commands.DeltaInsertReplaceOnOrUsingCommand"
@@ -47,7 +47,7 @@ def can_replace_using(spark: Any, keys: Sequence[str], table: str) -> bool:
     if not all(re.fullmatch(r"\w+", key) for key in keys):
         return False
     try:
-        static(spark, "java.lang.Thread", "currentThread")().getContextClassLoader().loadClass(_COMMAND)
+        load_class(spark, _COMMAND)
         found = log_and_snapshot(spark, table)[1].metadata().configuration().get(VECTORS)
         return bool(found.isDefined()) and str(found.get()).lower() == "true"
     except Exception:  # no session here (AttributeError), Spark Connect (its own error), no such class (Py4JJavaError)

@@ -15,6 +15,11 @@ def jvm_class(spark: Any, name: str) -> Any:
     return JavaClass(name, spark._jvm._gateway_client)
 
 
+def load_class(spark: Any, name: str) -> None:
+    """Raises where the session has no JVM in this process, or its JVM no class of this name."""
+    static(spark, "java.lang.Thread", "currentThread")().getContextClassLoader().loadClass(name)
+
+
 def static(spark: Any, name: str, member: str) -> Any:
     """A static method of a class. Raises as `jvm_class` does, and Py4J's error where there is none."""
     return _static(spark._jvm._gateway_client, name, member)
