@@ -172,6 +172,19 @@ class TestRowBased:
         """Each part of such a key stands in other rows as well, which stay."""
         self.gone_beside_replaced(engine, {"part": part, "nr": "id div 3"}, statement)
 
+    @pytest.mark.parametrize(
+        ("lists", "few", "statement"),
+        [(64, 1, "REPLACE USING"), (2, 10, "REPLACE USING"), (2, 9, "MERGE")],
+    )
+    def test_gone_rows_of_a_key_of_three_columns(
+        self, engine: Any, monkeypatch: pytest.MonkeyPatch, lists: int, few: int, statement: str
+    ) -> None:
+        """A list for each of the three values that two of them have; or rows are compared, if they are few."""
+        monkeypatch.setattr("spark_mv.query.syntax.literals.LISTS", lists)
+        monkeypatch.setattr("spark_mv.spark.run.checks.FEW_ROWS", few)
+        keys = {"third": "cast(id % 3 as string)", "nr": "id div 6", "half": "cast(id % 2 as int)"}
+        self.gone_beside_replaced(engine, keys, statement)
+
     def test_keys_that_lie_close_together_in_a_large_table(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Files that hold none of them are not read: the statements have the keys, or their range, as literals."""
         monkeypatch.setattr("spark_mv.maintenance.steps.rewrite_rows.LARGE", 500)

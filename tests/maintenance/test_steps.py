@@ -10,7 +10,7 @@ import pytest
 from spark_mv.maintenance.key_range import KeyRange
 from spark_mv.maintenance.staged import Staged, When
 from spark_mv.maintenance.steps.kinds import KINDS, Work
-from spark_mv.maintenance.steps.rewrite_rows import FEW_KEYS, FEW_ROWS, LARGE, Rewrite, RowCounts, listable, rewrite_of
+from spark_mv.maintenance.steps.rewrite_rows import FEW_KEYS, LARGE, Rewrite, RowCounts, listable, rewrite_of
 from spark_mv.spark.run.checks import HANDLERS
 
 pytestmark = pytest.mark.unit
@@ -91,8 +91,8 @@ ONE, TWO = ("id",), ("id", "region")
         # rows that only go are told to the join by their keys: few of them, beside a row that is written
         (RowCounts(0, 5, FEW_KEYS), NARROW, ONE, True, Rewrite.JOIN_AND_GONE),
         (RowCounts(0, 5, FEW_KEYS + 1), NARROW, ONE, True, Rewrite.LIST),
-        (RowCounts(0, 5, FEW_ROWS), NARROW, TWO, True, Rewrite.JOIN_AND_GONE),
-        (RowCounts(0, 5, FEW_ROWS + 1), NARROW, TWO, True, Rewrite.LIST),
+        (RowCounts(0, 5, FEW_KEYS), NARROW, TWO, True, Rewrite.JOIN_AND_GONE),
+        (RowCounts(0, 5, FEW_KEYS + 1), NARROW, TWO, True, Rewrite.LIST),
         (RowCounts(0, 0, 1), NARROW, ONE, True, Rewrite.LIST),
         (RowCounts(1, 0, 1), NARROW, ONE, True, Rewrite.JOIN_AND_GONE),
     ],

@@ -10,11 +10,9 @@ from spark_mv.maintenance.key_range import KeyRange
 LARGE = 500_000
 """RowCounts of a table from which on a statement to prune its files is worth its time."""
 FEW_KEYS = 20_000
-"""Staged keys up to which they are written into the statement (REPLACE WHERE key IN …)."""
-
-
+"""Staged keys up to which they are written into the statement (REPLACE WHERE key IN …, or those that are gone)."""
 FEW_ROWS = 2_000
-"""The same where each has several columns."""
+"""The same where each has several columns and Spark has to compare rows."""
 
 
 class Rewrite(Enum):
@@ -57,7 +55,7 @@ def rewrite_of(rows: RowCounts, keys: KeyRange, names: tuple[str, ...], can_join
     joins = can_join and (small or not keys.range(names[0]) or keys.spread)
     if joins and rows.gone == 0:
         return Rewrite.JOIN
-    if joins and rows.gone <= (FEW_KEYS if len(names) == 1 else FEW_ROWS) and written > 0:
+    if joins and rows.gone <= FEW_KEYS and written > 0:
         return Rewrite.JOIN_AND_GONE
     return Rewrite.LIST
 

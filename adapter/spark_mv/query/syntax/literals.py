@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -16,38 +16,58 @@ _NOT_AS_IT_STANDS = re.compile(rf"[\\'\x00-\x1f{NOT_UTF8}]|\$\{{")
 """What a string may hold that Spark reads in more than one way: escapes by `spark.sql.parser.escapedStringLiterals`, `${…}` by
 `spark.sql.variable.substitute`. Or other bytes than these."""
 
+LISTS = 64
+"""Of values in one condition, up to which Spark looks through them quicker than through rows."""
+
 
 def in_list(key: str, values: Sequence[Any]) -> str | None:
     """`key IN (…)` with exactly these values, or None for a type whose literals are not exact (floats, times)."""
-    texts = [literal(value) for value in values]
-    if not texts or any(text is None for text in texts):
-        return None
-    return f"{quoted(key)} IN ({', '.join(dict.fromkeys(text for text in texts if text is not None))})"
+    return in_rows([key], [(value,) for value in values])
 
 
-def in_rows(keys: Sequence[str], rows: Sequence[Sequence[Any]], table: str = "") -> str | None:
+def in_rows(
+    keys: Sequence[str], rows: Sequence[Sequence[Any]], table: str = "", one_by_one: int | None = None
+) -> str | None:
     """The condition that holds where the columns `keys` have the values of one of these rows, and nowhere else; None as for in_list. Spark
-    finds a value in a list at once, and compares rows one by one: so single columns are looked at first.
+    finds a value in a list at once, and compares rows one by one. So there is a list of the column that tells most of them apart for each
+    of the values that the others have together. Where these are more than LISTS, single columns are looked at before rows; None where rows that
+    are compared would be more than `one_by_one`.
 
     >>> in_rows(["id"], [(1,), (2,)], "t."), in_rows(["id"], [(0.5,)])
     ('t.`id` IN (1, 2)', None)
-    >>> in_rows(["kind", "id"], [("a", 1), ("a", 2)])
-    "`id` IN (1, 2) AND `kind` IN ('a') AND named_struct('k0', `kind`, 'k1', `id`) IN (named_struct('k0', 'a', 'k1', 1), named_struct('k0', 'a', 'k1', 2))"
+    >>> in_rows(["kind", "id"], [("a", 1), ("b", 3), ("a", 2)])
+    "(`kind` = 'a' AND `id` IN (1, 2) OR `kind` = 'b' AND `id` IN (3))"
     """
-    columns = list(zip(*rows, strict=True))
-    lists = [in_list(key, values) for key, values in zip(keys, columns, strict=False)]
-    if not columns or None in lists:
+    texts = [tuple(literal(value) for value in row) for row in rows]
+    if not texts or any(None in row for row in texts):
         return None
-    by_worth = sorted(range(len(keys)), key=lambda n: -len(set(columns[n])))
-    tests = [f"{table}{lists[n]}" for n in by_worth]
-    if len(keys) > 1:
-        of_table = _struct([f"{table}{quoted(key)}" for key in keys])
-        listed = dict.fromkeys(_struct([str(literal(value)) for value in row]) for row in rows)
-        tests.append(f"{of_table} IN ({', '.join(listed)})")
-    return " AND ".join(tests)
+    names = [f"{table}{quoted(key)}" for key in keys]
+    by_worth = sorted(range(len(keys)), key=lambda n: len({row[n] for row in texts}))
+    *others, last = by_worth
+    lists: dict[tuple[str | None, ...], dict[str | None, None]] = {}
+    for row in texts:
+        lists.setdefault(tuple(row[n] for n in others), {})[row[last]] = None
+    if len(lists) > LISTS:
+        return None if one_by_one is not None and len(rows) > one_by_one else _one_by_one(names, texts, by_worth)
+    found = [
+        " AND ".join(
+            [*(f"{names[n]} = {value}" for n, value in zip(others, values, strict=True)), _in(names[last], listed)]
+        )
+        for values, listed in lists.items()
+    ]
+    return found[0] if len(keys) == 1 else f"({' OR '.join(found)})"
 
 
-def _struct(values: Sequence[str]) -> str:
+def _in(expression: str, values: Iterable[str | None]) -> str:
+    return f"{expression} IN ({', '.join(str(value) for value in values)})"
+
+
+def _one_by_one(names: Sequence[str], rows: Sequence[Sequence[str | None]], by_worth: Sequence[int]) -> str:
+    tests = [_in(names[n], dict.fromkeys(row[n] for row in rows)) for n in reversed(by_worth)]
+    return " AND ".join([*tests, _in(_struct(names), dict.fromkeys(_struct(row) for row in rows))])
+
+
+def _struct(values: Sequence[str | None]) -> str:
     fields = (f"'k{number}', {value}" for number, value in enumerate(values))
     return f"named_struct({', '.join(fields)})"
 
