@@ -211,13 +211,14 @@ class TestRowBased:
         assert {row[0]: row[3] for row in engine.rows()}.items() <= drawn.items()
 
     @delta_only("REPLACE WHERE")
-    def test_keys_that_the_option_would_split(self, engine: Any) -> None:
+    @pytest.mark.parametrize("key", ["the.id", "clé"])
+    def test_keys_that_the_option_would_split(self, engine: Any, key: str) -> None:
         source(engine)
-        engine.model("select id as `the.id`, amount, rand() as split from {schema}.src", unique_key="the.id")
+        engine.model(f"select id as `{key}`, amount, rand() as split from {{schema}}.src", unique_key=key)
         engine.run()
         engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
         assert (engine.run().counts["updated"], engine.published) == (20, "REPLACE WHERE")
-        assert engine.rows("mv", "`the.id`, amount") == wanted(engine, "select id, amount from {schema}.src")
+        assert engine.rows("mv", f"`{key}`, amount") == wanted(engine, "select id, amount from {schema}.src")
 
     def test_an_overwrite_with_the_same_rows_changes_nothing(self, engine: Any) -> None:
         source(engine)

@@ -44,7 +44,7 @@ def can_replace_using(spark: Any, keys: Sequence[str], table: str) -> bool:
 
     Without deletion vectors Delta asks for the old rows' files by input_file_name() above its join, which has no answer where the written
     rows are too many to be broadcast: DELTA_FILE_TO_OVERWRITE_NOT_FOUND."""
-    if not all(re.fullmatch(r"\w+", key) for key in keys):
+    if not all(re.fullmatch(r"\w+", key, re.ASCII) for key in keys):
         return False
     try:
         load_class(spark, _COMMAND)
