@@ -211,7 +211,7 @@ class TestRowBased:
         assert {row[0]: row[3] for row in engine.rows()}.items() <= drawn.items()
 
     @delta_only("REPLACE WHERE")
-    @pytest.mark.parametrize("key", ["the.id", "clé"])
+    @pytest.mark.parametrize("key", ["the.id", "clé", "1e5"])
     def test_keys_that_the_option_would_split(self, engine: Any, key: str) -> None:
         source(engine)
         engine.model(f"select id as `{key}`, amount, rand() as split from {{schema}}.src", unique_key=key)

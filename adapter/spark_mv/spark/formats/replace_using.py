@@ -38,13 +38,13 @@ class Gone:
 
 
 def can_replace_using(spark: Any, keys: Sequence[str], table: str) -> bool:
-    """Whether the session can replace rows of the table by these keys: its JVM is in reach and has Delta 4.4 or newer, no key has a
-    name that the option splits, and the table has deletion vectors. Asked of the class behind the option, because an older Delta
+    """Whether the session can replace rows of the table by these keys: its JVM is in reach and has Delta 4.4 or newer, each key has a
+    name that the option reads without backticks, and the table has deletion vectors. Asked of the class behind the option, because an older Delta
     takes no notice of options that it does not know, and would overwrite the table.
 
     Without deletion vectors Delta asks for the old rows' files by input_file_name() above its join, which has no answer where the written
     rows are too many to be broadcast: DELTA_FILE_TO_OVERWRITE_NOT_FOUND."""
-    if not all(re.fullmatch(r"\w+", key, re.ASCII) for key in keys):
+    if not all(re.fullmatch(r"[a-z_]\w*", key, re.ASCII | re.IGNORECASE) for key in keys):
         return False
     try:
         load_class(spark, _COMMAND)
