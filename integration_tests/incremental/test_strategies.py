@@ -173,15 +173,15 @@ class TestRowBased:
         self.gone_beside_replaced(engine, {"part": part, "nr": "id div 3"}, statement)
 
     @pytest.mark.parametrize(
-        ("lists", "few", "statement"),
+        ("lists", "compared", "statement"),
         [(64, 1, "REPLACE USING"), (2, 10, "REPLACE USING"), (2, 9, "MERGE")],
     )
     def test_gone_rows_of_a_key_of_three_columns(
-        self, engine: Any, monkeypatch: pytest.MonkeyPatch, lists: int, few: int, statement: str
+        self, engine: Any, monkeypatch: pytest.MonkeyPatch, lists: int, compared: int, statement: str
     ) -> None:
         """A list for each of the three values that two of them have; or rows are compared, if they are few."""
         monkeypatch.setattr("spark_mv.query.syntax.literals.LISTS", lists)
-        monkeypatch.setattr("spark_mv.spark.run.checks.FEW_ROWS", few)
+        monkeypatch.setattr("spark_mv.query.syntax.literals.COMPARED", compared)
         keys = {"third": "cast(id % 3 as string)", "nr": "id div 6", "half": "cast(id % 2 as int)"}
         self.gone_beside_replaced(engine, keys, statement)
 

@@ -28,13 +28,17 @@ def test_the_condition_holds_for_these_rows_and_no_other(rows: list[tuple[str, i
 
 
 @pytest.mark.parametrize(("values", "compared"), [(LISTS, False), (LISTS + 1, True)])
-def test_rows_are_compared_where_no_column_has_few_values(values: int, compared: bool) -> None:
+def test_rows_are_compared_where_no_column_has_few_values(
+    monkeypatch: pytest.MonkeyPatch, values: int, compared: bool
+) -> None:
     rows = [(n % values, n) for n in range(2 * values)]
     condition = in_rows(["a", "b"], rows) or ""
     assert ("named_struct" in condition) == compared
     assert condition.count(" IN (") == (3 if compared else values)
-    assert in_rows(["a", "b"], rows, one_by_one=len(rows)) == condition
-    assert (in_rows(["a", "b"], rows, one_by_one=len(rows) - 1) is None) == compared
+    monkeypatch.setattr("spark_mv.query.syntax.literals.COMPARED", len(rows))
+    assert in_rows(["a", "b"], rows) == condition
+    monkeypatch.setattr("spark_mv.query.syntax.literals.COMPARED", len(rows) - 1)
+    assert (in_rows(["a", "b"], rows) is None) == compared
 
 
 def test_a_value_without_an_exact_literal() -> None:

@@ -11,8 +11,6 @@ LARGE = 500_000
 """RowCounts of a table from which on a statement to prune its files is worth its time."""
 FEW_KEYS = 20_000
 """Staged keys up to which they are written into the statement (REPLACE WHERE key IN …, or those that are gone)."""
-FEW_ROWS = 2_000
-"""The same where each has several columns and Spark has to compare rows."""
 
 
 class Rewrite(Enum):

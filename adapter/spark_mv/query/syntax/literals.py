@@ -18,6 +18,8 @@ _NOT_AS_IT_STANDS = re.compile(rf"[\\'\x00-\x1f{NOT_UTF8}]|\$\{{")
 
 LISTS = 64
 """Of values in one condition, up to which Spark looks through them quicker than through rows."""
+COMPARED = 2_000
+"""Rows up to which one condition has Spark compare rows."""
 
 
 def in_list(key: str, values: Sequence[Any]) -> str | None:
@@ -25,30 +27,28 @@ def in_list(key: str, values: Sequence[Any]) -> str | None:
     return in_rows([key], [(value,) for value in values])
 
 
-def in_rows(
-    keys: Sequence[str], rows: Sequence[Sequence[Any]], table: str = "", one_by_one: int | None = None
-) -> str | None:
+def in_rows(keys: Sequence[str], rows: Sequence[Sequence[Any]], table: str = "") -> str | None:
     """The condition that holds where the columns `keys` have the values of one of these rows, and nowhere else; None as for in_list. Spark
     finds a value in a list at once, and compares rows one by one. So there is a list of the column that tells most of them apart for each
-    of the values that the others have together. Where these are more than LISTS, single columns are looked at before rows; None where rows that
-    are compared would be more than `one_by_one`.
+    of the values that the others have together. Where these are more than LISTS, single columns are looked at before rows; None where the rows
+    are more than COMPARED then.
 
     >>> in_rows(["id"], [(1,), (2,)], "t."), in_rows(["id"], [(0.5,)])
     ('t.`id` IN (1, 2)', None)
     >>> in_rows(["kind", "id"], [("a", 1), ("b", 3), ("a", 2)])
     "(`kind` = 'a' AND `id` IN (1, 2) OR `kind` = 'b' AND `id` IN (3))"
     """
-    texts = [tuple(literal(value) for value in row) for row in rows]
-    if not texts or any(None in row for row in texts):
+    texts = [tuple(text for value in row if (text := literal(value)) is not None) for row in rows]
+    if not texts or any(len(row) < len(keys) for row in texts):
         return None
     names = [f"{table}{quoted(key)}" for key in keys]
     by_worth = sorted(range(len(keys)), key=lambda n: len({row[n] for row in texts}))
     *others, last = by_worth
-    lists: dict[tuple[str | None, ...], dict[str | None, None]] = {}
+    lists: dict[tuple[str, ...], dict[str, None]] = {}
     for row in texts:
         lists.setdefault(tuple(row[n] for n in others), {})[row[last]] = None
     if len(lists) > LISTS:
-        return None if one_by_one is not None and len(rows) > one_by_one else _one_by_one(names, texts, by_worth)
+        return None if len(rows) > COMPARED else _one_by_one(names, texts, by_worth)
     found = [
         " AND ".join(
             [*(f"{names[n]} = {value}" for n, value in zip(others, values, strict=True)), _in(names[last], listed)]
@@ -58,16 +58,16 @@ def in_rows(
     return found[0] if len(keys) == 1 else f"({' OR '.join(found)})"
 
 
-def _in(expression: str, values: Iterable[str | None]) -> str:
-    return f"{expression} IN ({', '.join(str(value) for value in values)})"
+def _in(expression: str, values: Iterable[str]) -> str:
+    return f"{expression} IN ({', '.join(values)})"
 
 
-def _one_by_one(names: Sequence[str], rows: Sequence[Sequence[str | None]], by_worth: Sequence[int]) -> str:
+def _one_by_one(names: Sequence[str], rows: Sequence[Sequence[str]], by_worth: Sequence[int]) -> str:
     tests = [_in(names[n], dict.fromkeys(row[n] for row in rows)) for n in reversed(by_worth)]
     return " AND ".join([*tests, _in(_struct(names), dict.fromkeys(_struct(row) for row in rows))])
 
 
-def _struct(values: Sequence[str | None]) -> str:
+def _struct(values: Sequence[str]) -> str:
     fields = (f"'k{number}', {value}" for number, value in enumerate(values))
     return f"named_struct({', '.join(fields)})"
 

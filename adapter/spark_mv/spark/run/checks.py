@@ -15,7 +15,7 @@ from spark_mv.maintenance.errors import NotFollowed, RunFailed
 from spark_mv.maintenance.key_bound import bound_text
 from spark_mv.maintenance.row_limit import row_limit
 from spark_mv.maintenance.staged import Staged
-from spark_mv.maintenance.steps.rewrite_rows import FEW_ROWS, Rewrite, RowCounts, listable, rewrite_of
+from spark_mv.maintenance.steps.rewrite_rows import Rewrite, RowCounts, listable, rewrite_of
 from spark_mv.query.syntax.literals import between, in_list, in_rows, literal
 from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.registry import format_of
@@ -184,7 +184,7 @@ def gone_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
     gone, kept = (
         [tuple(row[name] for name in names) for row in found if row["__mv_gone"] is which] for which in (True, False)
     )
-    listed = in_rows(names, gone, f"{TABLE}.", one_by_one=FEW_ROWS)
+    listed = in_rows(names, gone, f"{TABLE}.")
     written = tuple(text for value in kept[0] if (text := literal(value)) is not None)
     if listed is None or len(written) < len(names):  # a type without exact literals, or too many rows to compare
         run.staged = replace(run.staged, rewrite=Rewrite.LIST)
