@@ -210,15 +210,23 @@ class TestRowBased:
         )
         assert {row[0]: row[3] for row in engine.rows()}.items() <= drawn.items()
 
-    @delta_only("REPLACE WHERE")
-    @pytest.mark.parametrize("key", ["the.id", "clé", "1e5"])
-    def test_keys_that_the_option_would_split(self, engine: Any, key: str) -> None:
+    @delta_only("REPLACE USING")
+    @pytest.mark.parametrize("key", ["the.id", "clé", "1e5", "x`y", "order"])
+    def test_keys_whose_names_need_backticks(self, engine: Any, key: str) -> None:
+        name = f"`{key.replace('`', '``')}`"
         source(engine)
-        engine.model(f"select id as `{key}`, amount, rand() as split from {{schema}}.src", unique_key=key)
-        engine.run()
-        engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
-        assert (engine.run().counts["updated"], engine.published) == (20, "REPLACE WHERE")
-        assert engine.rows("mv", f"`{key}`, amount") == wanted(engine, "select id, amount from {schema}.src")
+        engine.model(f"select id as {name}, amount, rand() as split from {{schema}}.src", unique_key=key)
+        engine.query("set spark.sql.ansi.enforceReservedKeywords = true")
+        try:
+            engine.run()
+            engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 1")
+            assert (engine.run().counts["updated"], engine.published) == (20, "REPLACE USING")
+            engine.query("update {schema}.src set amount = amount + 1 where id % 50 = 2")
+            engine.query("delete from {schema}.src where id % 50 = 3")
+            assert (engine.run().counts["deleted"], engine.published) == (20, "REPLACE USING")
+        finally:
+            engine.query("set spark.sql.ansi.enforceReservedKeywords = false")
+        assert engine.rows("mv", f"{name}, amount") == wanted(engine, "select id, amount from {schema}.src")
 
     def test_an_overwrite_with_the_same_rows_changes_nothing(self, engine: Any) -> None:
         source(engine)

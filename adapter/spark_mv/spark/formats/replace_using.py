@@ -1,16 +1,17 @@
-"""Delta's INSERT … REPLACE USING and REPLACE ON, for which Spark 4.1 has no SQL: the rows of the table that share their key
+"""Delta's INSERT … REPLACE USING, for which Spark 4.1 has no SQL: the rows of the table that share their key
 with a written row go, and all written rows come, in one commit. Delta finds the old rows by a join, so that no list of keys
-is needed and the table is not shuffled where the written rows are few."""
+is needed and the table is not shuffled where the written rows are few. Told as REPLACE ON with the same condition: the option
+for REPLACE USING reads names without backticks, and has none for a key named `clé` or `1e5`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
+from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import log_and_snapshot
 from spark_mv.spark.session.jvm import load_class
 
@@ -20,6 +21,8 @@ logger = AdapterLogger("Spark")
 
 TABLE, WRITTEN = "__mv_table", "__mv_written"
 """Names in the condition. Delta takes them for columns where there are columns of these names."""
+PARSED_AS = {"spark.sql.ansi.enforceReservedKeywords": "false"}
+"""For the statement: Delta writes names of columns without backticks into texts that it goes on to parse, where a key named `order` would be an error."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +35,18 @@ class Gone:
 
     def condition(self, keys: Sequence[str]) -> str:
         return " AND ".join(
-            f"CASE WHEN {self.listed} THEN {value} ELSE {TABLE}.`{key}` END = {WRITTEN}.`{key}`"
+            f"CASE WHEN {self.listed} THEN {value} ELSE {TABLE}.{quoted(key)} END = {WRITTEN}.{quoted(key)}"
             for key, value in zip(keys, self.written, strict=True)
         )
 
 
-def can_replace_using(spark: Any, keys: Sequence[str], table: str) -> bool:
-    """Whether the session can replace rows of the table by these keys: its JVM is in reach and has Delta 4.4 or newer, each key has a
-    name that the option reads without backticks, and the table has deletion vectors. Asked of the class behind the option, because an older Delta
-    takes no notice of options that it does not know, and would overwrite the table.
+def can_replace_using(spark: Any, table: str) -> bool:
+    """Whether the session can replace rows of the table by their keys: its JVM is in reach and has Delta 4.4 or newer, and the table has
+    deletion vectors. Asked of the class behind the option, because an older Delta takes no notice of options that it does not know, and would
+    overwrite the table.
 
     Without deletion vectors Delta asks for the old rows' files by input_file_name() above its join, which has no answer where the written
     rows are too many to be broadcast: DELTA_FILE_TO_OVERWRITE_NOT_FOUND."""
-    if not all(re.fullmatch(r"[a-z_]\w*", key, re.ASCII | re.IGNORECASE) for key in keys):
-        return False
     try:
         load_class(spark, _COMMAND)
         found = log_and_snapshot(spark, table)[1].metadata().configuration().get(VECTORS)
@@ -56,7 +57,9 @@ def can_replace_using(spark: Any, keys: Sequence[str], table: str) -> bool:
 
 def replace_using(spark: Any, rows: str, table: str, keys: Sequence[str], gone: Gone | None = None) -> None:
     """Write what the query `rows` gives, in the order of the table's columns."""
-    listed = ", ".join(keys)
-    options = {"replaceOn": gone.condition(keys), "targetAlias": TABLE} if gone else {"replaceUsing": listed}
-    logger.debug(f"insert into {table} replace using ({listed}){' and rows that are gone' if gone else ''}\n{rows}")
+    same = gone.condition(keys) if gone else " AND ".join(f"{TABLE}.{quoted(k)} = {WRITTEN}.{quoted(k)}" for k in keys)
+    options = {"replaceOn": same, "targetAlias": TABLE}
+    logger.debug(
+        f"insert into {table} replace using ({', '.join(keys)}){' and rows that are gone' if gone else ''}\n{rows}"
+    )
     spark.sql(rows).alias(WRITTEN).write.format("delta").mode("overwrite").options(**options).insertInto(table)

@@ -31,6 +31,9 @@ def check_stage(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """The staged rows: keys, limits and counts, from which the publishing statement follows. Raises RunFailed or NotFollowed."""
     row = run.statement(sql or "")[0]
     _refuse_rows(run, step, row)
+    if step.args.get("rest_goes"):
+        found = int(row["remaining"]) - int(row["inserted"])
+        row = {**row, "deleted": max(int(row["target_rows"]) - found, 0)}
     if step.args.get("into") == "state":
         inserted, updated, deleted = int(row["inserted"]), int(row["updated"]), int(row["deleted"])
         run.staged = replace(
@@ -167,7 +170,7 @@ def _choose_rewrite(run: CurrentRun, gone: int, names: Sequence[str]) -> None:
     found = run.staged
     rows = RowCounts(found.inserted, found.updated, gone, found.target_rows or 0)
     offered = run.format.replaces_by_key and any(step.kind == "replace_using" for step in run.plan.steps)
-    can = offered and can_replace_using(run.session.mv_spark(), names, run.relations["target"])
+    can = offered and can_replace_using(run.session.mv_spark(), run.relations["target"])
     rewrite = rewrite_of(rows, found.keys, tuple(names), can)
     if rewrite is Rewrite.LIST and not run.format.replaces_by_key:
         rewrite = Rewrite.MERGE

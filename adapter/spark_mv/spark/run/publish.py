@@ -14,7 +14,7 @@ from spark_mv.maintenance.second_reading import found_wrong
 from spark_mv.maintenance.steps.versions import MOVED
 from spark_mv.query.syntax.reserved import filled, relation
 from spark_mv.spark.formats.remains import after_remains
-from spark_mv.spark.formats.replace_using import replace_using
+from spark_mv.spark.formats.replace_using import PARSED_AS, replace_using
 from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import Turn
 from spark_mv.spark.run.answers import pending
@@ -38,7 +38,7 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
     record = _completed(run, run.plan.record, step)
     if run.in_the_way is not None:  # the table that is made has no history
         record = replace(record, turn=0, base_version=None)
-    more = {CHECK_WRITTEN: "false"} if step.kind == "replace_where" else {}
+    more = {"replace_where": {CHECK_WRITTEN: "false"}, "replace_using": PARSED_AS}.get(step.kind, {})
     statement = filled(sql, {"predicate": run.key_texts.listed}) if step.kind == "replace_where" else sql
     send = _replace_using(run, step) if step.kind == "replace_using" else None
 
