@@ -83,37 +83,6 @@ class TestRuns:
             assert now.items() <= drawn.items()
             self.ends_clean(engine)
 
-    @delta_only("whole tables, written anew")
-    def test_rows_that_go_with_a_whole_table_are_counted(self, engine: Any) -> None:
-        """They are not looked for: the table has so many more rows than were found. In the order of the steps, by the rows that come, change and go."""
-        source(engine)
-        engine.model(self.QUERY, refresh="full")
-        engine.run()
-        drawn = dict(engine.rows_of("select id, split from {schema}.mv"))
-        for change, counts, published in (
-            ("delete from {schema}.src where id < 5", (0, 0, 4), "REPLACE WHERE"),
-            (
-                "insert into {schema}.src select id, 0, 1, timestamp'2026-01-01' from range(2000, 2003)",
-                (3, 0, 0),
-                "APPEND",
-            ),
-            ("update {schema}.src set amount = amount + 1 where id between 10 and 19", (0, 9, 0), "REPLACE WHERE"),
-            # one comes for each that goes
-            ("update {schema}.src set id = id + 5000 where id between 20 and 29", (9, 0, 9), "REPLACE WHERE"),
-            ("update {schema}.src set amount = amount + 1 where k = 3", (0, 0, 0), "RECORD"),
-            ("delete from {schema}.src", (0, 0, 899), "REPLACE WHERE"),
-        ):
-            engine.query(change)
-            run = engine.run()
-            found = tuple(run.counts[name] for name in ("inserted", "updated", "deleted"))
-            assert (found, engine.published) == (counts, published), change
-            assert any("left join" in text for text in engine.statements), change
-            assert engine.rows("mv", "id, a") == wanted(engine, "select id, amount * 2 from {schema}.src where k <> 3")
-            now = dict(engine.rows_of("select id, split from {schema}.mv"))
-            assert all(now[key] == drawn[key] for key in now.keys() & drawn.keys()), change
-            assert run.counts["target_rows"] == len(now)
-            drawn = now
-
     def test_large_tables_are_staged_in_files(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(holding, "BYTES", 10)
         source(engine)

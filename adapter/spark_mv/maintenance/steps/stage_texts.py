@@ -51,7 +51,7 @@ def staging(args: Mapping[str, Any]) -> dict[str, Any]:
             for anchor in args.get("anchors", ())
         ),
         "failing_on": " and ".join(f"q.{quoted(c.name)} = f.{quoted(c.name)}" for c in keys),
-        "join": "left" if args.get("found_only") or (args["keep_missing"] and not args["all_rows"]) else "full outer",
+        "join": "left" if args["keep_missing"] and not args["all_rows"] else "full outer",
         "missing": "'='" if args["keep_missing"] else "'D'",
     }
 

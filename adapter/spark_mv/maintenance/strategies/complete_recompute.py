@@ -45,9 +45,6 @@ def steps(
     whole = facts.whole and not replaces
     rewritten, confirm = rewritten_at_versions(rewritten, facts.sources)
     query, staged = rewritten.sql, columns.columns
-    evicts = bool(rewritten.clock and (rewritten.unclocked_sql or only_clock) and facts.target.exists)
-    # what the query lacks goes with the whole table, and need not be found: its rows are counted
-    found_only = whole and not (keep or evicts or columns.found_by or columns.stays)
     steps: list[Step] = []
     state: StateSteps | None = None
     if known:
@@ -73,8 +70,6 @@ def steps(
         "failing": rewritten.failing_sql,
         "failing_columns": rewritten.failing_columns,
     }
-    if found_only:
-        stage_args["found_only"] = True
     bound = _next_bound(rewritten, remembers)
     steps += [*bound.ahead(), Step("stage_changes", stage_args)]
     kept = columns.keeps and facts.target.exists
@@ -83,10 +78,8 @@ def steps(
     if not replaces and not whole:
         steps += range_of_keys(columns, record, counted)
     check = check_stage(columns, counted if facts.target.exists else 0, kept_in if kept else None)
-    if found_only:
-        check = replace(check, args={**check.args, "target_rows": None, "count_target": kept_in, "rest_goes": True})
     steps.append(replace(check, args={**check.args, "next_change": bound.first}) if bound.first else check)
-    if evicts:
+    if rewritten.clock and (rewritten.unclocked_sql or only_clock) and facts.target.exists:
         steps.append(_evicted(rewritten, columns, remembers))
     steps += [*bound.far(), *confirm]
     if replaces:

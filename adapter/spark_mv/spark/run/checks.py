@@ -31,9 +31,6 @@ def check_stage(run: CurrentRun, step: StepView, sql: str | None) -> None:
     """The staged rows: keys, limits and counts, from which the publishing statement follows. Raises RunFailed or NotFollowed."""
     row = run.statement(sql or "")[0]
     _refuse_rows(run, step, row)
-    if step.args.get("rest_goes"):
-        found = int(row["remaining"]) - int(row["inserted"])
-        row = {**row, "deleted": max(int(row["target_rows"]) - found, 0)}
     if step.args.get("into") == "state":
         inserted, updated, deleted = int(row["inserted"]), int(row["updated"]), int(row["deleted"])
         run.staged = replace(
