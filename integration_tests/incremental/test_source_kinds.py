@@ -13,6 +13,7 @@ import pytest
 from integration_tests.under_format import delta_only
 
 from spark_mv.maintenance.errors import RefusedError, RunFailed
+from spark_mv.spark.formats.commits import from_log
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forgetting import ask_to_forget
 from spark_mv.spark.session.spark_settings import ENFORCED
@@ -286,6 +287,25 @@ class TestHiddenProperties:
         engine.run()
         engine.query("insert into {schema}.src values (3, 2)")
         assert engine.run().verb == "MERGE"
+
+
+@delta_only("its log")
+class TestLongCommits:
+    @pytest.mark.parametrize("length", [0, 3_900, 9_000, 100_000])
+    def test_they_are_read_as_the_history_has_them(self, spark: Any, length: int) -> None:
+        """In parts, where their text is long."""
+        text = "é😀\\ 表\n'\"" + "x😀" * (length // 2)
+        rows = spark.range(3).write.format("delta").mode("overwrite").option("userMetadata", text)
+        rows.option("replaceWhere", f"id < 9 or id in ({', '.join(map(str, range(length // 9 + 1)))})")
+        rows.saveAsTable("long_commits")
+        try:
+            read = from_log(spark, "long_commits", 1)
+            told = spark.sql("describe history long_commits limit 1").collect()[0]
+            assert read is not None and read[0]["userMetadata"] == text == told["userMetadata"]
+            for name in ("version", "timestamp", "operation", "operationParameters", "operationMetrics"):
+                assert read[0][name] == told[name], name
+        finally:
+            spark.sql("drop table long_commits")
 
 
 class TestFilesGone:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from spark_mv.spark.session.jvm import jvm_class, static
+from spark_mv.spark.session.jvm import PART, jvm_class, static, text_in_parts
 
 Rows = Sequence[Mapping[str, Any]]
 Query = Callable[[str], Rows]
@@ -53,10 +53,11 @@ def from_log(spark: Any, table: str, limit: int) -> Rows | None:
             file = path_of(path, f"{version:020d}.json")
             if rows and not files.exists(file):
                 break  # cleaned up: the history ends here
-            info = json.loads(commit_info(store, file, conf).get().json())["commitInfo"]
+            status = files.getFileStatus(file)
+            info = _info(spark, commit_info(store, file, conf).get(), status.getLen())
             millis = info.get("inCommitTimestamp")
             if millis is None:
-                millis = snapshot.timestamp() if version == newest else files.getFileStatus(file).getModificationTime()
+                millis = snapshot.timestamp() if version == newest else status.getModificationTime()
             rows.append(
                 {
                     "version": version,
@@ -70,6 +71,19 @@ def from_log(spark: Any, table: str, limit: int) -> Rows | None:
         return rows
     except Exception:  # no JVM here, another Delta, no table of Delta's: the statement says what is the matter
         return None
+
+
+def _info(spark: Any, commit: Any, length: int) -> Mapping[str, Any]:
+    """The commitInfo of a commit whose file has so many bytes. It holds the condition of a REPLACE ON, with all keys that went."""
+    if length < PART:
+        text = commit.json()
+    else:
+        mapper = static(spark, "org.apache.spark.sql.delta.util.JsonUtils", "mapper")()
+        writer = jvm_class(spark, "java.io.StringWriter")()
+        ascii_only = mapper.getFactory().createGenerator(writer).setHighestNonEscapedChar(127)
+        mapper.writeValue(ascii_only, commit.wrap())
+        text = text_in_parts(writer)
+    return json.loads(text)["commitInfo"]
 
 
 def log_and_snapshot(spark: Any, table: str) -> tuple[Any, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_mv.maintenance.facts import RunFacts
-from spark_mv.maintenance.steps.rewrite_rows import LARGE
 from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
@@ -16,16 +15,18 @@ from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run.amendments import by_delta_names
 from spark_mv.spark.session.held_rows import can_hold
 
+WHOLE = 1_000_000
+"""Rows of a table up to which all of them are written rather than those that differ."""
 BYTES = 64 * 2**20
 """Of the files of all sources and of the table, up to which staged rows are held: a million rows of a usual width, or some more."""
 
 
 def replaced_whole(facts: RunFacts, config: Mapping[str, Any], followed: bool, format: TableFormat) -> bool:
     """Whether a run that reads the whole query also writes the whole table: a commit of all rows is quicker than one that finds some of
-    them, up to LARGE rows. Not where the change feed has readers, to whom every row would come anew: other models that follow
+    them, up to WHOLE rows. Not where the change feed has readers, to whom every row would come anew: other models that follow
     this one (`followed`), or those for whom the user's `tblproperties` turn the feed on."""
     record, asked = facts.target.record, by_delta_names(config.get("tblproperties") or {})
-    small = record is not None and record.target_rows is not None and record.target_rows <= LARGE
+    small = record is not None and record.target_rows is not None and record.target_rows <= WHOLE
     read = followed or asked.get(FEED_PROPERTY, "").lower() == "true"
     return small and facts.target.intact and format.replaces_by_key and not read
 

@@ -25,6 +25,18 @@ def static(spark: Any, name: str, member: str) -> Any:
     return _static(spark._jvm._gateway_client, name, member)
 
 
+PART = 4000
+"""Characters of a text that come from the JVM at once. Py4J's answer of more than 8,192 bytes is sent in parts, of which the second may wait 40 ms
+for the receipt of the first (Nagle's algorithm). Backslashes in it are doubled."""
+
+
+def text_in_parts(writer: Any) -> str:
+    """What a java.io.StringWriter holds, all of it ASCII."""
+    buffer = writer.getBuffer()
+    length = buffer.length()
+    return "".join(buffer.substring(begin, min(begin + PART, length)) for begin in range(0, length, PART))
+
+
 @lru_cache(maxsize=128)
 def _static(client: Any, name: str, member: str) -> Any:
     from py4j.java_gateway import JavaClass
