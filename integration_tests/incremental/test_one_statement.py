@@ -119,8 +119,8 @@ def test_keys_of_a_large_table_are_asked_by_the_next_run(
     engine: Any, monkeypatch: pytest.MonkeyPatch, sensitive: bool
 ) -> None:
     """And by no later one. Keys that may be written nowhere are not asked."""
-    for module in ("maintenance.steps.rewrite_rows", "spark.run.holding"):
-        monkeypatch.setattr(f"spark_mv.{module}.LARGE", 5)
+    monkeypatch.setattr("spark_mv.maintenance.steps.rewrite_rows.LARGE", 5)
+    monkeypatch.setattr("spark_mv.spark.run.holding.WHOLE", 5)
     engine.model("select id, k, rand() as r from {schema}.src", sensitive_key=sensitive, refresh="full")
     engine.run()
     for number in range(2):
