@@ -702,16 +702,23 @@ class TestLeaving:
 
 
 class TestOddNames:
-    def test_a_backquote_in_a_name_where_rows_are_merged(self, engine: Any) -> None:
-        """A key's column of that name, and rows that go: nothing but MERGE publishes that."""
+    @pytest.mark.parametrize(
+        ("asked", "published"),
+        [
+            ({}, "REPLACE USING"),
+            pytest.param({"delta.enableDeletionVectors": "false"}, "MERGE", marks=delta_only("its properties")),
+        ],
+    )
+    def test_a_backquote_in_a_name(self, engine: Any, asked: dict[str, str], published: str) -> None:
+        """A key's column of that name, and rows that go beside others that change."""
         source(engine)
         sql = "select id as `q``8`, k as `a b`, amount, rand() as split from {schema}.src"
-        engine.model(sql, unique_key=["q`8", "a b"])
+        engine.model(sql, unique_key=["q`8", "a b"], tblproperties=asked)
         engine.run()
         drawn = {row[0]: row[3] for row in engine.rows()}
         engine.query("update {schema}.src set amount = amount + 1 where id in (21, 25)")
         engine.query("delete from {schema}.src where id = 26")
-        engine.took(engine.run(), "ROW_BASED", "MERGE")
+        engine.took(engine.run(), "ROW_BASED", published)
         assert engine.rows("mv", "`q``8`, amount") == wanted(engine, "select id, amount from {schema}.src")
         now = {row[0]: row[3] for row in engine.rows()}
         assert len(now) == len(drawn) - 1 and all(now[key] == drawn[key] for key in now)
