@@ -211,6 +211,18 @@ class TestFromDelta:
         sql("update {schema}.events set name = 'A' where id = 1")
         assert model.run(3, "ROW_BASED", 0, 1, 0) == kept
 
+    def test_a_table_that_somebody_else_made(self, model: Model, sql: Callable[..., Any]) -> None:
+        """What is offered works: --full-refresh does not replace an Iceberg table by one of Delta."""
+        sql("drop table if exists {schema}.mv")
+        sql("create table {schema}.mv using iceberg as select 1L as id")
+        model.write(MODEL.replace("'iceberg'", "'delta'"))
+        for args in ((), ("--full-refresh",)):
+            assert "FORMAT_STAYS" in model.fails(3, *args)
+        assert sql("select id from {schema}.mv")[0][0] == 1
+        model.write(MODEL)
+        assert "NOT_OURS" in model.fails(3)
+        model.run(3, "COMPLETE_RECOMPUTE", args=("--full-refresh",))
+
 
 class TestUpkeep(Base):
     def test_snapshots_that_expire(self, model: Model, sql: Callable[..., Any]) -> None:

@@ -111,8 +111,8 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone, invocation.allow_future_as_of)
     model = read_model(query, invocation, config, profile)
     facts = replace(_facts(query, invocation, model, session, as_of), fixed_seconds=session_fixed(adapter))
+    _same_format(facts, config)  # ahead of what says that --full-refresh replaces a table, which it does not here
     refuse(facts, model.analysis)
-    _same_format(facts, config)
     facts = replace(facts, result_print=result_print(facts, invocation.sql, model.analysis))
     looking = look_ahead(adapter.mv_spark(), invocation.target) if ahead and moved(facts) else None
     evaluated = evaluate(adapter, query, invocation, profile, config, model, session, as_of, remembered(facts))
