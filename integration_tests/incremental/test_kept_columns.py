@@ -280,3 +280,24 @@ def test_a_key_that_the_table_keeps_in_its_own_type(engine: Any) -> None:
     engine.query("delete from {schema}.src where id = 2.50")
     engine.run()
     assert sorted(row[0] for row in engine.rows_of(f"select id from {engine.table}")) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select * from ({joined}) q (kind, drawn, id, name)",
+        "with q (kind, drawn, id, name) as ({joined}) select * from q",
+    ],
+)
+def test_columns_that_are_named_by_their_place(engine: Any, sql: str) -> None:
+    """In a star, what USING compares comes first, whatever stands first in the subquery."""
+    engine.query("create or replace table {schema}.src using delta as select id, id % 2 as k from range(6)")
+    engine.query("create or replace table {schema}.names using delta as select id as k, 'a' as name from range(9)")
+    joined = "select * from (select rand() as u, k, id from {schema}.src) s join {schema}.names using (k)"
+    engine.model(sql.replace("{joined}", joined))
+    engine.run()
+    drawn = values(engine, "drawn")
+    engine.query("update {schema}.src set k = 7 where id = 2")
+    engine.run()
+    assert values(engine, "drawn") == drawn
+    assert values(engine, "kind")[2] == (7,)

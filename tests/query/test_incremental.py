@@ -254,7 +254,8 @@ def check(name: str, before: dict[str, Bag], after: dict[str, Bag], hours: tuple
     move = Move(tree.windows, before_pins, now_pins) if tree.windows and hours[0] != hours[1] else None
     if move is None and not tables.changes_of & {table.name for table in analysis.tables}:
         return None
-    names = [c.name.lower() for c in analysis.columns]
+    described = con.execute(f"describe {duck(at(tables.pinned(sql), hours[1]))}").fetchall()
+    names = [name.lower() for name, *_ in described]  # DuckDB does not put what USING compares first
     old = con.execute(duck(at(with_tables(sql, lambda r: f"(select * from {r.name}__before)"), hours[0]))).fetchall()
     new = con.execute(duck(at(tables.pinned(sql), hours[1]))).fetchall()
     try:
@@ -270,7 +271,6 @@ def check(name: str, before: dict[str, Bag], after: dict[str, Bag], hours: tuple
 
     changed = (Counter(old) - Counter(new)) + (Counter(new) - Counter(old))
     assert all(is_touched(row) for row in changed), (affected.sql, changed, touched)
-    described = con.execute(f"describe {duck(at(tables.pinned(sql), hours[1]))}").fetchall()
     types = {name.lower(): {"HUGEINT": "decimal(38, 0)"}.get(type_, type_) for name, type_, *_ in described}
     text = with_tables(
         tree.restricted("affected", affected, KnownColumns(tables.columns, types)),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from sqlglot import exp
 
 from spark_mv.query.analysis.field_types import column_type, deriving
@@ -10,7 +13,7 @@ from spark_mv.query.analysis.generators import generated_names, has_fixed_rows, 
 from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.output_names import output_name
 from spark_mv.query.analysis.resolve import name_value
-from spark_mv.query.analysis.scopes import Scope, of_using
+from spark_mv.query.analysis.scopes import Scope, StarColumn
 from spark_mv.query.analysis.taint import Field, OpenPart, Relation, TaintedValue, digest, union
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
@@ -22,16 +25,19 @@ from spark_mv.query.syntax.parser import Call
 def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, TaintedValue]) -> list[Field | OpenPart]:
     """The output columns of one item of the select list."""
     if isinstance(node, exp.Star):
-        return _expand(walk, node, [relation for _, relation in _in_star_order(scope)], scope)
+        return _expand(walk, node, scope.star.columns, scope)
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
         qualifier = [part.name for part in node.parts[:-1]]
         relation = scope.source(qualifier)
-        here = scope.parent
-        while relation is None and here is not None:
-            relation, here = here.source(qualifier), here.parent
-        if relation is not None:
+        here: Scope | None = scope
+        while relation is None and here is not None and here.parent is not None:
+            here = here.parent
+            relation = here.source(qualifier)
+        if relation is not None and here is not None:
             _resolve_star(walk, node, relation, scope)
-            return _expand(walk, node.this, [relation], scope)
+            # its own columns, not what a join shows in their place
+            own = here.star.qualified(lambda column: here.sources.get(column.source) is relation)
+            return _expand(walk, node.this, [column._replace(shown=column.own) for column in own], scope)
         struct = name_value(walk, node, qualifier, scope)
         found = _struct_type(qualifier, scope)
         if found:
@@ -142,28 +148,11 @@ def _note_generator(walk: Walk, node: exp.Expr) -> None:
         walk.flag("generator")
 
 
-def _in_star_order(scope: Scope) -> list[tuple[str, Relation]]:
-    return scope.visible()
-
-
-def _expand(walk: Walk, star: exp.Expr, relations: list[Relation], scope: Scope) -> list[Field | OpenPart]:
-    dropped = {item.name.lower() for item in star.args.get("except_") or []}
-    items: list[Field | OpenPart] = []
-    merged: dict[str, int] = {}
-    for relation in relations:
-        for item in relation.items:
-            if isinstance(item, Field):
-                name = item.name.lower()
-                if name in dropped:
-                    continue
-                if name in scope.using and len(relations) > 1:
-                    if name in merged:
-                        before = items[merged[name]]
-                        assert isinstance(before, Field)
-                        items[merged[name]] = of_using(scope, name, (before, item))
-                        continue
-                    merged[name] = len(items)
-            items.append(item)
+def _expand(walk: Walk, star: exp.Expr, columns: Sequence[StarColumn], scope: Scope) -> list[Field | OpenPart]:
+    columns = list(columns)
+    for item in star.args.get("except_") or []:
+        columns = _without(columns, [part.name for part in _parts(item)], scope)
+    items = [column.shown for column in columns]
     for replacement in star.args.get("replace") or []:
         facts = value(walk, replacement.this, scope)
         name = replacement.alias.lower()
@@ -174,3 +163,31 @@ def _expand(walk: Walk, star: exp.Expr, relations: list[Relation], scope: Scope)
         else:
             items[at] = made
     return items
+
+
+def _parts(name: exp.Expr) -> list[exp.Expr]:
+    return list(name.parts) if isinstance(name, exp.Column | exp.Dot) else [name]
+
+
+def _without(columns: list[StarColumn], name: Sequence[str], scope: Scope) -> list[StarColumn]:
+    """The columns of a star without that of `EXCEPT (name)`: a column, one of a FROM item, or a field of a column."""
+    *qualifier, last = (part.lower() for part in name)
+    owner = scope.source(qualifier) if qualifier else None
+
+    def is_it(column: StarColumn) -> bool:
+        if not isinstance(column.own, Field) or column.own.name.lower() != last:
+            return False
+        return not qualifier or (owner is not None and scope.sources.get(column.source) is owner)
+
+    left = [column for column in columns if not is_it(column)]
+    if len(left) < len(columns) or not qualifier:
+        return left
+    # a struct without one of its fields
+    return [
+        column._replace(
+            shown=replace(item, fingerprint=digest("except", item.fingerprint, *name), type=None, derive=None)
+        )
+        if isinstance(item := column.shown, Field) and item.name.lower() in qualifier
+        else column
+        for column in columns
+    ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 
-from spark_mv.query.analysis.taint import Field, Relation, TaintedValue, digest, union
+from spark_mv.query.analysis.taint import Field, OpenPart, Relation, TaintedValue, digest, union
+from spark_mv.query.syntax.star_order import Shown, StarOrder
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,19 @@ class Rows:
     grouped: frozenset[str]
 
 
+class StarColumn(NamedTuple):
+    """A column of a FROM item (its key in the scope), and what a star shows in its place."""
+
+    source: str
+    own: Field | OpenPart
+    shown: Field | OpenPart
+
+
 @dataclass
 class Scope:
     """The names that an expression may use.
 
-    `sources` in FROM order; `hidden` are right sides of SEMI and ANTI joins; `aliases` are select aliases visible
+    `sources` in FROM order; `star`: the columns of `*`, of those that are there so far; `hidden` are right sides of SEMI and ANTI joins; `aliases` are select aliases visible
     where this is asked (lateral column aliases, GROUP BY, HAVING); `locals_` are lambda parameters.
     """
 
@@ -42,7 +51,10 @@ class Scope:
     ordinals: list[TaintedValue] = field(default_factory=list)  # the output columns, for ORDER BY 1
     aliases_first: bool = False  # HAVING, QUALIFY and ORDER BY prefer output columns
     origins: list[Relation] = field(default_factory=list)  # the FROM items as they came, without alias
-    using: list[str] = field(default_factory=list)  # USING and NATURAL columns
+    using: dict[str, set[str]] = field(
+        default_factory=dict
+    )  # USING and NATURAL columns: the FROM items whose own are compared
+    star: Shown[StarColumn] = field(default_factory=Shown)
     padded: dict[str, str] = field(default_factory=dict)  # those of RIGHT and FULL joins: the sides, in FROM order
     partitions: list[list[str]] = field(default_factory=list)  # fingerprints, one list per window
     ctes: Mapping[str, Any] = field(default_factory=dict)
@@ -89,7 +101,9 @@ def find_qualified(scope: Scope | None, parts: Sequence[str]) -> Field | None:
 def ambiguous(scope: Scope, name: str) -> list[str]:
     """The FROM items that are all known to have the column, when Spark could not choose among them."""
     owners = [alias for alias, relation in scope.visible() if relation.has(name)]
-    return owners if len(owners) > 1 and name.lower() not in scope.using else []
+    merged = scope.using.get(name.lower(), set())
+    free = [alias for alias in owners if alias not in merged]
+    return owners if len(free) + (len(free) < len(owners)) > 1 else []
 
 
 def of_using(scope: Scope, name: str, fields: Sequence[Field]) -> Field:
@@ -110,7 +124,8 @@ def of_using(scope: Scope, name: str, fields: Sequence[Field]) -> Field:
 def find_plain(scope: Scope, name: str) -> tuple[Field | None, bool]:
     """An unqualified column among the FROM items of this one scope, and whether that is certain (False: a FROM item
     with unknown columns may have it)."""
-    sure = [relation.find(name) for relation in scope.sources.values() if relation.has(name)]
+    merged = scope.using.get(name.lower()) or scope.sources
+    sure = [relation.find(name) for key, relation in scope.sources.items() if key in merged and relation.has(name)]
     found = [f for f in sure if f is not None]
     if found:
         return of_using(scope, name, found), True
@@ -123,3 +138,21 @@ def find_plain(scope: Scope, name: str) -> tuple[Field | None, bool]:
             fingerprint = "|".join(sorted(g.fingerprint for g in guesses))
         return Field(name, union(g.taint for g in guesses), fingerprint), False
     return None, False
+
+
+def join_stars(
+    scope: Scope, left: Shown[StarColumn], right: Shown[StarColumn], kind: str, using: Sequence[str]
+) -> None:
+    """Make the scope's star that of a join."""
+
+    def merged(one: StarColumn, other: StarColumn, kind: str) -> StarColumn:
+        fields = [item for item in (one.shown, other.shown) if isinstance(item, Field)]
+        whole = other if kind == "RIGHT" else one
+        shown = of_using(scope, fields[0].name, fields)
+        # what a FULL join shows is of neither side
+        return StarColumn("" if kind == "FULL" else whole.source, whole.own, shown)
+
+    def name(column: StarColumn) -> str | None:
+        return column.own.name if isinstance(column.own, Field) else None
+
+    scope.star = StarOrder(name, merged).join(left, right, kind, using)

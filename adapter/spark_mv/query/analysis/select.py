@@ -242,6 +242,7 @@ def _with_aliases(
 ) -> Scope:
     """A scope that sees the select aliases written before `upto` (lateral column aliases)."""
     inner = Scope(parent=scope.parent, sources=scope.sources, ctes=scope.ctes, label=scope.label, using=scope.using)
+    inner.star = scope.star
     inner.padded, inner.windows, inner.row_unique = scope.padded, scope.windows, scope.row_unique
     inner.single, inner.below = scope.single, scope.below
     for name, (expression, _) in aliases.items():

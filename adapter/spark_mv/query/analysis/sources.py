@@ -16,7 +16,7 @@ from spark_mv.query.analysis.predicates import conjuncts
 from spark_mv.query.analysis.relation_names import renamed
 from spark_mv.query.analysis.resolve import identifier_parts
 from spark_mv.query.analysis.rules import forbid_per_row, rows_key
-from spark_mv.query.analysis.scopes import Scope
+from spark_mv.query.analysis.scopes import Scope, StarColumn, join_stars
 from spark_mv.query.analysis.taint import CLEAN, Field, OpenPart, Relation, Taint, digest, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Env, Walk, WalkedText
@@ -25,6 +25,7 @@ from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.parse import parse, sql_text
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.query_error import QueryError
+from spark_mv.query.syntax.star_order import Shown, common_names
 from spark_mv.query.syntax.table_name import joined, table_key
 
 _TABLE_FUNCTION_COLUMNS = {
@@ -61,6 +62,7 @@ def add_source(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
     while key in scope.sources:
         key += "'"
     scope.sources[key] = seen
+    join_stars(scope, scope.star, Shown(tuple(StarColumn(key, item, item) for item in seen.items)), "CROSS", ())
     return union([seen.rows, *_hanging(walk, node, scope, env)])
 
 
@@ -107,7 +109,7 @@ def source_relation(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple
         if isinstance(node.this, exp.Table):
             inner = Scope(parent=env.outer, ctes=env.ctes, label=alias)
             rows = add_source(walk, node.this, inner, env)
-            items = tuple(item for _, r in inner.visible() for item in r.items)
+            items = tuple(column.shown for column in inner.star.columns)
             relation = Relation(
                 items, fingerprint(walk, node), rows, reads=tuple(r for o in inner.origins for r in o.reads)
             )
@@ -309,8 +311,10 @@ def add_lateral(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
 
 def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
     """One JOIN: its right side, ON or USING, and what its partners depend on."""
-    before = set(scope.sources)
+    before, left = set(scope.sources), scope.star
+    scope.star = Shown()
     rows = [add_source(walk, node.this, scope, replace(env))]
+    right = scope.star
     added = [key for key in scope.sources if key not in before]
     kind, side, method = (str(node.args.get(k) or "").upper() for k in ("kind", "side", "method"))
     walk.flag("join")
@@ -327,17 +331,21 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
     using = [item.name for item in node.args.get("using") or []]
     matched: list[str] = []
     if method == "NATURAL":
-        left = {f.name.lower() for key in before for f in scope.sources[key].fields}
-        using = [f.name for key in added for f in scope.sources[key].fields if f.name.lower() in left]
-    for name in using:
-        sides = [found for key in scope.sources if (found := scope.sources[key].find(name)) is not None]
+        using = common_names(*([c.own.name for c in s.columns if isinstance(c.own, Field)] for s in (left, right)))
+        # those that differ in case alone are not compared; what is drawn may not come so near to a join
+        names = {f.name.lower() for key in before for f in scope.sources[key].fields}
+        compared = [f.name for key in added for f in scope.sources[key].fields if f.name.lower() in names]
+    for name in compared if method == "NATURAL" else using:
+        keys = scope.using.setdefault(name.lower(), set(before))
+        keys.update(added)
+        sides = [found for key in scope.sources if key in keys and (found := scope.sources[key].find(name)) is not None]
         taint = union(f.taint for f in sides)
         forbid_per_row(walk, "JOIN", taint, f"JOIN USING ({name})", rows_key(scope, walk))
         taints.append(taint)
         matched.append(digest(name.lower(), *(f.fingerprint for f in sides)))
-        scope.using.append(name.lower())
         if side in ("RIGHT", "FULL"):
             scope.padded[name.lower()] = f"{scope.padded.get(name.lower(), '')} {len(sides)} {side}"
+    join_stars(scope, left, right, f"LEFT {kind}" if kind in ("SEMI", "ANTI") else side or "INNER", using)
     if kind in ("SEMI", "ANTI"):
         scope.hidden.update(added)
     if matched:

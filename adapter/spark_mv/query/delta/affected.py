@@ -28,7 +28,7 @@ from spark_mv.query.delta.expressions import called
 from spark_mv.query.delta.idle_joins import Asked, asked
 from spark_mv.query.delta.instants import Instants, verbatim
 from spark_mv.query.delta.joined import Joined, JoinedItem, Kept, kept_on
-from spark_mv.query.delta.names import FromColumns, Place, aliases, is_whole_row, ordered, output
+from spark_mv.query.delta.names import FromColumns, Place, aliases, is_whole_row, output
 from spark_mv.query.delta.outer import is_tied, outer_columns, with_outer
 from spark_mv.query.delta.strict import needed
 from spark_mv.query.delta.tables import Move, Tables, Window
@@ -139,8 +139,6 @@ class Affected:
         names = output(node, self.tables.columns)
         if node.by_name:
             raise NotIncremental("UNION_BY_NAME", "UNION BY NAME is not understood")
-        if not all(ordered(arm) for arm in node.arms if isinstance(arm, SelectNode)):
-            raise NotIncremental("STRUCTURE", "a star over several USING in a set operation")
         arms = [arm for arm in node.arms if focus is not None and self._contains(arm)] if focus else list(node.arms)
         rendered = [self._node(arm, focus) for arm in arms or node.arms]
         kept = [all(r.columns[k] is not None for r in rendered) for k in range(len(names))]

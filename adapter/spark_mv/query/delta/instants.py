@@ -17,7 +17,7 @@ from sqlglot import exp
 from spark_mv.query.delta.clock_places import INNER, ClockPlace, ClockPlaces, Part, clause, column_span
 from spark_mv.query.delta.expressions import called, has_query
 from spark_mv.query.delta.joined import Joined, JoinedItem, Kept, kept_on
-from spark_mv.query.delta.names import Place, aliases, ordered, output, star_texts
+from spark_mv.query.delta.names import Place, aliases, output, star_texts
 from spark_mv.query.delta.strict import needed
 from spark_mv.query.delta.tables import Move, Tables
 from spark_mv.query.functions.catalogue import level_of
@@ -270,10 +270,7 @@ def _arms(item: Node) -> Iterator[SelectNode]:
     if not item.all_ or item.by_name:
         raise NotIncremental("CLOCK_ELSEWHERE", "a column that follows the clock is handed through a set operation")
     for arm in item.arms:
-        for select in _arms(arm):
-            if not ordered(select):
-                raise NotIncremental("STRUCTURE", "a star over several USING in a set operation")
-            yield select
+        yield from _arms(arm)
 
 
 def verbatim(node: Node, tables: Tables) -> str:

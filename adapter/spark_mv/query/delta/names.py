@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, SelectNode, SetNode, quoted
+from spark_mv.query.syntax.star_order import Shown, StarOrder
 
 Columns = Mapping[str, tuple[str, ...]]  # table name in lower case → its columns
 Place = tuple[str, str]  # alias of a FROM item and column, lower case
@@ -40,7 +41,7 @@ def output(node: Leaf | Node, tables: Columns) -> tuple[str, ...]:
 
 
 def expand(node: SelectNode, item: OutItem, tables: Columns) -> list[Place]:
-    """A star as (alias of the FROM item, column), in Spark's order: columns of USING stand once, before all others."""
+    """A star as (alias of the FROM item, column), in Spark's order. What a FULL join by USING shows is of no item: its alias is ''."""
     star = item.node if isinstance(item.node, exp.Star) else item.node.this
     if star.args.get("replace") or star.args.get("rename"):
         raise NotIncremental("STRUCTURE", "a star with REPLACE or RENAME")
@@ -50,38 +51,23 @@ def expand(node: SelectNode, item: OutItem, tables: Columns) -> list[Place]:
     wanted = item.node.table.lower() if isinstance(item.node, exp.Column) else ""
     if node.laterals and not wanted:
         raise NotIncremental("STRUCTURE", "a star beside LATERAL VIEW")
-    found: list[Place] = []
+    shown: Shown[Place] = Shown()
     for alias, source in zip(aliases(node), node.sources, strict=True):
-        keys = [name.lower() for name in source.using]
-        own = [(alias, column) for column in output(source.item, tables)]
-        if wanted:
-            if alias.lower() == wanted:
-                found = sorted(own, key=lambda place: _rank(place[1], _all_using(node)))
-            continue
-        if source.kind in ("LEFT SEMI", "LEFT ANTI"):
-            found = sorted(found, key=lambda place: _rank(place[1], keys))
-            continue
-        first = own if source.kind == "RIGHT" else found
-        shared = sorted((place for place in first if place[1].lower() in keys), key=lambda p: _rank(p[1], keys))
-        found = shared + [place for place in (*found, *own) if place[1].lower() not in keys]
+        own = Shown(tuple((alias, column) for column in source.renames or output(source.item, tables)))
+        shown = _STAR.join(shown, own, source.kind, source.using)
+    found = shown.qualified(lambda place: place[0].lower() == wanted) if wanted else shown.columns
     return [place for place in found if place[1].lower() not in dropped]
+
+
+def _merged(left: Place, right: Place, kind: str) -> Place:
+    return {"RIGHT": right, "FULL": ("", left[1])}.get(kind, left)
+
+
+_STAR = StarOrder[Place](lambda place: place[1], _merged)
 
 
 def _excepted(star: exp.Expr) -> list[exp.Expr]:
     return list(star.args.get("except_") or [])
-
-
-def _all_using(node: SelectNode) -> list[str]:
-    return [name.lower() for source in node.sources for name in source.using]
-
-
-def _rank(name: str, keys: list[str]) -> int:
-    return keys.index(name.lower()) if name.lower() in keys else len(keys)
-
-
-def ordered(node: SelectNode) -> bool:
-    """Whether the order of the output columns is known: where more than one USING moves columns of a star, it is not."""
-    return sum(bool(source.using) for source in node.sources) < 2 or all(item.name is not None for item in node.items)
 
 
 def is_whole_row(node: exp.Expr) -> bool:
