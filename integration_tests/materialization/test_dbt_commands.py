@@ -358,3 +358,37 @@ class TestCommands:
         assert again.max_loaded_at == changed
         (refused,) = run_dbt(["source", "freshness", "--select", "source:desk.old_view"], expect_pass=False)
         assert "loaded_at_field" in str(refused.message)
+
+
+class TestSampled:
+    """`--sample` hands over the rows of some days: what is missing there was not deleted, and keeps its values."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        config = "{{ config(materialized='nondeterministic_mv', unique_key='id') }}"
+        return {
+            "events.sql": "{{ config(materialized='view', event_time='at') }} select * from {{ target.schema }}.raw_events",
+            "mv.sql": config + " select id, at, rand() as draw from {{ ref('events') }}",
+            "other.sql": config + " select id, rand() as draw from {{ ref('events') }}",
+        }
+
+    def test_it_leaves_a_table_as_it_is(self, mv: Any, sql: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        sql(
+            "create table {schema}.raw_events as select id, current_timestamp() - make_dt_interval(cast(id as int)) as at from range(40)"
+        )
+        run_dbt(["run", "--select", "events", "mv"])
+        rows, version = mv.rows(), mv.version()
+        days = "{'start': '2020-01-01', 'end': '2020-02-01'}"
+        for given in (["--sample", "5 days"], ["--sample", days], ["--sample", "5 days", "--full-refresh"]):
+            assert run_dbt(["run", "--select", "mv", *given])[0].message.startswith("SKIPPED")
+        monkeypatch.setenv("DBT_SAMPLE", "3 days")
+        assert run_dbt(["run", "--select", "mv"])[0].message.startswith("SKIPPED")
+        assert (mv.rows(), mv.version()) == (rows, version)
+        # a first run makes the table of what it is given, and the next one takes the rest
+        run_dbt(["run", "--select", "other"])
+        few = dict(sql("select id, draw from {schema}.other"))
+        assert 0 < len(few) < 40
+        monkeypatch.delenv("DBT_SAMPLE")
+        run_dbt(["run", "--select", "other"])
+        found = dict(sql("select id, draw from {schema}.other"))
+        assert len(found) == 40 and {key: found[key] for key in few} == few

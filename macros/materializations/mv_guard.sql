@@ -5,8 +5,10 @@
   {{ return(mv.mv_partial() and existing_relation is not none) }}
 {%- endmacro %}
 
+{#- dbt puts --sample (and DBT_SAMPLE) among the arguments of the invocation, not among `flags`. -#}
 {% macro mv_partial() -%}
-  {{ return(true if flags.EMPTY or flags.SAMPLE else false) }}
+  {%- set given = invocation_args_dict if invocation_args_dict is defined else {} -%}
+  {{ return(true if flags.EMPTY or given.get('sample') else false) }}
 {%- endmacro %}
 
 {% macro mv_skip_guarded(relation) -%}
