@@ -66,7 +66,7 @@ class StagedColumn:
 class ColumnPlan:
     """`replace`: the target's columns or keys change, so that the run replaces the table instead of merging into it.
     `prints` are the fingerprints of the query's columns, by name in lower case; `drawn_anew` says of columns that had a value
-    why they get another one. `stays`: the condition over the table's columns that tells its rows which the run leaves as they are."""
+    why they get another one; `apart` of columns that draw in rows that were there before, which columns with values of the same draw keep theirs. `stays`: the condition over the table's columns that tells its rows which the run leaves as they are."""
 
     columns: tuple[StagedColumn, ...]
     identity: RowIdentity = field(default_factory=lambda: RowIdentity(()))
@@ -77,6 +77,7 @@ class ColumnPlan:
     problems: tuple[str, ...] = ()
     prints: Mapping[str, str] = field(default_factory=dict)
     drawn_anew: Mapping[str, str] = field(default_factory=dict)
+    apart: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     stays: str | None = None
 
     @property
@@ -190,7 +191,22 @@ def plan_columns(
         problems=tuple(problems),
         prints=prints,
         drawn_anew={c.name: _why_anew(c, before, strange) for c in columns if c.fresh or _is_strange(c, strange)},
+        apart=_apart(columns, analysis, strange) if target.exists else {},
     )
+
+
+def _apart(
+    columns: Sequence[StagedColumn], analysis: Analysis, strange: Mapping[str, Column]
+) -> dict[str, tuple[str, ...]]:
+    draws = {c.name.lower(): c.draws for c in analysis.columns}
+    kept = [c for c in columns if c.role is Role.KEPT and draws.get(c.name.lower())]
+    stay = [c for c in kept if c.in_target and not c.fresh and not _is_strange(c, strange)]
+    found = {
+        c.name: tuple(s.name for s in stay if draws[s.name.lower()] & draws[c.name.lower()])
+        for c in kept
+        if c not in stay
+    }
+    return {name: others for name, others in found.items() if others}
 
 
 _CURE = "Run with --full-refresh, or set on_schema_change: sync_all_columns"

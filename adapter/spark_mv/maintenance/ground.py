@@ -52,7 +52,7 @@ def ground(situation: Situation) -> Ground:
         situation,
         columns,
         _standing(situation),
-        (*situation.notes, *forget_notes(columns, target), *kept_notes(columns, target)),
+        (*situation.notes, *forget_notes(columns, target), *kept_notes(situation.facts.model, columns, target)),
         _layout_changed(situation.config, target),
     )
 

@@ -52,11 +52,18 @@ def forget_notes(columns: ColumnPlan, target: TargetFacts) -> list[str]:
     ]
 
 
-def kept_notes(columns: ColumnPlan, target: TargetFacts) -> list[str]:
+def kept_notes(model: str, columns: ColumnPlan, target: TargetFacts) -> list[str]:
     """What becomes of kept values that the table can not simply keep."""
     if not target.exists:
         return []
     notes = [f"{name} is drawn anew in all rows: {why}" for name, why in columns.drawn_anew.items()]
+    for name, others in columns.apart.items():
+        listed = ", ".join(others)
+        notes.append(
+            f"{name} is drawn, in rows that were there before, from a draw that {listed} read as well and keep another value of: in these rows "
+            f"they do not belong together. To have all of them drawn anew, as one: dbt run-operation forget_values --args "
+            f"'{{model: {model}, columns: [{', '.join((name, *others))}]}}', and a run"
+        )
     if not target.intact and target.record is not None:
         what = f" ({target.foreign_operation})" if target.foreign_operation else ""
         notes.append(

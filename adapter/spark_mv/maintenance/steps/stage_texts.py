@@ -17,6 +17,7 @@ from spark_mv.query.syntax.table_name import quoted
 
 ROUNDING = "1e-9"
 """Of a floating-point value's size: sums that differ by no more count as equal in an audit."""
+FLOATING = frozenset({"double", "float"})
 
 
 def staging(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,8 +81,9 @@ def differs(columns: Sequence[StagedColumn]) -> str:
 
 
 def _key_may_differ(column: StagedColumn) -> bool:
-    """Rows are found by their keys, which then differ only where a collation takes two texts for one."""
-    return column.role is Role.KEY and column.as_json and column.in_query and column.in_target
+    """Rows are found by their keys, which then differ only where a collation takes two texts for one, or 0.0 and -0.0 are one."""
+    both = column.in_query and column.in_target
+    return column.role is Role.KEY and both and (column.as_json or column.type in FLOATING)
 
 
 def _differs(column: StagedColumn) -> str:
@@ -96,6 +98,9 @@ def _differs(column: StagedColumn) -> str:
         return f"not coalesce({new} <=> {old} or ({near}), false)"
     if column.as_json:
         new, old = json_text(new, column.type), json_text(old, column.type)
+    if column.type in FLOATING:
+        # 0.0 and -0.0 are equal, and not the same value. Of a column that is compared itself, Spark puts the constant into the texts
+        return f"(not ({new} <=> {old}) or (abs({new}) <=> 0 and cast({new} as string) <> cast({old} as string)))"
     return f"not ({new} <=> {old})"
 
 

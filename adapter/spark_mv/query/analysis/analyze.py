@@ -128,6 +128,7 @@ def _column(item: Field | OpenPart, frozen: tuple[str, ...]) -> ColumnVerdict:
         expression=_expression(item),
         fingerprint=item.fingerprint,
         cause=origin.cause() if origin else None,
+        draws=frozenset((o.function, o.line, o.column) for o in item.taint if o.level == Level.NONDETERMINISTIC),
     )
 
 

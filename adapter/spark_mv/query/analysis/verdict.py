@@ -31,7 +31,8 @@ class ColumnVerdict:
     """One output column. `levels` are all levels that occur in it; `level` is the worst of them.
 
     `kept`: the value is drawn once per unique key and read back afterwards (per-row level, or frozen).
-    `fingerprint` is that of the column's own expression, seen through CTEs and subqueries.
+    `fingerprint` is that of the column's own expression, seen through CTEs and subqueries. `draws` are the per-row calls that it
+    reads, wherever they stand: columns that share one have their values of one draw.
     """
 
     name: str
@@ -42,6 +43,7 @@ class ColumnVerdict:
     expression: str
     fingerprint: str
     cause: Cause | None = None
+    draws: frozenset[tuple[str, int, int]] = frozenset()  # function, line, column
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_mv.maintenance.config import ModelConfig
+from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.facts import SourceFacts
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.inline_views import View, inline_views
+from spark_mv.query.syntax.table_name import parts_of, table_key
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import source_facts
@@ -92,12 +94,29 @@ def read_model(query: Query, invocation: Invocation, config: ModelConfig, profil
             views={name: source.view_text for name, source in sources.items() if source.view_text},
             model=invocation.name,
         )
+        _refuse_itself(invocation, analysis)
         new = source_facts(query, [table.name for table in analysis.tables], sources)
         if not new:
             break
         sources.update(new)
     own, reading = own_functions(query, analysis.own_functions, functions, invocation.name)
     return ReadModel(invocation.name, invocation.sql, analysis, {**sources, **reading}, functions, own)
+
+
+def _refuse_itself(invocation: Invocation, analysis: Analysis) -> None:
+    """Raises RefusedError where the query reads the table that it makes: then each run has another query, and no rows are right."""
+    own = parts_of(table_key(invocation.target))
+    for table in analysis.tables:
+        parts = parts_of(table_key(table.name))
+        shared = min(len(parts), len(own))
+        if shared > 1 and parts[-shared:] == own[-shared:]:
+            through = f" (through {', '.join(table.via)})" if table.via else ""
+            raise RefusedError(
+                "READS_ITSELF",
+                f"model {invocation.name}: its query reads {table.name}{through}, the table that it makes, so that each run would have another "
+                "query. Read the sources instead: what the table has of random, AI and frozen columns is kept by itself, and `on_source_delete: keep` "
+                "keeps rows that a source has lost",
+            )
 
 
 def declared_ai_functions(profile_ai: Mapping[str, Any]) -> dict[str, dict[str, str]]:
