@@ -456,3 +456,32 @@ class TestColumnsThatAreNotRead:
             if "rand()" in text:
                 after = {row[0]: row[2] for row in engine.rows()}
                 assert after == {row[0]: row[2] for row in before}
+
+
+def test_a_subquery_that_is_joined_in_parentheses(engine: Any) -> None:
+    """Both sides of the join are read, though one alias stands for the two."""
+    engine.query("create or replace table {schema}.src using delta as select id, id % 3 as k from range(6)")
+    engine.query("create or replace table {schema}.names using delta as select id as n, 'a' as name from range(3)")
+    engine.model("select id, name from ((select id, k from {schema}.src) s join {schema}.names i on s.k = i.n) j")
+    engine.run()
+    engine.query("update {schema}.names set name = 'b' where n = 1")
+    engine.run()
+    found = dict(engine.rows_of(f"select id, name from {engine.table}"))
+    assert found == {id: "b" if id % 3 == 1 else "a" for id in range(6)}
+
+
+def test_an_operator_behind_a_select_with_draws(engine: Any) -> None:
+    """It sees the draw that the SELECT gives, not the column of the same name that it reads."""
+    engine.query("create or replace table {schema}.src using delta as select id, 1.0d as k from range(60)")
+    engine.model("select id, rand() as k from {schema}.src |> where k > 0.5")
+    with pytest.raises(RefusedError, match=r"NOT_KEPT.*a random filter"):
+        engine.run()
+    engine.model("select id, rand() as r from {schema}.src |> where id > 9 |> extend r * 2 as twice")
+    engine.run()
+    first = dict(engine.rows_of(f"select id, r from {engine.table}"))
+    engine.query("insert into {schema}.src values (100, 1.0d)")
+    for full_refresh in (False, True):
+        engine.run(full_refresh=full_refresh)
+        found = {id: (r, twice) for id, r, twice in engine.rows_of(f"select id, r, twice from {engine.table}")}
+        assert {id: r for id, (r, _) in found.items() if id != 100} == first
+        assert len(first) == 50 and 100 in found

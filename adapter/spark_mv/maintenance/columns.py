@@ -124,7 +124,7 @@ def plan_columns(
     the target holds is taken for kept values: they may be the only copy. Problems (missing or repeated columns, a change that `on_schema_change`
     forbids) are returned, not raised, so that a run can report all of them at once.
     """
-    problems = _name_problems(query, config)
+    problems = [*_name_problems(query, config), *_misread(analysis, query)]
     verdicts = _verdicts(analysis, query)
     wanted = {c.name.lower(): c for c in query}
     existing = {c.name.lower(): c for c in target.columns} if target.exists else {}
@@ -283,8 +283,7 @@ def column_prints(analysis: Analysis, query: Sequence[Column]) -> dict[str, str]
 
 
 def _verdicts(analysis: Analysis, query: Sequence[Column]) -> dict[str, ColumnVerdict]:
-    """Verdicts by output name. Unaliased expressions are named by Spark: these follow each other in both lists (not so all
-    columns: a star over USING has an order of its own)."""
+    """Verdicts by output name. Unaliased expressions are named by Spark: these follow each other in both lists."""
     found = {verdict.name.lower(): verdict for verdict in analysis.columns}
     names = {column.name.lower() for column in query}
     nameless = [column.name.lower() for column in query if column.name.lower() not in found]
@@ -292,6 +291,17 @@ def _verdicts(analysis: Analysis, query: Sequence[Column]) -> dict[str, ColumnVe
     if len(analysis.columns) == len(query) and len(nameless) == len(others):
         found |= dict(zip(nameless, others, strict=True))
     return found
+
+
+def _misread(analysis: Analysis, query: Sequence[Column]) -> list[str]:
+    """Where Spark gives other columns than the analysis sees, it has read another query than Spark does."""
+    seen = [verdict.name for verdict in analysis.columns]
+    if "*" in seen or len(seen) == len(query):
+        return []
+    given = ", ".join(c.name for c in query)
+    return [
+        f"the SELECT was not understood: it gives ({given}), and was read as ({', '.join(seen)}). List its columns by their names"
+    ]
 
 
 def _name_problems(query: Sequence[Column], config: ModelConfig) -> list[str]:

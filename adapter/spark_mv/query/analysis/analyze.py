@@ -215,12 +215,21 @@ def _names(relation: Relation, prints: tuple[str, ...] | None, some: bool = Fals
 
 
 def _check_coverage(walk: Walk, tree: exp.Expr) -> None:
-    """Fail closed: a call that stands in the tree and was never judged makes the query opaque, with an error."""
+    """Fail closed: a call or a table that stands in the tree and was never judged makes the query opaque, with an error."""
     unread = [cte.node for cte in walk.ctes if cte.relation is None]
     skipped = {id(node) for cte in unread for node in cte.walk()}
     for node in tree.walk():
         call = node.meta.get("call")
-        if not isinstance(call, Call) or id(node) in walk.seen or id(node) in skipped:
+        if id(node) in walk.seen or id(node) in skipped:
+            continue
+        named = isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
+        if named and node.find_ancestor(exp.Hint) is None:
+            walk.error(
+                "UNSUPPORTED_SYNTAX",
+                f"{node.name} stands where the analysis does not look for tables. Put what reads it into a CTE",
+                walk.place(node),
+            )
+        if not isinstance(call, Call):
             continue
         level = walk.level(call.name)
         if level == Level.DETERMINISTIC:

@@ -106,7 +106,9 @@ def source_relation(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple
     if isinstance(node, exp.Table | exp.TableAlias):
         alias, relation = _table(walk, node, scope, env)
     elif isinstance(node, exp.Subquery):
-        if isinstance(node.this, exp.Table):
+        if isinstance(node.this, exp.Table) or (
+            isinstance(node.this, exp.Subquery) and any(node.this.args.get(key) for key in ("joins", "laterals"))
+        ):
             inner = Scope(parent=env.outer, ctes=env.ctes, label=alias)
             rows = add_source(walk, node.this, inner, env)
             items = tuple(column.shown for column in inner.star.columns)
@@ -162,7 +164,7 @@ def _table(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> tuple[str, Rel
     parts = _table_name(node) or _streamed(walk, node)
     if parts is None:
         return node.alias, _table_function(walk, node.this, scope)
-    walk.seen.add(id(node.this))
+    walk.seen.update((id(node), id(node.this)))
     name = joined(parts)
     alias = node.alias or parts[-1]
     if len(parts) == 1 and parts[0].lower() in env.ctes:

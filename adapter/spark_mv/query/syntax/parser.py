@@ -288,6 +288,11 @@ class _Written(_Placing):
     def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
         return super().validate_expression(_as_written(expression, args), None if args is None else [])
 
+    def _parse_pipe_syntax_query(self, query: exp.Query) -> exp.Query | None:
+        if self._match(TokenType.PIPE_GT, advance=False):
+            query = pipes.below(self, query)
+        return super()._parse_pipe_syntax_query(query)
+
     def _parse_pipe_syntax_join(self, query: exp.Query) -> exp.Query | None:
         query = pipes.settled(self, query)
         self._right_of_pipe = True

@@ -17,13 +17,23 @@ Operator = Callable[[Any, Any], Any]
 def with_spark(known: Mapping[str, Operator]) -> dict[str, Operator]:
     """sqlglot's operators, with Spark's."""
     found = {name: known[name] if name in _LAST else _after_limit(known[name]) for name in known}
-    return {**found, "SELECT": _select, "DROP": _drop, "SET": _set, **dict.fromkeys(_ORDERS, _partitioned)}
+    pivots = dict.fromkeys(("PIVOT", "UNPIVOT"), _pivot)
+    found["AGGREGATE"] = _by_name(found["AGGREGATE"])
+    return {**found, **pivots, "SELECT": _select, "DROP": _drop, "SET": _set, **dict.fromkeys(_ORDERS, _partitioned)}
 
 
 # these may be added to a SELECT that has a LIMIT
 _LAST = frozenset({"AS", "LIMIT", "ORDER BY"})
 _ORDERS = ("DISTRIBUTE BY", "SORT BY", "CLUSTER BY")
 _ENDS = ("limit", "offset", "distinct", "sample", "sort", "cluster", "distribute")
+
+
+def below(parser: Any, query: Any) -> Any:
+    """What stands ahead of the first `|>`: a SELECT with a list of its own as a CTE, because the operators see what it gives and
+    not what it reads (sqlglot adds them to the SELECT itself)."""
+    if not isinstance(query, exp.Select) or [*query.expressions] == [exp.Star()]:
+        return query
+    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])
 
 
 def settled(parser: Any, query: Any) -> Any:
@@ -47,6 +57,28 @@ def _select(parser: Any, query: Any) -> Any:
     for key in ("distinct", "windows", "hint", "kind"):
         if select.args.get(key):
             query.set(key, select.args[key])
+    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])
+
+
+def _by_name(aggregate: Operator) -> Operator:
+    """`|> AGGREGATE … GROUP BY 1` groups by the first column of what stands ahead, not by the number."""
+
+    def run(parser: Any, query: Any) -> Any:
+        found = aggregate(parser, query)
+        select = found.args["with_"].expressions[-1].this
+        group = select.args.get("group")
+        keys = {key.name for key in group.expressions} if group else set()
+        if any(isinstance(item.unalias(), exp.Literal) and item.alias_or_name in keys for item in select.expressions):
+            parser.raise_error("A number behind GROUP BY of |> AGGREGATE stands for a column: name the column")
+        return found
+
+    return run
+
+
+def _pivot(parser: Any, query: Any) -> Any:
+    """`|> PIVOT (…)`, `|> UNPIVOT (…)`: of all that is there so far, which sqlglot does to the first FROM item."""
+    query = parser._build_pipe_cte(query=query, expressions=[exp.Star()])
+    query.args["from_"].this.set("pivots", parser._parse_pivots())
     return parser._build_pipe_cte(query=query, expressions=[exp.Star()])
 
 

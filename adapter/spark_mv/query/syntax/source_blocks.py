@@ -59,6 +59,14 @@ def conjuncts(node: exp.Expr) -> list[exp.Expr]:
     return found
 
 
+def _parts(node: exp.Select) -> SelectParts:
+    """Raises SourceTextError."""
+    parts = node.meta.get("select")
+    if not isinstance(parts, SelectParts):
+        raise SourceTextError("a SELECT that is not written as one (pipe syntax, FROM first)")
+    return parts
+
+
 class _Reader:
     """Walks down a tree; blocks stand in the order in which a reader of the text meets them, CTEs first."""
 
@@ -112,6 +120,8 @@ class _Reader:
         with_ = node.args.get("with_")
         if with_ is None:
             return seen
+        if isinstance(node, exp.Select):
+            _parts(node)  # the CTEs of one that a pipe made stand nowhere in the text
         if with_.args.get("recursive"):
             raise SourceTextError("a recursive CTE is not supported")
         for cte in with_.expressions:
@@ -131,9 +141,7 @@ class _Reader:
         operand: bool,
         lateral: bool,
     ) -> None:
-        parts = node.meta.get("select")
-        if not isinstance(parts, SelectParts):
-            raise SourceTextError("a SELECT that is not written as one (pipe syntax, FROM first)")
+        parts = _parts(node)
         if self.sql[parts.span[0] :][:5].upper() == "TABLE":
             return  # short for SELECT * FROM, with no parts of its own
         if len({word for word, _, _ in parts.clauses if word != "LATERAL VIEW"}) < sum(
