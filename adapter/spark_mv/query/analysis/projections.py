@@ -37,13 +37,17 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Tainted
             _resolve_star(walk, node, relation, scope)
             # its own columns, not what a join shows in their place
             own = here.star.qualified(lambda column: here.sources.get(column.source) is relation)
+            if not own:  # of a FROM that is still being read: `FROM t, LATERAL (SELECT t.*)`
+                own = [StarColumn("", item, item) for item in relation.items]
             return _expand(walk, node.this, [column._replace(shown=column.own) for column in own], scope)
         struct = name_value(walk, node, qualifier, scope)
         found = _struct_type(qualifier, scope)
         if found:
+            dropped = {item.name.lower() for item in node.this.args.get("except_") or [] if len(_parts(item)) == 1}
             return [
                 Field(name, struct.taint, digest("field", struct.fingerprint, name.lower()), kind)
                 for name, kind in struct_fields(found)
+                if name.lower() not in dropped
             ]
         return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
     if isinstance(node, exp.QueryTransform):
