@@ -211,6 +211,8 @@ class TestFromDelta:
         sql("update {schema}.events set name = 'A' where id = 1")
         assert model.run(3, "ROW_BASED", 0, 1, 0) == kept
 
+
+class TestInTheWay(Base):
     def test_a_table_that_somebody_else_made(self, model: Model, sql: Callable[..., Any]) -> None:
         """What is offered works: --full-refresh does not replace an Iceberg table by one of Delta."""
         sql("drop table if exists {schema}.mv")
