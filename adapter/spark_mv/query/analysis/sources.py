@@ -330,14 +330,14 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
         facts = conjuncts(walk, on, scope, "JOIN ON")
         forbid_per_row(walk, "JOIN", facts.taint, "JOIN ON", rows_key(scope, walk))
         taints.append(facts.taint)
-    using = [item.name for item in node.args.get("using") or []]
+    compared = using = [item.name for item in node.args.get("using") or []]
     matched: list[str] = []
     if method == "NATURAL":
         using = common_names(*([c.own.name for c in s.columns if isinstance(c.own, Field)] for s in (left, right)))
         # those that differ in case alone are not compared; what is drawn may not come so near to a join
         names = {f.name.lower() for key in before for f in scope.sources[key].fields}
         compared = [f.name for key in added for f in scope.sources[key].fields if f.name.lower() in names]
-    for name in compared if method == "NATURAL" else using:
+    for name in compared:
         keys = scope.using.setdefault(name.lower(), set(before))
         keys.update(added)
         sides = [found for key in scope.sources if key in keys and (found := scope.sources[key].find(name)) is not None]

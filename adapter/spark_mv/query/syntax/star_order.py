@@ -6,7 +6,7 @@ Spark's own rules: ResolveNaturalAndUsingJoin makes a projection of such a join,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -38,32 +38,28 @@ def common_names(left: Sequence[str], right: Sequence[str]) -> list[str]:
 @dataclass(frozen=True)
 class StarOrder(Generic[Item]):
     """`name`: a column's name, None for what has none. `merged`: what a compared column is shown as, of the left and the right one
-    and the kind of the join; the one that the join leaves whole, where nothing else is said."""
+    and the kind of the join."""
 
     name: Callable[[Item], str | None]
-    merged: Callable[[Item, Item, str], Item] = field(
-        default=lambda left, right, kind: right if kind == "RIGHT" else left
-    )
+    merged: Callable[[Item, Item, str], Item]
 
     def join(self, left: Shown[Item], right: Shown[Item], kind: str, using: Sequence[str] = ()) -> Shown[Item]:
         """`left` joined to `right`. `kind`: INNER, CROSS, LEFT, RIGHT, FULL, LEFT SEMI or LEFT ANTI."""
-        pairs = [(one, other) for name in using if (one := self._of(left, name)) and (other := self._of(right, name))]
-        ours, theirs = [left.columns[i] for (i,), _ in pairs], [right.columns[i] for _, (i,) in pairs]
-        left_rest = _without(left.columns, [i for (i,), _ in pairs])
-        right_rest = _without(right.columns, [i for _, (i,) in pairs])
+        places = [(self._place(left, name), self._place(right, name)) for name in using]
+        pairs = [(i, k) for i, k in places if i is not None and k is not None]
+        ours, theirs = [left.columns[i] for i, _ in pairs], [right.columns[k] for _, k in pairs]
+        left_rest = _without(left.columns, [i for i, _ in pairs])
+        right_rest = _without(right.columns, [k for _, k in pairs])
         shown = [self.merged(one, other, kind) for one, other in zip(ours, theirs, strict=True)]
         if kind in ("LEFT SEMI", "LEFT ANTI"):
             return Shown((*ours, *left_rest), left.hidden)
         compared = {"RIGHT": ours, "FULL": [*ours, *theirs]}.get(kind, theirs)
         return Shown((*shown, *left_rest, *right_rest), (*compared, *left.hidden, *right.hidden))
 
-    def _of(self, side: Shown[Item], name: str) -> tuple[int] | None:
+    def _place(self, side: Shown[Item], name: str) -> int | None:
         """Where the first column of that name stands."""
-        for i, item in enumerate(side.columns):
-            own = self.name(item)
-            if own is not None and own.lower() == name.lower():
-                return (i,)
-        return None
+        names = (self.name(item) for item in side.columns)
+        return next((i for i, own in enumerate(names) if own is not None and own.lower() == name.lower()), None)
 
 
 def _without(items: Sequence[Item], places: Sequence[int]) -> tuple[Item, ...]:
