@@ -101,6 +101,21 @@ def test_names_that_cannot_be_known_are_returned() -> None:
     assert named.sql == "select DATE'2026-01-30' - 3 AS `date_sub(current_date(), 3)`, a from t" and not named.unnamed
 
 
+@pytest.mark.parametrize(
+    ("sql", "unnamed"),
+    [
+        ("select * from (select id, current_date - 3 from s) t(id, n)", ()),
+        ("select * from ((select id, current_date - 3 from s) union all select 1, 2) t(id, n)", ()),
+        ("with t(id, n) as (select id, current_date - 3 from s) select * from t", ()),
+        ("select * from (select id, current_date - 3 from s) t", ("current_date - 3",)),
+        ("select * from (select * from (select id, current_date - 3 from s)) t(id, n)", ("current_date - 3",)),
+    ],
+)
+def test_a_list_behind_the_alias_names_the_columns(sql: str, unnamed: tuple[str, ...]) -> None:
+    result = pin(sql, PINS)
+    assert result.sql == sql.replace("current_date", "DATE'2026-01-30'") and result.unnamed == unnamed
+
+
 def test_user_names_are_escaped() -> None:
     assert pin("select user() as a", Pins(INSTANT, user="o'br\\ien")).sql == "select 'o\\'br\\\\ien' as a"
 

@@ -45,6 +45,8 @@ def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -
         # only the first operand of a set operation names the columns
         if block.context == Context.EXPRESSION or (block.set_operand and not first):
             continue
+        if _named_by_a_list(block.tree):
+            continue
         starred = any(item.span.of(sql).rstrip().endswith("*") for item in block.items)
         for position, item in enumerate(block.items):
             if item.alias or not any(item.span.start <= e.start and e.end <= item.span.end for e in edits):
@@ -63,6 +65,19 @@ def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -
             else:
                 aliases.append(Edit(item.span.end, item.span.end, f" AS {quoted(name)}"))
     return aliases, tuple(unnamed)
+
+
+def _named_by_a_list(select: exp.Expr) -> bool:
+    """Whether the columns of a SELECT get their names from a list behind an alias: `(SELECT …) t(a, b)`, `WITH t(a, b) AS (…)`."""
+    node: exp.Expr | None = select
+    while node is not None:
+        alias = node.args.get("alias") if isinstance(node, exp.Subquery | exp.CTE) else None
+        if alias is not None:
+            return bool(alias.args.get("columns"))
+        node = node.parent
+        if not isinstance(node, exp.Subquery | exp.CTE | exp.SetOperation):
+            return False
+    return False
 
 
 def _listed(sql: str, edits: Sequence[Edit]) -> bool:
