@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,6 +45,29 @@ class TestOddKeys:
             assert dict(engine.rows_of(f"select v, drawn from {engine.table}")) == drawn
         engine.run()
         assert engine.published in ("", "RECORD"), engine.steps
+
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "select cast(n as string) as id, count(*) as c from ({rows}) group by n",
+            "select cast(n as string) as id from (select n from ({rows}) union select 'z' collate utf8_lcase)",
+        ],
+    )
+    def test_a_group_under_a_collation_has_the_spelling_of_a_row(self, engine: Any, sql: str) -> None:
+        engine.query(
+            f"create or replace table {{schema}}.src {FEED} as select * from values ('A', 1), ('a', 2), ('B', 3) s(n, v)"
+        )
+        sql = sql.format(rows="select n collate utf8_lcase as n, v from {schema}.src")
+        engine.model(sql)
+        engine.run()
+        for change in (
+            "delete from {schema}.src where n = 'A'",
+            "insert into {schema}.src values ('c', 4), ('c', 5)",
+            "update {schema}.src set n = 'b' where v = 3",
+        ):
+            engine.query(change)
+            engine.run()
+            assert engine.rows() == Counter(engine.rows_of(sql)), (change, engine.steps)
 
     def test_a_date_that_python_cannot_hold(self, engine: Any) -> None:
         for day in ("-0044-03-15", "+10000-01-01"):

@@ -77,7 +77,6 @@ def test_the_text() -> None:
         ("select c.id, s.p.pid from c left join s.p on s.p.cid = c.id", 0),
         ("select c.id, s.p.* from c left join s.p on p.cid = c.id", 0),
         ("select c.id, q.pid from c left join s.p q on q.cid = c.id", 1),
-        ("select c.id, oid from c left join o on cid = id where name collate utf8_lcase = 'a'", 0),
     ],
 )  # fmt: skip
 def test_items(sql: str, times: int) -> None:

@@ -77,14 +77,7 @@ class ExactTypes:
 
     def check(self, node: SelectNode) -> None:
         """Raises NotIncremental where an aggregate of the SELECT depends on the order of its rows, as sums of doubles do."""
-        collated = (type_ for name in reads(node) for type_ in self.types.get(name, {}).values())
-        if any("collate" in type_.lower() for type_ in collated):
-            raise NotIncremental("INEXACT_SUM", "texts with a collation are equal below the groups, and not the same")
         for part in node.tree.walk(prune=lambda n: isinstance(n, exp.Query) and n is not node.tree):
-            if isinstance(part, exp.Collate):
-                raise NotIncremental(
-                    "INEXACT_SUM", "texts with a collation are equal below the groups, and not the same"
-                )
             if not is_aggregate(part):
                 continue
             name, argument = called(part), part.this

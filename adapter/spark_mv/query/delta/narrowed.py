@@ -44,21 +44,18 @@ class KnownColumns:
 
 
 def are_comparable(types: Iterable[str]) -> bool:
-    """Whether values of columns of these types are equal wherever they are compared: a CHAR is padded for the comparison with another CHAR, and a
-    collation may come from the other side.
+    """Whether values of columns of these types are equal wherever they are compared: a CHAR is padded for the comparison with another CHAR.
 
-    >>> are_comparable(["bigint", "varchar(3)"]), are_comparable(["char(3)"]), are_comparable(["string collate UTF8_LCASE"])
-    (True, False, False)
+    >>> are_comparable(["bigint", "varchar(3)"]), are_comparable(["char(3)"])
+    (True, False)
     """
-    return not any("collate" in type_.lower() or type_.lower().startswith("char") for type_ in types)
+    return not any(type_.lower().startswith("char") for type_ in types)
 
 
 def narrowed(root: Node, affected: str, anchors: Mapping[str, str], known: KnownColumns) -> list[Edit]:
     """Edits of the text that `root` was built from. `anchors`: output column → column of the table `affected`; rows of `root` with other
     values are not asked for. Nothing where the structure does not tell."""
     if not isinstance(root, SelectNode) or not known.comparable:
-        return []
-    if any(select.tree.find(exp.Collate) for select in selects(root)):
         return []
     asked = {
         name.lower(): f"CAST(`__mv_k`.{quoted(column)} AS {type_})"
