@@ -6,7 +6,8 @@
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set node = mv.mv_node(model) -%}
   {%- set relation = mv.mv_existing(node) -%}
-  {%- do log(adapter.mv_forget(relation | string, node.name, columns, where, withdraw, var('functions', {})), info=true) -%}
+  {%- set name = node.name ~ ('.v' ~ node.version if node.get('version') is not none else '') -%}
+  {%- do log(adapter.mv_forget(relation | string, name, columns, where, withdraw, var('functions', {})), info=true) -%}
 {%- endmacro %}
 
 {#- The nondeterministic_mv of that name in the project. -#}

@@ -153,6 +153,16 @@ def test_a_model_changed_since_is_a_note(project: Path) -> None:
     assert "note: models/triage.sql has changed since; `dbt compile -s triage`" in explain("triage").output
 
 
+def test_a_model_compiled_without_rows_is_a_note(project: Path) -> None:
+    edit(
+        project,
+        lambda nodes: nodes["model.desk.triage"].update(
+            compiled_code="select id from (select * from a.b where false limit 0)"
+        ),
+    )
+    assert "note: it was compiled last under --empty" in explain("triage").output
+
+
 def test_a_config_that_a_run_refuses_is_a_note(project: Path) -> None:
     config = {"unique_keys": "id", "refresh": "sometimes", "unique_key": None}
     edit(project, lambda nodes: nodes["model.desk.triage"]["config"].update(config))

@@ -41,6 +41,18 @@ def test_a_model_is_found_by_name_and_unique_id() -> None:
 def test_of_several_versions_it_is_the_latest() -> None:
     assert model_named(NODES, "wide")["version"] == 2
     assert model_named(NODES, "model.p.wide")["version"] == 1
+    assert model_named(NODES, "wide.v1")["version"] == 1
+    assert model_named(NODES, "wide.v2")["version"] == 2
+
+
+def test_of_two_packages_models_the_package_is_said() -> None:
+    both = [
+        {**node("wide", "nondeterministic_mv"), "package_name": name, "unique_id": f"model.{name}.wide"}
+        for name in "pq"
+    ]
+    assert model_named(both, "q.wide") is both[1]
+    with pytest.raises(ValueError, match=r"several models are called wide: model\.p\.wide, model\.q\.wide"):
+        model_named(both, "wide")
 
 
 @pytest.mark.parametrize(

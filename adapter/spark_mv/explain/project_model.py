@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,10 @@ from spark_mv.query.syntax.table_name import joined, parts_of
 
 MATERIALIZATION = "nondeterministic_mv"
 Node = Mapping[str, Any]
+
+
+_EMPTIED = re.compile(r"\bwhere\s+false\s+limit\s+0\s*\)", re.IGNORECASE)
+"""What dbt writes behind each table under `--empty`."""
 
 
 class ModelError(Exception):
@@ -53,6 +58,10 @@ def project_model(root: Path, target: Path, name: str) -> ProjectModel:
     below = project.below(node)
     views, missing = project.views(below)
     notes = [*project.outdated(node, name)]
+    if _EMPTIED.search(sql):
+        notes.append(
+            f"it was compiled last under --empty, which reads no rows; `dbt compile -s {name}` has the query itself"
+        )
     if _materialized(node) != MATERIALIZATION:
         notes.append(
             f"it is materialized as {_materialized(node)}; what follows is what {MATERIALIZATION} would make of it"
@@ -100,7 +109,7 @@ class _Project:
     def find(self, name: str) -> Node:
         """The one model of that name; of several versions the latest, as `ref` takes it. Raises ModelError."""
         models = [node for node in self.nodes.values() if node.get("resource_type") == "model"]
-        found = [node for node in models if name in _called(node)]
+        found = [node for node in models if name in called(node)]
         if len(found) > 1:
             found = [node for node in found if node.get("version") == node.get("latest_version")] or found
         if len(found) == 1:
@@ -108,7 +117,7 @@ class _Project:
         if found:
             raise ModelError(f"several models are called {name}: {', '.join(str(n['unique_id']) for n in found)}")
         disabled = [node for nodes in (self.manifest.get("disabled") or {}).values() for node in nodes]
-        if any(name in _called(node) for node in disabled):
+        if any(name in called(node) for node in disabled):
             raise ModelError(f"model {name} is disabled (enabled: false)")
         near = nearest(name, [str(node["name"]) for node in models])
         meant = f"; did you mean {near!r}?" if near else "; `dbt parse` renews it"
@@ -196,8 +205,8 @@ def _catalogued(entry: Mapping[str, Any]) -> dict[str, str]:
     return {str(column["name"]): str(column.get("type") or "") for column in columns}
 
 
-def _called(node: Node) -> set[str]:
-    """The words that mean this node."""
+def called(node: Node) -> set[str]:
+    """The words that mean this node: `tickets`, `desk.tickets`, `tickets.v2`, its unique_id."""
     name, package, version = node["name"], node.get("package_name"), node.get("version")
     names = {name} if version is None else {name, f"{name}.v{version}"}
     return {*names, *(f"{package}.{one}" for one in names), str(node["unique_id"])}

@@ -17,6 +17,7 @@ from spark_mv.maintenance.facts import RunFacts
 from spark_mv.maintenance.ground import Ground, ground
 from spark_mv.maintenance.incremental_facts import IncrementalFacts
 from spark_mv.maintenance.next_record import next_record, settings_print
+from spark_mv.maintenance.notes import adopted_notes
 from spark_mv.maintenance.pace import Pace, learned, took
 from spark_mv.maintenance.plan import Candidate, Plan, Reason, Step
 from spark_mv.maintenance.read_query import tree_and_move
@@ -108,14 +109,16 @@ def decide(opening: Opening, changes: Changes | None = None) -> Plan:
     if last is not None and situation.config.choose_by == "seconds" and not situation.facts.full_refresh:
         plan = replace(plan, remark=fell_back(plan, last.strategy, took(last, situation.facts.target.record_at)))
     plan = with_second_reading(plan, situation.facts, situation.analysis, situation.config.second_reading)
-    return limited(_with_spare(plan, spare) if spare else plan, situation.config.max_rows_changed)
+    if spare:
+        plan = _with_spare(plan, spare, adopted_notes(found.renewed, situation.facts.target))
+    return limited(plan, situation.config.max_rows_changed)
 
 
-def _with_spare(plan: Plan, spare: tuple[Step, ...]) -> Plan:
-    """The plan, with other steps behind those of its complete recompute."""
+def _with_spare(plan: Plan, spare: tuple[Step, ...], notes: tuple[str, ...]) -> Plan:
+    """The plan, with other steps behind those of its complete recompute, and what is to be said of these."""
     if plan.strategy == "COMPLETE_RECOMPUTE":
-        return replace(plan, fallback=replace(plan, steps=spare))
-    return plan if plan.fallback is None else replace(plan, fallback=_with_spare(plan.fallback, spare))
+        return replace(plan, fallback=replace(plan, steps=spare, notes=(*plan.notes, *notes)))
+    return plan if plan.fallback is None else replace(plan, fallback=_with_spare(plan.fallback, spare, notes))
 
 
 def incremental_facts(opening: Opening, changes: Changes) -> IncrementalFacts | None:

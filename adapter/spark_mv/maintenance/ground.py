@@ -71,7 +71,8 @@ def refuse_foreign(model: str, target: TargetFacts, full_refresh: bool) -> None:
         was = ""
         if target.record_version is not None:
             was = f" (version {target.record_version} is the model's own: restore it, and its kept values are there again)"
-        adopt = f"`spark-mv adopt {model}` takes it over with the values that it has; a" if target.is_table else "A"
+        adoptable = target.is_table and target.provider == "delta"
+        adopt = f"`spark-mv adopt {model}` takes it over with the values that it has; a" if adoptable else "A"
         raise NotOurs(
             "NOT_OURS",
             f"model {model}: a {kind} of this name exists that nondeterministic_mv did not make{was}, and it is never "

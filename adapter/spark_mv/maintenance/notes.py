@@ -52,6 +52,17 @@ def forget_notes(columns: ColumnPlan, target: TargetFacts) -> list[str]:
     ]
 
 
+def adopted_notes(columns: ColumnPlan, target: TargetFacts) -> tuple[str, ...]:
+    """Of steps that read kept values from the table as somebody else left it, because the version before cannot be read."""
+    if target.intact or not target.clean or not columns.keeps:
+        return ()
+    return (
+        f"the rows as the model's last run left them (version {target.clean[0]}) cannot be read any more; the table's values of "
+        f"{', '.join(columns.kept)} are taken for kept values, whoever wrote them. To have values drawn anew, ask for it by "
+        "dbt run-operation forget_values",
+    )
+
+
 def kept_notes(model: str, columns: ColumnPlan, target: TargetFacts) -> list[str]:
     """What becomes of kept values that the table can not simply keep."""
     if not target.exists:

@@ -371,6 +371,8 @@ class MvMixin(metaclass=AdapterMeta):
 
         manifest = self.get_macro_resolver()  # type: ignore[attr-defined]
         node = copy.deepcopy(manifest.nodes[unique_id])
+        # one that this command has compiled already brings its ephemeral models, and would get none
+        node.extra_ctes, node.extra_ctes_injected = [], False
         if materialized is not None:
             node.config.materialized = materialized
         return str(Compiler(self.config).compile_node(node, manifest, write=False).compiled_code)  # type: ignore[attr-defined]

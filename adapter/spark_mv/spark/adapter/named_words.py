@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from spark_mv.explain.project_model import MATERIALIZATION
+from spark_mv.explain.project_model import MATERIALIZATION, called
 from spark_mv.maintenance.config import SAFETY
 from spark_mv.query.syntax.nearest import did_you_mean, nearest
 
@@ -15,13 +15,17 @@ VARIABLES = (*SAFETY, "as_of", "allow_future_as_of", "functions", "ai_prompt_pat
 
 
 def model_named(nodes: Iterable[Mapping[str, Any]], name: str, any_materialization: bool = False) -> Mapping[str, Any]:
-    """The model of that name or unique_id among the nodes of dbt's graph, of several versions the latest; a nondeterministic_mv, unless any
-    materialization will do. Raises ValueError."""
+    """The model that the name means among the nodes of dbt's graph, of several versions the latest, as `ref` takes it; a nondeterministic_mv,
+    unless any materialization will do. Raises ValueError."""
     models = [node for node in nodes if node["resource_type"] == "model"]
-    found = [node for node in models if name in (node["name"], node["unique_id"])]
+    found = [node for node in models if name in called(node)]
     wanted = [node for node in found if any_materialization or _materialized(node) == MATERIALIZATION]
+    if len(wanted) > 1:
+        wanted = [node for node in wanted if node.get("version") == node.get("latest_version")] or wanted
+    if len(wanted) > 1:
+        raise ValueError(f"several models are called {name}: {', '.join(str(node['unique_id']) for node in wanted)}")
     if wanted:
-        return next((node for node in wanted if node.get("version") == node.get("latest_version")), wanted[0])
+        return wanted[0]
     if found:
         raise ValueError(
             f"{found[0]['name']} is materialized as {_materialized(found[0])}; this is for models with `materialized='{MATERIALIZATION}'`"

@@ -5,7 +5,7 @@ No decision is taken here that the plan has not named: a step is skipped only by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -71,8 +71,7 @@ class MvRun(CurrentRun):
     def steps(self) -> Iterator[StepView]:
         """The steps to execute, in order. What a step finds out decides whether later ones with a `when` are due."""
         waiting = [relation for relation in self.leftovers if relation.endswith(f"_{ASIDE}`")]
-        for note in self.plan.notes:
-            self.session.warn(f"model {self.plan.model}: {note}")
+        self._tell(self.plan.notes)
         begun(self.stamp)
         try:
             for relation in self.leftovers:
@@ -84,6 +83,7 @@ class MvRun(CurrentRun):
                 self._drop_stages()
                 self._wait()
                 calls = AiOutcome(calls=self.ai.calls)  # made and paid, whatever became of the plan
+                self._tell(note for note in self.plan.fallback.notes if note not in self.plan.notes)
                 self.plan, self.ai, self.broken = self.plan.fallback, calls, ""
                 yield from self._due()
             for relation in waiting:
@@ -194,6 +194,10 @@ class MvRun(CurrentRun):
         return response
 
     # --- plumbing
+
+    def _tell(self, notes: Iterable[str]) -> None:
+        for note in notes:
+            self.session.warn(f"model {self.plan.model}: {note}")
 
     def _wait(self) -> None:
         """For the statements that are sent beside those of the steps."""
