@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from spark_mv.maintenance.errors import RefusedError, RunFailed
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forgetting import ask_to_forget
 
+FEED = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
+
 
 def values(engine: Any, columns: str) -> dict[Any, tuple[Any, ...]]:
     found = engine.adapter.query(f"select id, {columns} from {engine.table}")
@@ -19,6 +22,26 @@ def values(engine: Any, columns: str) -> dict[Any, tuple[Any, ...]]:
 
 class TestColumns:
     """A kept column keeps the values of its own expression, and no others."""
+
+    def test_fields_of_a_struct(self, engine: Any) -> None:
+        """Each field is what its own expression is: kept, frozen, or as the sources have it."""
+        engine.query(f"create or replace table {{schema}}.src {FEED} as select id, id % 3 as c from range(12)")
+        engine.model(
+            "select s.*, x.d, x.c as c2, x['t'] as t, f.* from (select named_struct('id', id, 'r', rand(), 'c', c) s, "
+            "struct(rand() as d, c, c * 2 as t) x, struct(current_timestamp() as first, c as k) f from {schema}.src)",
+            freeze=["first"],
+        )
+        engine.run()
+        before = values(engine, "r, d, first")
+        engine.query("update {schema}.src set c = c + 10 where id in (3, 4)")
+        engine.query("insert into {schema}.src values (50, 1)")
+        for refresh in ("auto", "full"):
+            engine.config["refresh"] = refresh
+            engine.run("2026-02-02 06:00:00")
+            after = values(engine, "r, d, first")
+            assert len(after) == 13 and before == {key: after[key] for key in before}, engine.steps
+            expected = engine.rows_of("select id, c, c as c2, c * 2 as t, c as k from {schema}.src")
+            assert Counter(engine.rows_of(f"select id, c, c2, t, k from {engine.table}")) == Counter(expected)
 
     def test_roles(self, engine: Any) -> None:
         engine.query(

@@ -80,7 +80,10 @@ def analyze(
     for problem in problems:
         walk.error("UNKNOWN_LEVEL", problem)
     _check_coverage(walk, parsed.tree)
-    columns = tuple(_column(item, frozen) for item in relation.items)
+    hidden = (
+        relation.find(name) for name in frozen if not relation.has(name)
+    )  # in a star of columns that are not known
+    columns = tuple(_column(item, frozen) for item in (*relation.items, *filter(None, hidden)))
     _check_output(walk, relation, key, frozen)
     functions_found = tuple(sorted(walk.functions.values(), key=lambda f: (f[2], f[3], f[0])))
     return Analysis(
@@ -156,6 +159,14 @@ def _check_output(walk: Walk, relation: Relation, key: tuple[str, ...], frozen: 
             )
         elif relation.has(name):
             forbid_per_row(walk, "unique_key", found.taint, f"unique_key {name}")
+    for part in relation.open_parts if not walk.errors else ():
+        if (drawn := part.taint.worst(Level.NONDETERMINISTIC)) is not None:
+            walk.error(
+                "DRAWN_STAR",
+                f"the columns of a star are not known, and {drawn.function} (line {drawn.line}, column {drawn.column}) is among what they "
+                "are made of: which of them are kept cannot be told. Write the columns out, each by its name",
+                (drawn.line, drawn.column),
+            )
     for name in frozen:
         if relation.find(name) is None:
             walk.error(
@@ -224,22 +235,20 @@ def _check_coverage(walk: Walk, tree: exp.Expr) -> None:
             continue
         named = isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
         if named and node.find_ancestor(exp.Hint) is None:
-            walk.error(
-                "UNSUPPORTED_SYNTAX",
-                f"{node.name} stands where the analysis does not look for tables. Put what reads it into a CTE",
-                walk.place(node),
-            )
+            _unseen(walk, node.name, walk.place(node), " for tables. Put what reads it into a CTE")
         if not isinstance(call, Call):
             continue
         level = walk.level(call.name)
         if level == Level.DETERMINISTIC:
             continue
-        walk.error(
-            "UNSUPPORTED_SYNTAX",
-            f"{call.name}() stands where the analysis does not look. Move it into the SELECT list or a CTE",
-            walk.place(node),
-        )
+        _unseen(walk, f"{call.name}()", walk.at(call.start), ". Move it into the SELECT list or a CTE")
     _check_lost_names(walk, tree)
+
+
+def _unseen(walk: Walk, what: str, place: tuple[int, int], cure: str) -> None:
+    line, column = place
+    where = f" (line {line}, column {column})" if line else ""
+    walk.error("UNSUPPORTED_SYNTAX", f"{what}{where} stands where the analysis does not look{cure}", place)
 
 
 def _check_lost_names(walk: Walk, tree: exp.Expr) -> None:
@@ -254,8 +263,4 @@ def _check_lost_names(walk: Walk, tree: exp.Expr) -> None:
             units[token.text.upper().rstrip("S")] -= 1
             if units[token.text.upper().rstrip("S")] >= 0:
                 continue
-            walk.error(
-                "UNSUPPORTED_SYNTAX",
-                f"{token.text} stands where the analysis does not look. Compute it in a CTE first",
-                walk.at(token.start),
-            )
+            _unseen(walk, token.text, walk.at(token.start), ". Compute it in a CTE first")

@@ -119,7 +119,7 @@ def _column_text(node: exp.Column, scope: Scope) -> str | None:
     if isinstance(node.this, exp.Star):
         return None
     parts = [part.name for part in node.parts]
-    found = find_plain(scope, parts[0])[0] if len(parts) == 1 else find_qualified(scope, parts)
+    found = find_plain(scope, parts[0])[0] if len(parts) == 1 else (find_qualified(scope, parts) or (None,))[0]
     return constant_text(found.node) if found is not None and found.node is not None else None
 
 

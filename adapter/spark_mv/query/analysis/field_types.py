@@ -70,10 +70,8 @@ def column_type(node: exp.Column, scope: Scope) -> str | None:
     if len(parts) == 1:
         found, sure = find_plain(scope, parts[0])
         return field_type(found) if found is not None and sure else None
-    qualified = find_qualified(scope, parts)
-    if qualified is None or qualified.name.lower() != parts[-1].lower():
-        return None
-    return field_type(qualified)
+    found, field = find_qualified(scope, parts) or (None, ())
+    return field_type(found) if found is not None and not field else None
 
 
 def known_types(node: exp.Expr, scope: Scope) -> dict[str, str]:

@@ -53,7 +53,10 @@ def value(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
 
 def _parts(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     parts = [value(walk, item, scope) for item in node.iter_expressions()]
-    return TaintedValue(union(part.taint for part in parts), "", any(part.aggregate for part in parts))
+    # each field of a struct that is written out has a level of its own, but where a star, or a name that is made, stands among them
+    written = isinstance(node, exp.Struct) and all(isinstance(item, exp.PropertyEQ) for item in node.expressions)
+    fields = tuple(field for part in parts for field in part.parts) if written else ()
+    return TaintedValue(union(part.taint for part in parts), "", any(part.aggregate for part in parts), fields)
 
 
 # -- names ----------------------------------------------------------------------------------------------------------
@@ -116,7 +119,7 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Tain
     aggregate = parts.aggregate or is_kind(call.name, Kind.AGGREGATE)
     # current_date() is current_date
     same = is_marked(call.name, Mark.KEYWORD) and call.empty and not qualifier
-    return TaintedValue(union([own, parts.taint]), digest("call", call.name) if same else "", aggregate)
+    return TaintedValue(union([own, parts.taint]), digest("call", call.name) if same else "", aggregate, parts.parts)
 
 
 def _arguments(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
@@ -209,9 +212,17 @@ def _dot(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
         return _call(walk, inner, scope, qualifier=f"{path}.")
     left = value(walk, node.this, scope)
     if isinstance(inner, exp.Identifier | exp.Star):
-        return TaintedValue(left.taint, digest("field", left.fingerprint, inner.name.lower()), left.aggregate)
+        return left.inner([inner.name])
     right = value(walk, inner, scope)
     return TaintedValue(union([left.taint, right.taint]), "")
+
+
+def _bracket(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
+    """`struct['field']`, or an element of an array or a map."""
+    named = node.expressions[0] if len(node.expressions) == 1 else None
+    if isinstance(named, exp.Literal) and named.is_string and (inner := value(walk, node.this, scope)).parts:
+        return inner.inner([named.name])
+    return _beside_times(walk, node, scope)
 
 
 def _plain(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
@@ -240,7 +251,7 @@ def _named(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
 
 def _property(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     inner = value(walk, node.expression, scope)
-    return TaintedValue(inner.taint, "", inner.aggregate)
+    return TaintedValue(inner.taint, "", inner.aggregate, ((node.name, inner),))
 
 
 def _placeholder(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
@@ -294,6 +305,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Walk, exp.Expr, Scope], TaintedValue]]
     exp.TryCast: _cast,
     exp.Dot: _dot,
     **dict.fromkeys(BESIDE_TIMES, _beside_times),
+    exp.Bracket: _bracket,
     exp.Placeholder: _placeholder,
     exp.Parameter: _placeholder,
     exp.Select: _subquery,

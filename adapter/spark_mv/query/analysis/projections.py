@@ -41,12 +41,13 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Tainted
                 own = [StarColumn("", item, item) for item in relation.items]
             return _expand(walk, node.this, [column._replace(shown=column.own) for column in own], scope)
         struct = name_value(walk, node, qualifier, scope)
-        found = _struct_type(qualifier, scope)
-        if found:
+        kinds = struct_fields(_struct_type(qualifier, scope))
+        fields = [name for name, _ in struct.parts or kinds]
+        if fields:
             dropped = {item.name.lower() for item in node.this.args.get("except_") or [] if len(_parts(item)) == 1}
             return [
-                Field(name, struct.taint, digest("field", struct.fingerprint, name.lower()), kind)
-                for name, kind in struct_fields(found)
+                replace(_field(name, struct.inner([name])), type=dict(kinds).get(name))
+                for name in fields
                 if name.lower() not in dropped
             ]
         return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
@@ -66,9 +67,7 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Tainted
     _note_generator(walk, inner)
     if isinstance(node, exp.Alias):
         outputs[node.alias.lower()] = facts
-        return [
-            Field(node.alias, facts.taint, facts.fingerprint, node=inner, derive=deriving(inner, scope), scope=scope)
-        ]
+        return [replace(_field(node.alias, facts), node=inner, derive=deriving(inner, scope), scope=scope)]
     call = inner.meta.get("call")
     if isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR):
         names = generated_names(inner, scope) or {"explode": ["col"], "posexplode": ["pos", "col"]}.get(
@@ -84,15 +83,19 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Tainted
         and facts.fingerprint != digest("call", call.name)
     )
     return [
-        Field(
-            call.name if column and isinstance(call, Call) else output_name(inner, written_text(walk, node)),
-            facts.taint,
-            facts.fingerprint,
+        replace(
+            _field(
+                call.name if column and isinstance(call, Call) else output_name(inner, written_text(walk, node)), facts
+            ),
             node=inner,
             derive=deriving(inner, scope),
             scope=scope,
         )
     ]
+
+
+def _field(name: str, facts: TaintedValue) -> Field:
+    return Field(name, facts.taint, facts.fingerprint, parts=facts.parts)
 
 
 def _resolve_star(walk: Walk, node: exp.Expr, relation: Relation, scope: Scope) -> None:
@@ -189,7 +192,7 @@ def _without(columns: list[StarColumn], name: Sequence[str], scope: Scope) -> li
     # a struct without one of its fields
     return [
         column._replace(
-            shown=replace(item, fingerprint=digest("except", item.fingerprint, *name), type=None, derive=None)
+            shown=replace(item, fingerprint=digest("except", item.fingerprint, *name), type=None, derive=None, parts=())
         )
         if isinstance(item := column.shown, Field) and item.name.lower() in qualifier
         else column

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from spark_mv.query.analysis.scopes import Scope, ambiguous, find_plain, find_qualified
-from spark_mv.query.analysis.taint import CLEAN, Field, Taint, TaintedValue, digest
+from spark_mv.query.analysis.taint import CLEAN, Field, TaintedValue, digest
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.catalogue import Mark, is_marked
 from spark_mv.query.functions.level import Level
@@ -19,8 +21,9 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Ta
         taint = walk.origin("_metadata", Level.NONDETERMINISTIC, walk.place(node))
         _note_drawn(walk, node, digest("metadata", *parts))
         return TaintedValue(taint, digest("metadata", *parts))
-    found = _look_up(scope, parts)
-    if found is not None:
+    column = _look_up(scope, parts)
+    if column is not None:
+        found = column[0].value.inner(column[1])
         owners = ambiguous(scope, parts[0]) if len(parts) == 1 and not scope.aliases_first else []
         if owners:
             walk.error(
@@ -30,10 +33,7 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Ta
             )
         if Level.NONDETERMINISTIC in found.taint.levels:
             _note_drawn(walk, node, found.fingerprint)
-        print_ = found.fingerprint
-        if len(parts) > 1 and found.name.lower() != parts[-1].lower():
-            print_ = digest("field", print_, *map(str.lower, parts))
-        return TaintedValue(found.taint, print_)
+        return found
     if len(parts) == 1:
         keyword = _keyword(walk, node, parts[0])
         if keyword is not None:
@@ -68,13 +68,14 @@ def _note_drawn(walk: Walk, node: exp.Expr, print_: str) -> None:
             walk.drawn_reads[first["start"], last["end"] + 1] = print_
 
 
-def _look_up(scope: Scope, parts: list[str]) -> Field | None:
+def _look_up(scope: Scope, parts: list[str]) -> tuple[Field, Sequence[str]] | None:
+    """The column, and the path of a field in it."""
     here: Scope | None = scope
     maybe: Field | None = None
     keyword = len(parts) == 1 and is_marked(parts[0], Mark.KEYWORD)
     while here is not None:
         if parts[0].lower() in here.locals_:
-            return Field(parts[0], *_value_facts(here.locals_[parts[0].lower()]))
+            return _named(parts[0], here.locals_[parts[0].lower()]), parts[1:]
         if len(parts) > 1:
             found = find_qualified(_alone(here), parts)
             if found is not None:
@@ -82,13 +83,13 @@ def _look_up(scope: Scope, parts: list[str]) -> Field | None:
         plain, sure = find_plain(here, parts[0])
         alias = here.aliases.get(parts[0].lower())
         if plain is not None and sure and not (alias is not None and here.aliases_first):
-            return plain
+            return plain, parts[1:]
         if alias is not None:
-            return Field(parts[0], alias.taint, alias.fingerprint)
+            return _named(parts[0], alias), parts[1:]
         if plain is not None and maybe is None:
             maybe = plain
         here = here.parent
-    return None if keyword else maybe
+    return None if keyword or maybe is None else (maybe, parts[1:])
 
 
 def _is_file_metadata(scope: Scope, parts: list[str]) -> bool:
@@ -103,8 +104,8 @@ def _alone(scope: Scope) -> Scope:
     return Scope(sources=scope.sources)
 
 
-def _value_facts(item: TaintedValue) -> tuple[Taint, str]:
-    return item.taint, item.fingerprint
+def _named(name: str, item: TaintedValue) -> Field:
+    return Field(name, item.taint, item.fingerprint, parts=item.parts)
 
 
 def _keyword(walk: Walk, node: exp.Expr, name: str) -> TaintedValue | None:

@@ -85,15 +85,15 @@ class Scope:
         return None
 
 
-def find_qualified(scope: Scope | None, parts: Sequence[str]) -> Field | None:
-    """`table.column`, `db.table.column` or `table.column.field`, here or in a scope around."""
+def find_qualified(scope: Scope | None, parts: Sequence[str]) -> tuple[Field, Sequence[str]] | None:
+    """The column of `table.column`, `db.table.column` or `table.column.field`, here or in a scope around, and the path of the field."""
     while scope is not None:
         for split in range(len(parts) - 1, 0, -1):
             relation = scope.source(parts[:split])
             if relation is not None:
                 found = relation.find(parts[split])
                 if found is not None:
-                    return found
+                    return found, parts[split + 1 :]
         scope = scope.parent
     return None
 
@@ -111,7 +111,7 @@ def of_using(scope: Scope, name: str, fields: Sequence[Field]) -> Field:
     RIGHT join the right one's, and of a FULL join the first that is not NULL."""
     taint, sides = union(f.taint for f in fields), scope.padded.get(name.lower())
     if len(fields) == 1 or sides is None:
-        return replace(fields[0], taint=taint)
+        return replace(fields[0], taint=taint, parts=fields[0].parts if len(fields) == 1 else ())
     types = {f.type for f in fields}
     return Field(
         fields[0].name,

@@ -86,16 +86,37 @@ def union(taints: Iterable[Taint]) -> Taint:
 
 @dataclass(frozen=True)
 class TaintedValue:
-    """An expression: what it depends on, and a fingerprint that alias names and layout do not change."""
+    """An expression: what it depends on, and a fingerprint that alias names and layout do not change. `parts`: the fields of a struct
+    that is written out, `struct(a, rand() AS r)`, each with what it depends on itself."""
 
     taint: Taint
     fingerprint: str
     aggregate: bool = False  # contains an aggregate function outside a window
+    parts: Parts = ()
+
+    def inner(self, path: Iterable[str]) -> TaintedValue:
+        """The field of the struct at the path; of one that is not written out, a value that depends on all of it."""
+        here = self
+        for name in path:
+            found = [item for label, item in here.parts if label.lower() == name.lower()]
+            if len(found) == 1:
+                here = found[0]
+            else:
+                here = TaintedValue(here.taint, digest("field", here.fingerprint, name.lower()), here.aggregate)
+        return here
+
+    def seen_as(self, step: str, mark: Callable[[str], str]) -> TaintedValue:
+        """The same, one step further from its place, with another fingerprint."""
+        parts = tuple((name, item.seen_as(step, mark)) for name, item in self.parts)
+        return TaintedValue(self.taint.through(step), mark(self.fingerprint), self.aggregate, parts)
+
+
+Parts = tuple[tuple[str, TaintedValue], ...]
 
 
 @dataclass(frozen=True)
 class Field:
-    """One column that a relation offers. `type` is the Spark type where a schema told it."""
+    """One column that a relation offers. `type` is the Spark type where a schema told it, `parts` as in TaintedValue."""
 
     name: str
     taint: Taint
@@ -104,6 +125,11 @@ class Field:
     node: exp.Expr | None = field(default=None, compare=False, repr=False)  # its expression, for people
     derive: Callable[[], str | None] | None = field(default=None, compare=False, repr=False)  # finds the type
     scope: Any = field(default=None, compare=False, repr=False)  # the Scope in which `node` was written
+    parts: Parts = ()
+
+    @property
+    def value(self) -> TaintedValue:
+        return TaintedValue(self.taint, self.fingerprint, parts=self.parts)
 
 
 @dataclass(frozen=True)
@@ -181,11 +207,13 @@ class Relation:
         items: list[Field | OpenPart] = []
         for item in self.items:
             if isinstance(item, Field):
+                seen = item.value.seen_as(f"{alias}.{item.name}", mark)
                 items.append(
                     replace(
                         item,
-                        taint=item.taint.through(f"{alias}.{item.name}"),
-                        fingerprint=mark(item.fingerprint),
+                        taint=seen.taint,
+                        fingerprint=seen.fingerprint,
+                        parts=seen.parts,
                         # its expression is over the rows of the first occurrence
                         scope=None if occurrence else item.scope,
                     )

@@ -96,9 +96,9 @@ def _set(parser: Any, query: Any) -> Any:
     parser._advance()
     query = settled(parser, query)
     pairs = parser._parse_csv(parser._parse_assignment)
-    if not all(isinstance(pair, exp.EQ) for pair in pairs):
+    if not all(isinstance(pair, exp.EQ) and isinstance(pair.this, exp.Column) for pair in pairs):
         parser.raise_error("Expected column = expression after SET")
-    replaced = [exp.alias_(pair.expression, pair.this.name, copy=False) for pair in pairs]
+    replaced = [exp.alias_(pair.expression, pair.this.this, copy=False) for pair in pairs]
     query.select(exp.Star(replace=replaced), append=False, copy=False)
     return parser._build_pipe_cte(query=query, expressions=[exp.Star()])
 
