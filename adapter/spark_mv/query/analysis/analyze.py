@@ -80,9 +80,8 @@ def analyze(
     for problem in problems:
         walk.error("UNKNOWN_LEVEL", problem)
     _check_coverage(walk, parsed.tree)
-    hidden = (
-        relation.find(name) for name in frozen if not relation.has(name)
-    )  # in a star of columns that are not known
+    # frozen columns in a star of columns that are not known
+    hidden = (relation.find(name) for name in frozen if not relation.has(name))
     columns = tuple(_column(item, frozen) for item in (*relation.items, *filter(None, hidden)))
     _check_output(walk, relation, key, frozen)
     functions_found = tuple(sorted(walk.functions.values(), key=lambda f: (f[2], f[3], f[0])))
