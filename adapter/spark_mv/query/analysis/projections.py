@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from spark_mv.query.analysis.field_types import column_type, deriving
+from spark_mv.query.analysis.field_types import column_type, deriving, expression_type
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
 from spark_mv.query.analysis.generators import generated_names, has_fixed_rows, struct_fields
 from spark_mv.query.analysis.levels import value
@@ -40,17 +40,9 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Tainted
             if not own:  # of a FROM that is still being read: `FROM t, LATERAL (SELECT t.*)`
                 own = [StarColumn("", item, item) for item in relation.items]
             return _expand(walk, node.this, [column._replace(shown=column.own) for column in own], scope)
-        struct = name_value(walk, node, qualifier, scope)
-        kinds = struct_fields(_struct_type(qualifier, scope))
-        fields = [name for name, _ in struct.parts or kinds]
-        if fields:
-            dropped = {item.name.lower() for item in node.this.args.get("except_") or [] if len(_parts(item)) == 1}
-            return [
-                replace(_field(name, struct.inner([name])), type=dict(kinds).get(name))
-                for name in fields
-                if name.lower() not in dropped
-            ]
-        return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
+        return _fields_of(name_value(walk, node, qualifier, scope), node.this, _struct_type(qualifier, scope))
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):  # a path of more than four names
+        return _fields_of(value(walk, node.this, scope), node.expression, expression_type(node.this, scope) or "")
     if isinstance(node, exp.QueryTransform):
         return _script(walk, node, scope)
     if isinstance(node, exp.Aliases):
@@ -96,6 +88,20 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Tainted
 
 def _field(name: str, facts: TaintedValue) -> Field:
     return Field(name, facts.taint, facts.fingerprint, parts=facts.parts)
+
+
+def _fields_of(struct: TaintedValue, star: exp.Expr, kind: str) -> list[Field | OpenPart]:
+    """`struct.*`, by the fields that are written out, or by those of its type."""
+    kinds = struct_fields(kind)
+    fields = [name for name, _ in struct.parts or kinds]
+    if not fields:
+        return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
+    dropped = {item.name.lower() for item in star.args.get("except_") or [] if len(_parts(item)) == 1}
+    return [
+        replace(_field(name, struct.inner([name])), type=dict(kinds).get(name))
+        for name in fields
+        if name.lower() not in dropped
+    ]
 
 
 def _resolve_star(walk: Walk, node: exp.Expr, relation: Relation, scope: Scope) -> None:
