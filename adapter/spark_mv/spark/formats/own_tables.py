@@ -10,10 +10,11 @@ from typing import Any
 from spark_mv.ai.batches.store import TABLE_NAME as BATCHES
 from spark_mv.ai.results import TABLE_NAME as ANSWERS
 from spark_mv.ai.similar_table import TABLE_NAME as SIMILAR
-from spark_mv.maintenance.errors import TurnTaken
+from spark_mv.maintenance.errors import RunFailed, TurnTaken
+from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import FORMATS
-from spark_mv.spark.formats.remains import after_remains
+from spark_mv.spark.formats.remains import Remains, find_remains
 from spark_mv.spark.formats.session_settings import SESSION_CATALOGUE, default_catalogue, is_icebergs
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.session.iceberg import stands_behind_delta
@@ -39,8 +40,12 @@ _RACES = (
 )
 _PAUSES = (0.0, 0.2, 1.0, 2.0)
 """Seconds before each attempt to make a table."""
-_IF_NOT_EXISTS = re.compile(r"create table if not exists", re.IGNORECASE)
-_FIRST_COLUMN = re.compile(r"\(\s*(\w+) (\w+)")
+_OF_A_QUERY = re.compile(
+    r"create table if not exists (?P<head>.*comment '(?P<comment>[^']*)'.*) as (?P<query>select .*)", re.I | re.S
+)
+_OF_COLUMNS = re.compile(
+    r"create table if not exists (?P<name>(?:`[^`]*`|[^`(])+) \((?P<columns>.*?)\)(?P<rest>\s+using .*)", re.I | re.S
+)
 
 
 def made_by_another(error: Exception) -> bool:
@@ -50,7 +55,8 @@ def made_by_another(error: Exception) -> bool:
 
 def make_table(query: Query, table: str, statement: str) -> None:
     """Sends the CREATE TABLE IF NOT EXISTS of a table that models share. Where another thread or process is making it, waits for that; where
-    only files are there that one left which was killed, before its table's first commit, makes the table in their place."""
+    only files are there that one left which was killed before the catalogue knew of the table, makes the table in their place.
+    Raises RunFailed where they may be more than that."""
     for pause in _PAUSES:
         time.sleep(pause)
         try:
@@ -61,16 +67,35 @@ def make_table(query: Query, table: str, statement: str) -> None:
                 raise
             failed = error
     try:
-        if after_remains(query, table, table, failed) != 0:
-            raise failed
+        remains = find_remains(query, table, failed)
     except TurnTaken:  # it has come meanwhile
         return
-    first = _FIRST_COLUMN.search(statement)
-    if first is None:
+    if remains is None:
         raise failed
-    # Delta puts the result of a query in the place of such files, and a table of columns only in that of a table
-    query(f"CREATE OR REPLACE TABLE {table} USING delta AS SELECT cast(NULL AS {first[2]}) AS {first[1]} WHERE false")
-    query(_IF_NOT_EXISTS.sub("CREATE OR REPLACE TABLE", statement, count=1))
+    query(_in_the_place_of(remains, table, statement))
+
+
+def _in_the_place_of(remains: Remains, table: str, statement: str) -> str:
+    """CREATE OR REPLACE TABLE AS SELECT: Delta puts a table of columns only in the place of a table. A table that is made by a query has
+    its rows from its first commit on and keeps those of the remains; one of columns has none until the catalogue knows it."""
+    as_query, columns = _OF_A_QUERY.fullmatch(statement), _OF_COLUMNS.fullmatch(statement)
+    is_ours = remains.detail is None or (
+        remains.detail["description"] == as_query["comment"] if as_query else remains.detail["numFiles"] == 0
+    )
+    if not is_ours:
+        place = string_literal(remains.location)
+        raise RunFailed(
+            "REMAINS",
+            f"{remains.location}, where the table {table} is to be, holds a Delta table that no catalogue knows. Nothing was changed. If it is "
+            f"{table}, give it back to the catalogue: CREATE TABLE {table} USING delta LOCATION {place}. If not, move its files away",
+        )
+    if as_query:
+        rows = as_query["query"] if remains.detail is None else f"SELECT * FROM {remains.path}"
+        return f"CREATE OR REPLACE TABLE {as_query['head']} AS {rows}"
+    assert columns is not None, statement
+    # the fields of a struct bring the columns' comments along
+    none = f"SELECT row.* FROM (SELECT from_json('{{}}', {string_literal(columns['columns'])}) AS row) WHERE false"
+    return f"CREATE OR REPLACE TABLE {columns['name']}{columns['rest']} AS {none}"
 
 
 def own_format(query: Query, wanted: str | None) -> TableFormat:

@@ -4,6 +4,9 @@ catalogue knew of them, or the table was dropped and its files were not."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from spark_mv.maintenance.errors import RunFailed, TurnTaken
 from spark_mv.spark.formats.commits import Query, commits
@@ -13,27 +16,47 @@ OWNER_PROPERTY = "spark_mv.model"
 _NOT_EMPTY = re.compile(r"DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION.*?location \('([^']+)'\) is not empty", re.DOTALL)
 
 
-def after_remains(query: Query, model: str, table: str, error: Exception) -> int | None:
-    """The number of the turn in which CREATE OR REPLACE may take the place of the files that an `error` of CREATE TABLE speaks
-    of; None where it speaks of none. Another first run that is writing these files has the same turn, so that one of the two publishes.
-    Raises TurnTaken where the table has come meanwhile, whose files they were, and RunFailed where they are those of somebody else's table."""
+@dataclass(frozen=True)
+class Remains:
+    """The files, and what DESCRIBE DETAIL says of the Delta table that they are; None where no commit of one was finished."""
+
+    location: str
+    detail: Mapping[str, Any] | None
+
+    @property
+    def path(self) -> str:
+        return f"delta.`{self.location}`"
+
+
+def find_remains(query: Query, table: str, error: Exception) -> Remains | None:
+    """Those that an `error` of CREATE TABLE speaks of; None where it speaks of none. Raises TurnTaken where the table has come meanwhile,
+    whose files they were."""
     found = _NOT_EMPTY.search(str(error))
     if found is None:
         return None
     if _is_there(query, table):
         raise TurnTaken(table) from error
-    path = f"delta.`{found[1]}`"
+    remains = Remains(found[1], None)
     try:
-        detail, newest = query(f"describe detail {path}")[0], commits(query, path, 1)[0]
+        return Remains(found[1], query(f"describe detail {remains.path}")[0])
     except Exception:  # no log: no table of Delta's was ever finished here
-        return 0
-    if OWNER_PROPERTY not in str(detail["properties"]):
+        return remains
+
+
+def after_remains(query: Query, model: str, table: str, error: Exception) -> int | None:
+    """The number of the turn in which CREATE OR REPLACE of a model's table may take the place of its remains; None where there are none.
+    Another first run that is writing these files has the same turn, so that one of the two publishes.
+    Raises as `find_remains` does, and RunFailed where they are those of somebody else's table."""
+    found = find_remains(query, table, error)
+    if found is None or found.detail is None:
+        return None if found is None else 0
+    if OWNER_PROPERTY not in str(found.detail["properties"]):
         raise RunFailed(
             "REMAINS",
-            f"model {model}: {found[1]}, where the table is to be, holds a Delta table that nondeterministic_mv did not make "
+            f"model {model}: {found.location}, where the table is to be, holds a Delta table that nondeterministic_mv did not make "
             "and that no catalogue knows. Nothing was changed. Move its files away, or give the model another location",
         ) from error
-    return int(newest["version"]) + 1
+    return int(commits(query, found.path, 1)[0]["version"]) + 1
 
 
 def _is_there(query: Query, table: str) -> bool:
