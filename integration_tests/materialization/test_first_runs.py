@@ -30,12 +30,30 @@ models:
 """.replace(", 1 = 1", " or id in (1, 2)")
 
 
+def drop_leaving_files(sql: Any, table: str) -> Path:
+    """As if whoever made it had been killed before the catalogue knew of it. Returns where they are."""
+    (location,) = (row[1] for row in sql(f"describe extended {{schema}}.{table}") if row[0] == "Location")
+    place = Path(location.removeprefix("file:"))
+    shutil.copytree(place, place.parent / "copy")
+    sql(f"drop table {{schema}}.{table}")
+    shutil.copytree(place.parent / "copy", place)
+    shutil.rmtree(place.parent / "copy")
+    return place
+
+
 class TestFirstRuns:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         checked = "{{ config(materialized='nondeterministic_mv', unique_key='id') }} select id, rand() as drawn from {{ target.schema }}.src"
         mapped = "{{ config(materialized='nondeterministic_mv', unique_key='id') }} select id, name as `the name`, rand() as drawn from {{ target.schema }}.src"
-        return {"mv.sql": MODEL, "checked.sql": checked, "checked.yml": CHECKED, "mapped.sql": mapped}
+        sampled = "{{ config(materialized='nondeterministic_mv', unique_key='id') }} select id, name, rand() as drawn from {{ target.schema }}.src where rand() < 0.5"
+        return {
+            "mv.sql": MODEL,
+            "sampled.sql": sampled,
+            "checked.sql": checked,
+            "checked.yml": CHECKED,
+            "mapped.sql": mapped,
+        }
 
     def properties(self, sql: Any, table: str) -> dict[str, str]:
         return dict(sql(f"show tblproperties {{schema}}.{table}"))
@@ -68,12 +86,7 @@ class TestFirstRuns:
             sql("create table {schema}.mv using delta tblproperties ('spark_mv.model'='x') as select 1 as old")
             if last == "theirs":
                 sql("alter table {schema}.mv unset tblproperties ('spark_mv.model')")
-            (location,) = (row[1] for row in sql("describe extended {schema}.mv") if row[0] == "Location")
-            place = Path(location.removeprefix("file:"))
-            shutil.copytree(place, place.parent / "copy")
-            sql("drop table {schema}.mv")
-            shutil.copytree(place.parent / "copy", place)
-            shutil.rmtree(place.parent / "copy")
+            place = drop_leaving_files(sql, "mv")
             if last == "data":
                 shutil.rmtree(place / "_delta_log")
             if last == "theirs":
@@ -84,6 +97,24 @@ class TestFirstRuns:
                 assert sum(mv.rows().values()) == 5
                 assert mv.run()["code"] == "NO_OP"
                 sql("drop table {schema}.mv")
+
+    @delta_only("a folder that holds files is in the way of a new table")
+    def test_files_of_its_state_that_a_killed_run_left(self, mv: Any, sql: Any) -> None:
+        sql("create table if not exists {schema}.src using delta as select id, 'a' as name from range(5)")
+        sampled = type(mv)(sql, "sampled")
+        sampled.run()
+        for last in ("data", "log"):
+            place = drop_leaving_files(sql, "sampled__state")
+            if last == "data":
+                shutil.rmtree(place / "_delta_log")
+            drawn = sampled.by_id("drawn")
+            sql(f"insert into {{schema}}.src select id, '{last}' from range(100, 150)")
+            assert sampled.run()["code"] == "MERGE"
+            assert drawn.items() <= sampled.by_id("drawn").items()
+            assert len(sql("select * from {schema}.sampled__state")) == 55
+            assert sampled.run()["code"] == "NO_OP"
+            sql("delete from {schema}.src where id >= 100")
+            sampled.run()
 
     @delta_only("column mapping and the change feed")
     def test_column_mapping_goes_with_the_feed(self, mv: Any, sql: Any) -> None:

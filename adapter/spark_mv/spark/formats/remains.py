@@ -4,7 +4,7 @@ catalogue knew of them, or the table was dropped and its files were not."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,20 @@ def find_remains(query: Query, table: str, error: Exception) -> Remains | None:
         return Remains(found[1], query(f"describe detail {remains.path}")[0])
     except Exception:  # no log: no table of Delta's was ever finished here
         return remains
+
+
+def make_over_remains(
+    query: Query, model: str, table: str, make: Callable[[str, int], None], statement: str, number: int
+) -> None:
+    """`make` a table of a model by its CREATE TABLE AS SELECT, in the turn of that number; where remains are in the way, in their place
+    by CREATE OR REPLACE and in the turn behind theirs. Raises as `after_remains` does."""
+    try:
+        make(statement, number)
+    except Exception as error:
+        behind = after_remains(query, model, table, error)
+        if behind is None:
+            raise
+        make(statement.replace("create table", "create or replace table", 1), behind)
 
 
 def after_remains(query: Query, model: str, table: str, error: Exception) -> int | None:

@@ -13,7 +13,7 @@ from spark_mv.maintenance.record import RunRecord, SourceVersion
 from spark_mv.maintenance.second_reading import found_wrong
 from spark_mv.maintenance.steps.versions import MOVED
 from spark_mv.query.syntax.reserved import filled, relation
-from spark_mv.spark.formats.remains import after_remains
+from spark_mv.spark.formats.remains import make_over_remains
 from spark_mv.spark.formats.replace_using import PARSED_AS, replace_using
 from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import Turn
@@ -62,13 +62,10 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
             run.statement(amendment)
     try:
         with _made_way(run):
-            try:
+            if step.kind == "create_table":
+                make_over_remains(run.ask, run.plan.model, run.relations["target"], publish_as, statement, record.turn)
+            else:
                 publish_as(statement, record.turn)
-            except Exception as error:
-                number = after_remains(run.ask, run.plan.model, run.relations["target"], error)
-                if step.kind != "create_table" or number is None:
-                    raise
-                publish_as(statement.replace("create table", "create or replace table", 1), number)
     except TurnTaken as taken:
         raise turn_taken(run) from taken
     if "inline" in step.args and step.of.makes:

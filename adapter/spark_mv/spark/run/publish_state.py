@@ -8,6 +8,7 @@ from dataclasses import replace
 from spark_mv.maintenance.errors import RunFailed, TurnTaken
 from spark_mv.maintenance.state import PUBLISHED
 from spark_mv.maintenance.steps.kinds import Work
+from spark_mv.spark.formats.remains import make_over_remains
 from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import Turn
 from spark_mv.spark.run.current import CurrentRun, StepView
@@ -23,26 +24,35 @@ def publish_state(run: CurrentRun, step: StepView, sql: str) -> None:
     if run.verb != "NO_OP":  # the model's table is published, and names this state
         record = replace(record, made_for=PUBLISHED)
     number = run.plan.state_turn if run.state_version is None else run.state_version.number + 1
-    turn = Turn(run.relations["state"], f"{run.app_id}:state", number, record.to_json(), record.run_id)
-    asked = Publishing(
-        turn,
-        base=record.base_version,
-        branch=run.stamp,
-        anew=bool(step.of.makes),
-        dead=lambda stamp: is_dead(stamp, own_catalogue(run.session.mv_spark())),
-    )
+    table = run.relations["state"]
+
+    def publishing(number: int) -> Publishing:
+        return Publishing(
+            Turn(table, f"{run.app_id}:state", number, record.to_json(), record.run_id),
+            base=record.base_version,
+            branch=run.stamp,
+            anew=bool(step.of.makes),
+            dead=lambda stamp: is_dead(stamp, own_catalogue(run.session.mv_spark())),
+        )
+
+    def publish_as(statement: str, number: int) -> None:
+        run.state_format.publish(publishing(number), run.session, run.ask, lambda: run.statement(statement))
+
     if step.of.work is Work.CLEAN:
-        run.state_format.tidy(asked, run.session, run.ask, lambda: run.statement(sql))
+        run.state_format.tidy(publishing(number), run.session, run.ask, lambda: run.statement(sql))
         return
     try:
-        run.state_format.publish(asked, run.session, run.ask, lambda: run.statement(sql))
+        if step.kind == "create_table":
+            make_over_remains(run.ask, run.plan.model, table, publish_as, sql, number)
+        else:
+            publish_as(sql, number)
     except TurnTaken as taken:
         raise RunFailed(
             "TURN_TAKEN",
-            f"model {run.plan.model}: another run wrote to {turn.table} while this one was working, so this one changed "
+            f"model {run.plan.model}: another run wrote to {table} while this one was working, so this one changed "
             "nothing. Run it again: it continues from the new state and pays no AI answer twice",
         ) from taken
-    run.state_version = run.state_format.state_version(run.ask, turn.table)
+    run.state_version = run.state_format.state_version(run.ask, table)
 
 
 def state_number(run: CurrentRun) -> int | None:
