@@ -20,6 +20,7 @@ from spark_mv.query.analysis.clock_strings import (
     words_in_call,
     written_arguments,
 )
+from spark_mv.query.analysis.containers import held
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
 from spark_mv.query.analysis.resolve import identifier_parts, name_value
 from spark_mv.query.analysis.scopes import Scope
@@ -53,10 +54,9 @@ def value(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
 
 def _parts(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     parts = [value(walk, item, scope) for item in node.iter_expressions()]
-    # each field of a struct that is written out has a level of its own, but where a star, or a name that is made, stands among them
-    written = isinstance(node, exp.Struct) and all(isinstance(item, exp.PropertyEQ) for item in node.expressions)
-    fields = tuple(field for part in parts for field in part.parts) if written else ()
-    return TaintedValue(union(part.taint for part in parts), "", any(part.aggregate for part in parts), fields)
+    return TaintedValue(
+        union(part.taint for part in parts), "", any(part.aggregate for part in parts), held(node, parts)
+    )
 
 
 # -- names ----------------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def _dot(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
 def _bracket(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
     """`struct['field']`, or an element of an array or a map."""
     named = node.expressions[0] if len(node.expressions) == 1 else None
-    if isinstance(named, exp.Literal) and named.is_string and (inner := value(walk, node.this, scope)).parts:
+    if isinstance(named, exp.Literal) and named.is_string and (inner := value(walk, node.this, scope)).fields:
         return inner.inner([named.name])
     return _beside_times(walk, node, scope)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from spark_mv.query.analysis.containers import generated_fields
 from spark_mv.query.analysis.field_types import column_type, deriving, expression_type
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
 from spark_mv.query.analysis.generators import generated_names, has_fixed_rows, struct_fields
@@ -48,26 +49,22 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Tainted
     if isinstance(node, exp.Aliases):
         facts = value(walk, node.this, scope)
         _note_generator(walk, node.this)
-        made = [
-            Field(n.name, facts.taint, digest("generated", i, facts.fingerprint))
-            for i, n in enumerate(node.expressions)
-        ]
-        outputs.update({f.name.lower(): TaintedValue(f.taint, f.fingerprint) for f in made})
+        made = generated_fields(facts, [name.name for name in node.expressions])
+        outputs.update({field.name.lower(): field.value for field in made})
         return list(made)
     inner = node.this if isinstance(node, exp.Alias) else node
     facts = value(walk, inner, scope)
     _note_generator(walk, inner)
-    if isinstance(node, exp.Alias):
-        outputs[node.alias.lower()] = facts
-        return [replace(_field(node.alias, facts), node=inner, derive=deriving(inner, scope), scope=scope)]
     call = inner.meta.get("call")
-    if isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR):
-        names = generated_names(inner, scope) or {"explode": ["col"], "posexplode": ["pos", "col"]}.get(
-            call.name.removesuffix("_outer")
-        )
-        if names is None:
-            return [OpenPart(digest("generated", facts.fingerprint), facts.taint)]
-        return [Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)]
+    if isinstance(node, exp.Alias):
+        field = generated_fields(facts, [node.alias])[0] if _is_generator(inner) else _field(node.alias, facts)
+        outputs[node.alias.lower()] = field.value
+        return [replace(field, node=inner, derive=deriving(inner, scope), scope=scope)]
+    if isinstance(call, Call) and _is_generator(inner):
+        names = generated_names(inner, scope)
+        if not (names or facts.parts):
+            names = {"explode": ["col"], "posexplode": ["pos", "col"]}.get(call.name.removesuffix("_outer"))
+        return list(generated_fields(facts, names)) or [OpenPart(digest("generated", facts.fingerprint), facts.taint)]
     column = (
         isinstance(call, Call)
         and call.keyword
@@ -93,7 +90,7 @@ def _field(name: str, facts: TaintedValue) -> Field:
 def _fields_of(struct: TaintedValue, star: exp.Expr, kind: str) -> list[Field | OpenPart]:
     """`struct.*`, by the fields that are written out, or by those of its type."""
     kinds = struct_fields(kind)
-    fields = [name for name, _ in struct.parts or kinds]
+    fields = struct.fields or [name for name, _ in kinds]
     if not fields:
         return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
     dropped = {item.name.lower() for item in star.args.get("except_") or [] if len(_parts(item)) == 1}
@@ -135,10 +132,12 @@ def _struct_type(path: list[str], scope: Scope) -> str:
 def makes_rows(node: exp.Expr) -> bool:
     """Whether an item of the select list is a generator, which decides how many rows there are."""
     inner = node.this if isinstance(node, exp.Alias | exp.Aliases) else node
-    call = inner.meta.get("call")
-    if isinstance(inner, exp.QueryTransform):
-        return True
-    return isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR) and not has_fixed_rows(inner)
+    return isinstance(inner, exp.QueryTransform) or (_is_generator(inner) and not has_fixed_rows(inner))
+
+
+def _is_generator(node: exp.Expr) -> bool:
+    call = node.meta.get("call")
+    return isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR)
 
 
 def _script(walk: Walk, node: exp.Expr, scope: Scope) -> list[Field | OpenPart]:
@@ -156,8 +155,7 @@ def _script(walk: Walk, node: exp.Expr, scope: Scope) -> list[Field | OpenPart]:
 
 
 def _note_generator(walk: Walk, node: exp.Expr) -> None:
-    call = node.meta.get("call")
-    if isinstance(call, Call) and is_kind(call.name, Kind.GENERATOR):
+    if _is_generator(node):
         walk.flag("generator")
 
 

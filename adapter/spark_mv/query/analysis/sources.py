@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from spark_mv.query.analysis.containers import generated_fields
 from spark_mv.query.analysis.fingerprint import fingerprint, literals, noted, resolved, table_print
 from spark_mv.query.analysis.generators import generated_names, has_fixed_rows
 from spark_mv.query.analysis.levels import value
@@ -261,13 +262,9 @@ def _table_function(walk: Walk, node: exp.Expr, scope: Scope) -> Relation:
     if walk.level(name) is None:
         walk.flag("opaque")
     columns = _TABLE_FUNCTION_COLUMNS.get(name) or generated_names(node, scope)
-    taint = facts.taint
-    if columns is None:
-        # a map gives key and value instead of col
-        items: tuple[Field | OpenPart, ...] = (OpenPart(facts.fingerprint, taint),)
-    else:
-        items = tuple(Field(c, taint, digest("tvf", c, facts.fingerprint)) for c in columns)
-    rows = CLEAN if has_fixed_rows(node) else taint
+    # a map gives key and value instead of col
+    items = generated_fields(facts, columns) or (OpenPart(facts.fingerprint, facts.taint),)
+    rows = CLEAN if has_fixed_rows(node) else facts.taint
     return Relation(items, digest("tvf", facts.fingerprint), rows, reads=_reads(walk, name), kind="function")
 
 
@@ -286,13 +283,9 @@ def _lateral(walk: Walk, node: exp.Lateral, scope: Scope, env: Env) -> tuple[str
     walk.flag("generator")
     if walk.level(name) is None:
         walk.flag("opaque")
-    names = names or generated_names(node.this, scope) or []
-    if names:
-        items: tuple[Field | OpenPart, ...] = tuple(
-            Field(n, facts.taint, digest("generated", i, facts.fingerprint)) for i, n in enumerate(names)
-        )
-    else:
-        items = (OpenPart(digest("generated", facts.fingerprint), facts.taint),)
+    items = generated_fields(facts, names or generated_names(node.this, scope)) or (
+        OpenPart(digest("generated", facts.fingerprint), facts.taint),
+    )
     # LATERAL VIEW takes generators, which are made of their arguments
     reads = () if node.args.get("view") else _reads(walk, name)
     rows = CLEAN if has_fixed_rows(node.this) else facts.taint

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from hashlib import blake2b
 from typing import Any
 
@@ -84,26 +85,45 @@ def union(taints: Iterable[Taint]) -> Taint:
     return Taint(tuple(merged.values())) if merged else CLEAN
 
 
+class Held(Enum):
+    """What stands for any of those that an array or a map holds, which have no names."""
+
+    ELEMENT = "element"
+    KEY = "key"
+    VALUE = "value"
+
+
 @dataclass(frozen=True)
 class TaintedValue:
     """An expression: what it depends on, and a fingerprint that alias names and layout do not change. `parts`: the fields of a struct
-    that is written out, `struct(a, rand() AS r)`, each with what it depends on itself."""
+    that is written out, `struct(a, rand() AS r)`, or what an array or a map holds, each with what it depends on itself."""
 
     taint: Taint
     fingerprint: str
     aggregate: bool = False  # contains an aggregate function outside a window
     parts: Parts = ()
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of a struct's fields."""
+        return tuple(label for label, _ in self.parts if isinstance(label, str))
+
     def inner(self, path: Iterable[str]) -> TaintedValue:
         """The field of the struct at the path; of one that is not written out, a value that depends on all of it."""
         here = self
         for name in path:
-            found = [item for label, item in here.parts if label.lower() == name.lower()]
+            found = [item for label, item in here.parts if isinstance(label, str) and label.lower() == name.lower()]
             if len(found) == 1:
                 here = found[0]
-            else:
-                here = TaintedValue(here.taint, digest("field", here.fingerprint, name.lower()), here.aggregate)
+                continue
+            # of an array of structs, the array of their fields
+            element = here.held(Held.ELEMENT)
+            taint = element.inner([name]).taint if element else here.taint
+            here = TaintedValue(taint, digest("field", here.fingerprint, name.lower()), here.aggregate)
         return here
+
+    def held(self, label: Held) -> TaintedValue | None:
+        return next((item for name, item in self.parts if name is label), None)
 
     def seen_as(self, step: str, mark: Callable[[str], str]) -> TaintedValue:
         """The same, one step further from its place, with another fingerprint."""
@@ -111,7 +131,7 @@ class TaintedValue:
         return TaintedValue(self.taint.through(step), mark(self.fingerprint), self.aggregate, parts)
 
 
-Parts = tuple[tuple[str, TaintedValue], ...]
+Parts = tuple[tuple["str | Held", TaintedValue], ...]
 
 
 @dataclass(frozen=True)

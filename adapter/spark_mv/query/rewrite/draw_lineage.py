@@ -109,7 +109,9 @@ def _more(node: exp.Expr, known: Sequence[str]) -> bool:
 def _per_row(place: _Place, column: exp.Column, key: Sequence[str], draws: Draws) -> bool:
     if column.parts[0].name.lower() == "_metadata" or (len(column.parts) > 1 and column.parts[1].name == "_metadata"):
         return len(_items(place.select)) == 1
-    item = _item_of(place, column)
+    item, name = _item_of(place, column), column.name
+    if item is None:
+        item, name = _struct_of(place, column)
     if item is None:
         return False
     if len(_items(place.select)) > 1:
@@ -121,7 +123,7 @@ def _per_row(place: _Place, column: exp.Column, key: Sequence[str], draws: Draws
     else:
         key = []
     inner = _query_of(place, item)
-    return inner is not None and _made_per_row(inner, _inner_name(place, item, column.name), key, draws)
+    return inner is not None and _made_per_row(inner, _inner_name(place, item, name), key, draws)
 
 
 def _made_per_row(place: _Place, name: str, key: Sequence[str], draws: Draws) -> bool:
@@ -189,6 +191,15 @@ def _item_of(place: _Place, column: exp.Column) -> exp.Expr | None:
     # the others may have a column of that name only if they are tables, where nothing is drawn
     owners = [item for item in items if column.name.lower() in _output(place, item)]
     return owners[0] if len(owners) == 1 else None
+
+
+def _struct_of(place: _Place, column: exp.Column) -> tuple[exp.Expr | None, str]:
+    """The one FROM item, and the struct of it of which `column` is a field: `s.r`, `t.s.r`."""
+    items, path = _items(place.select), [part.name for part in column.parts]
+    if len(items) != 1 or any(items[0].args.get(word) for word in ("joins", "pivots", "sample")):
+        return None, ""
+    struct = path[1] if path[0].lower() == items[0].alias_or_name.lower() else path[0]
+    return items[0], struct
 
 
 def _output(place: _Place, item: exp.Expr) -> list[str]:
