@@ -210,6 +210,35 @@ def test_kept_values_whose_column_somebody_took_away(engine: Any, statement: str
         assert len(now) == 11 and all(now[key][1] == value[1] for key, value in before.items())
 
 
+@delta_only("on Iceberg another schema is no snapshot; test_reshaped has these")
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["add columns (extra int)"],
+        ["add columns (later int)"],  # which the model has by the next run, too
+        ["rename column x to xx"],
+        ["drop column x"],
+        ["rename column r to z", "rename column u to r", "rename column z to u"],
+    ],
+    ids=" ".join,
+)
+def test_values_that_somebody_wrote_beside_other_columns(engine: Any, statements: list[str]) -> None:
+    """The version that has the kept values has other columns than the table."""
+    engine.query("create or replace table {schema}.src using delta as select id, 1 as x from range(10)")
+    engine.model("select id, x, rand() as r, randn() as u from {schema}.src")
+    engine.run()
+    before = values(engine, "r, u")
+    engine.query(f"alter table {engine.table} set tblproperties ('delta.columnMapping.mode' = 'name')")
+    for statement in statements:
+        engine.query(f"alter table {engine.table} {statement}")
+    engine.query(f"update {engine.table} set r = 0.99, u = -99 where id < 3")
+    if "later" in statements[0]:
+        engine.sql = engine.sql.replace(" from", ", x + 1 as later from")
+    engine.run()
+    assert values(engine, "r, u") == before
+    assert engine.rows("mv", "id, x") == engine.rows("src", "id, x")
+
+
 @delta_only("statements that name no columns; MERGE into an Iceberg table names them, and publishes")
 @pytest.mark.parametrize("at", ["check_stage", "publish"])
 def test_a_column_that_somebody_adds_while_a_run_works(engine: Any, at: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,8 @@ class TestSharedAnswers:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         other = MODEL.replace("ai_gen(body)", "ai_gen(concat('another ', body))")
-        return {"mv.sql": MODEL, "twin.sql": MODEL, "other.sql": other, "plain.sql": PLAIN}
+        last = MODEL.replace(".src", ".last")  # a table that is not there
+        return {"mv.sql": MODEL, "twin.sql": MODEL, "other.sql": other, "plain.sql": PLAIN, "z_last.sql": last}
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
@@ -99,6 +100,13 @@ class TestSharedAnswers:
         assert (shown["ai_calls"], shown["rows_updated"]) == (0, 3)
         assert twin.by_id("answer") == mv.by_id("answer") == answers
         assert [model.run()["strategy"] for model in (mv, twin, other)] == ["NO_OP"] * 3
+
+    def test_nothing_is_marked_where_one_of_all_models_cannot_be_read(self, mv: Any, sql: Any, operation: Any) -> None:
+        mv.run()
+        stale = sql("select count(*) from {schema}.ai_results where status = 'stale'")
+        said = operation("recompute_ai", {}, expect_pass=False)
+        assert "z_last" in said and "last` cannot be found" in said
+        assert sql("select count(*) from {schema}.ai_results where status = 'stale'") == stale
 
     def test_a_model_without_ai_is_refused(self, operation: Any) -> None:
         assert "there is no AI function in plain" in operation("recompute_ai", {"model": "plain"}, expect_pass=False)

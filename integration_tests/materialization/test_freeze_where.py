@@ -132,6 +132,7 @@ class TestFreezeWhere:
         for condition, why in {
             "rand() < 0.5": "depends on rand",
             "id in (select 1)": "has a subquery",
+            "sum(id) > 1": "has an aggregate",
             "d > current_date()": "can become false by the clock alone",
             "nowhere = 1": "cannot be evaluated on the query's columns: [UNRESOLVED_COLUMN",
             "id + 1": "gives bigint",

@@ -59,15 +59,23 @@ def test_requests_of_a_later_release() -> None:
 
 
 def test_tables_beside_the_models() -> None:
-    check_table("t", {}, ["A", "b"], ["a", "b", "c"])
-    check_table("t", {FORMAT_PROPERTY: str(FORMAT)}, ["a"], ["a"])
+    check_table("t", {}, {"A": "string", "b": "bigint"}, {"a": "STRING", "b": "INT", "c": "STRING"})
+    check_table("t", {FORMAT_PROPERTY: str(FORMAT)}, {"a": "string"}, {"a": "STRING"})
     for properties, columns in (
         ({FORMAT_PROPERTY: str(FORMAT + 1)}, ["a"]),
         ({FORMAT_PROPERTY: "x"}, ["a"]),
         ({}, ["a", "d"]),
     ):
-        with pytest.raises(RefusedError, match=r"NEWER_FORMAT.*t "):
-            check_table("t", properties, columns, ["a"])
+        with pytest.raises(RefusedError, match=r"NEWER_FORMAT.*t ") as refused:
+            check_table("t", properties, dict.fromkeys(columns, "string"), {"a": "STRING"})
+        assert ("If somebody has added d to t, drop that" in str(refused.value)) is ("d" in columns)
+
+
+def test_tables_of_others_beside_the_models() -> None:
+    with pytest.raises(RefusedError, match=r"NOT_OURS.*t has the name .*it has no key\)"):
+        check_table("t", {}, {"ticket": "int"}, {"key": "STRING"})
+    with pytest.raises(RefusedError, match=r"TABLE_CHANGED.*b is int, not string"):
+        check_table("t", {}, {"a": "string", "b": "int"}, {"a": "STRING", "b": "STRING"})
 
 
 def test_tables_for_reading() -> None:

@@ -113,6 +113,9 @@ def test_what_is_frozen_stays_frozen(condition: str, stays: bool) -> None:
         ("status = current_user()", "depends on current_user"),
         ("my_udf(day)", "depends on my_udf"),
         ("day <", "is not understood"),
+        ("count(*) > 1", "has an aggregate, a window function or a generator"),
+        ("rank() over (order by day) = 1", "has an aggregate, a window function or a generator"),
+        ("explode(array(true))", "has an aggregate, a window function or a generator"),
         ("true) or (true", "is not understood"),
     ],
 )

@@ -85,6 +85,9 @@ class TargetFacts(TableFacts):
     record: RunRecord | None = None
     record_at: str = ""  # when its commit was made (UTC)
     clean: tuple[int, ...] = ()
+    columns_then: Mapping[int, tuple[Column, ...]] = field(
+        default_factory=dict
+    )  # of those versions, where somebody else wrote since
     written: str = ""  # table properties as DESCRIBE prints them
     our_checks: str = ""
     comments: Mapping[str, str] = field(default_factory=dict)

@@ -36,13 +36,42 @@ def of_this_format(data: Any, key: str, what: str, shape: type, earlier: Iterabl
     return {name: value for name, value in data.items() if name != key} if found == FORMAT else None
 
 
-def check_table(table: str, properties: Mapping[str, str], columns: Iterable[str], known: Iterable[str]) -> None:
-    """Raises RefusedError for a table beside the models that a later release made or brought up to date."""
+def check_table(
+    table: str, properties: Mapping[str, str], columns: Mapping[str, str], known: Mapping[str, str]
+) -> None:
+    """Raises RefusedError for a table beside the models that a later release made or brought up to date, and for one that is somebody
+    else's or that somebody has changed: what is paid could not be kept in it. `columns`: its own, name and type; `known`: ours."""
     found = _of_property(properties.get(FORMAT_PROPERTY))
-    mine = {name.lower() for name in known}
-    strange = sorted(name for name in columns if name.lower() not in mine)
+    there = {name.lower(): kind.lower() for name, kind in columns.items()}
+    mine = {name.lower(): kind.lower() for name, kind in known.items()}
+    if FORMAT_PROPERTY not in properties and next(iter(mine)) not in there:
+        raise RefusedError(
+            "NOT_OURS",
+            f"{table} has the name of a table of dbt-spark-mv's and is none (it has no {next(iter(mine))}). Nothing was changed, and no model asked. "
+            "Give it another name, or name another schema for answers (`ai: {result_schema: …}` in the profile)",
+        )
+    strange = sorted(there.keys() - mine.keys())
     if found > FORMAT or strange:
-        raise newer(table, found, strange)
+        raise newer(
+            table,
+            found,
+            strange,
+            f". If somebody has added {', '.join(strange)} to {table}, drop that" if strange else "",
+        )
+    other = [
+        f"{n} is {there[n]}, not {mine[n]}"
+        for n in mine
+        if n in there and there[n] not in (mine[n], _WIDER.get(mine[n]))
+    ]
+    if other:
+        raise RefusedError(
+            "TABLE_CHANGED",
+            f"{table} has columns of other types than it was made with: {', '.join(other)}. Nothing was changed, and no model asked: answers could not be "
+            "kept in it. Restore the table, or give it another name: the next run makes a new one, and pays its answers again",
+        )
+
+
+_WIDER = {"int": "bigint"}
 
 
 def check_rows(table: str, properties: Iterable[Sequence[Any]]) -> None:
@@ -63,12 +92,12 @@ def _of_property(value: str | None) -> int:
     return FORMAT if value is None else int(value) if value.isdigit() else FORMAT + 1
 
 
-def newer(what: str, found: int, strange: Iterable[str] = ()) -> RefusedError:
-    """The refusal of what a later release wrote."""
+def newer(what: str, found: int, strange: Iterable[str] = (), added: str = "") -> RefusedError:
+    """The refusal of what a later release wrote. `added`: what to do where it was none."""
     unknown = ", ".join(strange)
     says = f"is in format {found}" if found > FORMAT else f"has what this release does not know ({unknown})"
     return RefusedError(
         "NEWER_FORMAT",
         f"{what} {says}: a later release of dbt-spark-mv wrote it. This one reads format {FORMAT}. Nothing was changed. Install the release "
-        "that wrote it, or a later one: with this one, values that are kept could be drawn again, and answers paid again",
+        f"that wrote it, or a later one: with this one, values that are kept could be drawn again, and answers paid again{added}",
     )

@@ -9,9 +9,11 @@ from typing import Any
 from sqlglot import exp
 
 from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.functions.catalogue import Kind, is_kind
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import split_clock
 from spark_mv.query.rewrite.pin import Pins, pin
+from spark_mv.query.syntax.aggregates import aggregates, called
 from spark_mv.query.syntax.condition import read_condition
 
 _TAIL = "\n)"
@@ -63,12 +65,16 @@ def row_condition(
 
     >>> row_condition("id in (select id from gone)", "t", {"id": "bigint"})[:14]
     'has a subquery'
+    >>> row_condition("sum(id) > 1", "t", {"id": "bigint"})[:16]
+    'has an aggregate'
     """
     tree = read_condition(f"(\n{text}\n)")
     if not isinstance(tree, exp.Paren):
         return "is not understood"
     if tree.find(exp.Query):
         return "has a subquery, whose answer may be another one when the next run asks; list the values instead"
+    if tree.find(exp.Window) or aggregates(tree) or any(is_kind(called(part), Kind.GENERATOR) for part in tree.walk()):
+        return "has an aggregate, a window function or a generator, and has to be about one row alone"
     found = RowCondition(text, frozenset(c.parts[0].name.lower() for c in tree.find_all(exp.Column)), table, types)
     verdict = analyze(found._head + text + _TAIL, unique_key="one", functions=functions or {}, model=model)
     if verdict.errors:

@@ -323,8 +323,8 @@ def _create(
                 make_table(adapter.query, table, statement)
                 if (table, invocation_id) not in _COMPLETE:
                     found = read_description(adapter.query(f"DESCRIBE TABLE EXTENDED {table}"))
-                    there = [column.name for column in found.columns]
-                    check_table(table, found.properties, there, [name for name, _, _ in columns])
+                    there = {column.name: column.type for column in found.columns}
+                    check_table(table, found.properties, there, {name: kind for name, kind, _ in columns})
                     check(found.properties)
                     alter = add_columns_sql(table, there, columns)
                     if alter is not None:

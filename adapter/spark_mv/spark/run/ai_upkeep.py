@@ -52,6 +52,9 @@ def recompute(models: Models, errors_only: bool = False, where: str | None = Non
             "\"model = 'old'\"",
         )
     lines = []
+    if len(models.invocations) > 1:
+        for _ in models.asking():  # one that cannot be read is refused before anything is changed
+            pass
     for model in models.asking():
         calls, results = _calls(model), _results(model)
         mine = f"arguments_hash IN ({used_sql(calls)})"

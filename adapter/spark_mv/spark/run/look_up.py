@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from spark_mv.maintenance.columns import same_type
@@ -176,6 +177,15 @@ def _files(query: Query, table: str) -> SourceFacts | None:
     return SourceFacts(name=table, columns=columns, provider=f"{parts_of(table)[0].lower()} files")
 
 
+def _columns_at(query: Query, table: str, versions: Sequence[int]) -> dict[int, tuple[Column, ...]]:
+    """The table's columns at each of these versions that can still be read."""
+    found = {}
+    for version in versions:
+        with suppress(Exception):  # the run says so, where it needs that version
+            found[version] = query_columns(query, f"select * from {table} version as of {version}")
+    return found
+
+
 def target_facts(query: Query, table: str, exists: bool, model: str = "") -> TargetFacts:
     """Facts about the table of `model` (dbt's unique id; empty: of any); `exists` as dbt's relation cache has it, which saves
     a failing statement."""
@@ -203,6 +213,7 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
         record_at=history.record_at if history else "",
         record_version=found.record_version if found else None,
         clean=history.clean if history else (),
+        columns_then={} if history is None or history.intact else _columns_at(query, table, history.clean),
         written=description.written,
         our_checks=description.properties.get(OUR_CHECKS, ""),
         comments=description.comments,
