@@ -11,6 +11,15 @@ from spark_mv.ai.settings import AiConfigError, AiSettings, check_ai_words
 from spark_mv.maintenance.ai_context import AiContext
 
 
+def test_the_body_of_a_request_is_not_the_users_to_write() -> None:
+    with pytest.raises(
+        AiConfigError, match="parameters may not set model, messages: the request is written with its own"
+    ):
+        AiSettings.from_config(
+            {"provider": "scripted"}, {"parameters": {"messages": [], "temperature": 0, "model": "x"}}
+        )
+
+
 def test_every_error_is_in_one_list() -> None:
     with pytest.raises(AiConfigError) as caught:
         AiSettings.from_config(

@@ -53,6 +53,21 @@ def test_what_names_no_column_is_said(word: str, value: Any, said: str) -> None:
     assert str(refused.value).count("\n") == 1  # nothing else
 
 
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (
+            {"partition_by": "d", "liquid_clustered_by": "id"},
+            "partition_by and liquid_clustered_by: a table has one or the other",
+        ),
+        ({"max_ai_calls": 5, "ai": {"max_ai_calls": 6}}, "max_ai_calls: 5 and, in the `ai` block, 6: say it once"),
+    ],
+)
+def test_words_that_do_not_go_together(config: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read_config("m", {"unique_key": "id", **config})
+
+
 def test_a_word_without_a_value_says_nothing() -> None:
     words = (OWN_WORDS | MACRO_WORDS) - {*AI_POLICIES}  # there, none lifts what the profile says
     assert read_config("m", {**dict.fromkeys(words), "unique_key": "id"}) == read_config("m", {"unique_key": "id"})

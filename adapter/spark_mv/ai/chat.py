@@ -20,6 +20,17 @@ _INPUT_REFUSED = frozenset({400, 413, 414, 422})
 """Statuses by which an endpoint refuses an input for good: invalid, too long, against its policy."""
 
 
+_WRITTEN = ("model", "messages", "input", "response_format", "encoding_format", "stream", "n")
+"""Words of a request's body that are not the user's to say."""
+
+
+def problem_of_parameters(parameters: Mapping[str, Any]) -> str | None:
+    """What is wrong with `parameters`, which go into the body of each request as they are."""
+    if taken := [word for word in _WRITTEN if word in parameters]:
+        return f"parameters may not set {', '.join(taken)}: the request is written with its own. Take that out; a model is named by `model`"
+    return None
+
+
 def chat_body(request: Request) -> dict[str, Any]:
     """The body of a chat completion that asks for this answer."""
     schema = response_schema(request)

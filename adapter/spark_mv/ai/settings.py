@@ -9,6 +9,7 @@ from typing import Any
 
 from spark_mv.ai.canary import Canary, canary_of, problem_of_canary
 from spark_mv.ai.cascade import cascade_of, problem_of_cascade
+from spark_mv.ai.chat import problem_of_parameters
 from spark_mv.ai.dedupe import Dedupe, dedupe_of, problem_of_dedupe
 from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
@@ -242,7 +243,7 @@ _ZERO_ALLOWED = {
 _FUNCTION_NAME = re.compile(r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+)){0,2}")
 _MAPPINGS = {"parameters", "versions", "options"}
 _PROBLEMS: Mapping[str, Callable[[Any], str | None]] = {
-    "cascade": problem_of_cascade, "canary": problem_of_canary, "dedupe": problem_of_dedupe, "prices": problem_of, "salt_table": problem_of_salt,
+    "cascade": problem_of_cascade, "canary": problem_of_canary, "dedupe": problem_of_dedupe, "prices": problem_of, "salt_table": problem_of_salt, "parameters": problem_of_parameters,
 }  # fmt: skip
 
 

@@ -173,6 +173,13 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
     if not isinstance(ai, Mapping):
         problems.append(f"ai: expected a mapping of settings, got {ai!r}")
         ai = {}
+    problems += [
+        f"{word}: {config[word]!r} and, in the `ai` block, {ai[word]!r}: say it once"
+        for word in AI_POLICIES
+        if word in config and word in ai and config[word] != ai[word]
+    ]
+    if config.get("partition_by") and config.get("liquid_clustered_by"):
+        problems.append("partition_by and liquid_clustered_by: a table has one or the other; take one out")
     where = config.get("freeze_where") or ""
     if not isinstance(where, str):
         problems.append(f"freeze_where: {where!r} is not a condition; write it as SQL, such as 'day < \"2026-01-01\"'")

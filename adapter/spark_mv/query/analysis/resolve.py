@@ -11,6 +11,7 @@ from spark_mv.query.analysis.taint import CLEAN, Field, TaintedValue, digest
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.catalogue import Mark, is_marked
 from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.pipes import shown
 from spark_mv.query.syntax.table_name import parts_of
 
 
@@ -26,9 +27,11 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Ta
         found = column[0].value.inner(column[1])
         owners = ambiguous(scope, parts[0]) if len(parts) == 1 and not scope.aliases_first else []
         if owners:
+            places = [shown(owner) for owner in owners]
+            example = f"{owners[0]}.{parts[0]}" if places == owners else f"t.{parts[0]} behind `|> AS t`"
             walk.error(
                 "AMBIGUOUS_COLUMN",
-                f"column {parts[0]} is in {' and '.join(owners)}. Write which one is meant, e.g. {owners[0]}.{parts[0]}",
+                f"column {parts[0]} is in {' and '.join(places)}. Write which one is meant, e.g. {example}",
                 walk.place(node),
             )
         if Level.NONDETERMINISTIC in found.taint.levels:
@@ -118,7 +121,7 @@ def _keyword(walk: Walk, node: exp.Expr, name: str) -> TaintedValue | None:
 
 
 def _unresolved(name: str, scope: Scope) -> str:
-    known = [f"{alias} ({', '.join(f.name for f in rel.fields[:12])})" for alias, rel in scope.visible()]
+    known = [f"{shown(alias)} ({', '.join(f.name for f in rel.fields[:12])})" for alias, rel in scope.visible()]
     return (
         f"column {name} is in none of the tables in scope: {'; '.join(known) or 'there is no FROM'}. "
         "Correct the name, or add the column to the table's schema"

@@ -5,6 +5,7 @@ sqlglot keeps a pipe as one SELECT to which operators are added, with a CTE wher
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,6 +27,15 @@ def with_spark(known: Mapping[str, Operator]) -> dict[str, Operator]:
 _LAST = frozenset({"AS", "LIMIT", "ORDER BY"})
 _ORDERS = ("DISTRIBUTE BY", "SORT BY", "CLUSTER BY")
 _ENDS = ("limit", "offset", "distinct", "sample", "sort", "cluster", "distribute")
+
+
+def shown(name: str) -> str:
+    """A FROM item as a reader knows it: sqlglot has names of its own for what stands ahead of an operator.
+
+    >>> shown("__tmp12"), shown("t")
+    ('what stands ahead of |>', 't')
+    """
+    return "what stands ahead of |>" if re.fullmatch(r"__tmp\d+", name) else name
 
 
 def below(parser: Any, query: Any) -> Any:
