@@ -31,7 +31,7 @@ def test_texts(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [None, "", " ", True, [], ["tickets"], {}])
 def test_a_model(value: Any) -> None:
-    refused(lambda: model_name(value), "leave the argument out")
+    refused(lambda: model_name(value), "Name one: --args")
 
 
 @pytest.mark.parametrize("value", ["false", 0, None])

@@ -87,9 +87,13 @@ def kept_notes(model: str, columns: ColumnPlan, target: TargetFacts) -> list[str
             "for kept values"
         )
     if columns.kept and columns.identity.rekeyed:
-        how = ", ".join(t for _, t in columns.identity.pairs)
+        identity = columns.identity
+        how = ", ".join(t for _, t in identity.pairs)
+        what = (
+            "the type of unique_key" if identity.pairs == identity.former and not identity.by_former else "unique_key"
+        )
         notes.append(
-            f"unique_key changed: kept values are found by {how}, and rows that it does not find draw anew"
+            f"{what} changed: kept values are found by {how}, and rows that it does not find draw anew"
             if how
             else "unique_key changed, and neither the table has the new one nor the query the old one: all rows draw anew"
         )

@@ -51,7 +51,7 @@ def model_name(value: Any) -> str:
         given = "nothing" if not value else repr(value)
         raise RefusedError(
             "OPERATION_ARGUMENT",
-            f"model: {given} is no name of a model. Where an operation takes all models without one, leave the argument out. Nothing was changed",
+            f"model: {given} is no name of a model. Name one: --args '{{model: NAME}}'; an operation that takes all models without one needs no argument at all. Nothing was changed",
         )
     return str(value)
 
