@@ -74,7 +74,8 @@ class TargetFacts(TableFacts):
     """The model's table as it is now.
 
     `ours` says whether this materialization made it. `record` is the newest bookkeeping, `intact` whether no other
-    writer has changed rows since. `clean`: versions that hold our rows as our runs left them, best first. A `version` of
+    writer has changed rows since. `clean`: versions that hold our rows as our runs left them, best first; `columns_then`: the columns of each, where
+    somebody else has written since. A `version` of
     what does not exist is that of a Delta table that is not ours and may be replaced. `uncastable`: types of its columns,
     and types that the query gives them now, between which Spark knows no cast.
     """
@@ -85,9 +86,7 @@ class TargetFacts(TableFacts):
     record: RunRecord | None = None
     record_at: str = ""  # when its commit was made (UTC)
     clean: tuple[int, ...] = ()
-    columns_then: Mapping[int, tuple[Column, ...]] = field(
-        default_factory=dict
-    )  # of those versions, where somebody else wrote since
+    columns_then: Mapping[int, tuple[Column, ...]] = field(default_factory=dict)
     written: str = ""  # table properties as DESCRIBE prints them
     our_checks: str = ""
     comments: Mapping[str, str] = field(default_factory=dict)

@@ -119,7 +119,10 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Tain
     aggregate = parts.aggregate or is_kind(call.name, Kind.AGGREGATE)
     # current_date() is current_date
     same = is_marked(call.name, Mark.KEYWORD) and call.empty and not qualifier
-    return TaintedValue(union([own, parts.taint]), digest("call", call.name) if same else "", aggregate, parts.parts)
+    written = (
+        () if own or shown != call.name else parts.parts
+    )  # a function of that name in a schema makes what it likes
+    return TaintedValue(union([own, parts.taint]), digest("call", call.name) if same else "", aggregate, written)
 
 
 def _arguments(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:
