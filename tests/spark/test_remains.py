@@ -25,10 +25,20 @@ def test_the_files_of_a_first_run_that_was_quicker_are_its_table() -> None:
         after_remains(lambda sql: [{"col_name": "id"}], "m", "`s`.`m`", SAYS)
 
 
-def test_files_of_no_table_may_be_replaced_and_other_errors_are_none_of_this() -> None:
-    def none_there(sql: str) -> list[dict[str, Any]]:
-        raise ValueError("TABLE_OR_VIEW_NOT_FOUND")
+def none_there(sql: str) -> list[dict[str, Any]]:
+    missing = "[DELTA_MISSING_DELTA_TABLE] `/w/s.db/m` is not a Delta table."
+    raise ValueError(missing if "detail" in sql else "[TABLE_OR_VIEW_NOT_FOUND]")
 
+
+def test_a_log_that_cannot_be_read_is_not_replaced() -> None:
+    def damaged(sql: str) -> list[dict[str, Any]]:
+        raise ValueError("[FAILED_READ_FILE.NO_HINT]" if "detail" in sql else "[TABLE_OR_VIEW_NOT_FOUND]")
+
+    with pytest.raises(ValueError, match="FAILED_READ_FILE"):
+        after_remains(damaged, "m", "`s`.`m`", SAYS)
+
+
+def test_files_of_no_table_may_be_replaced_and_other_errors_are_none_of_this() -> None:
     assert after_remains(none_there, "m", "`s`.`m`", SAYS) == 0
     assert after_remains(none_there, "m", "`s`.`m`", Exception("something else")) is None
 
@@ -51,7 +61,7 @@ def test_a_table_that_models_share_is_made_in_the_place_of_remains(name: str, mo
         if sql == STATEMENTS[name]:
             raise SAYS
         if sql.startswith("describe"):
-            raise ValueError("TABLE_OR_VIEW_NOT_FOUND")
+            return none_there(sql)
         sent.append(sql)
         return []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_mv.maintenance.errors import RunFailed, TurnTaken
@@ -14,6 +14,9 @@ from spark_mv.spark.formats.commits import Query, commits
 OWNER_PROPERTY = "spark_mv.model"
 """Table property that marks a table as made by this materialization."""
 _NOT_EMPTY = re.compile(r"DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION.*?location \('([^']+)'\) is not empty", re.DOTALL)
+
+_NO_TABLE = "is not a Delta table"
+"""What Delta says of a folder in which no commit of a table was finished."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,10 @@ def find_remains(query: Query, table: str, error: Exception) -> Remains | None:
         raise TurnTaken(table) from error
     remains = Remains(found[1], None)
     try:
-        return Remains(found[1], query(f"describe detail {remains.path}")[0])
-    except Exception:  # no log: no table of Delta's was ever finished here
+        return replace(remains, detail=query(f"describe detail {remains.path}")[0])
+    except Exception as no_table:
+        if _NO_TABLE not in str(no_table):  # a log that is there and cannot be read is somebody's
+            raise
         return remains
 
 
