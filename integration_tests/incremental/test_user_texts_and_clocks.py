@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -137,3 +138,39 @@ class TestRefreshFull:
         engine.config["refresh"] = "full"
         assert engine.run().plan.strategy == "COMPLETE_RECOMPUTE"
         assert engine.rows() == rows
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns"),
+    [
+        ("select id, z from {schema}.src where z < now()", "id, z"),
+        ("select id, z from {schema}.src where cast(z as timestamp) < now() and z > now() - interval 1 day", "id, z"),
+        ("select id, z, z < now() as past from {schema}.src", "id, z, past"),
+    ],
+)
+def test_local_times_where_clocks_are_set(engine: Any, sql: str, columns: str) -> None:
+    """Beside a literal, Spark compares a TIMESTAMP_NTZ by local time, which has an hour too few, or twice."""
+    session = engine.adapter.mv_spark()
+    zone = session.conf.get("spark.sql.session.timeZone")
+    session.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        times = " union all ".join(
+            f"select {number} + id as id, timestamp_ntz'{day} 00:30:00' + make_dt_interval(0, 0, cast(id as int) * 7) as z from range(30)"
+            for number, day in ((0, "2026-03-08"), (100, "2026-11-01"))
+        )
+        engine.query(f"create or replace table {{schema}}.src using delta as {times}")
+        engine.model(sql, choose_by="rows")
+        for now in (
+            "2026-03-08 01:40:00-05:00",
+            "2026-03-08 03:00:00-04:00",
+            "2026-03-08 03:20:00-04:00",
+            "2026-11-01 01:10:00-04:00",
+            "2026-11-01 01:50:00-04:00",
+            "2026-11-01 01:10:00-05:00",  # an hour after the last but one, at the same local time
+            "2026-11-01 01:40:00-05:00",
+        ):
+            engine.run(now)
+            wanted = engine.query(engine.sql.replace("now()", f"timestamp'{now}'"))
+            assert engine.rows(columns=columns) == Counter(tuple(row.values()) for row in wanted), now
+    finally:
+        session.conf.set("spark.sql.session.timeZone", zone)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -122,6 +123,17 @@ def test_user_names_are_escaped() -> None:
 
 def test_multi_byte_text_does_not_shift_the_edit() -> None:
     assert pin("select '😀é' as `ü`, now() as n", PINS).sql == f"select '😀é' as `ü`, {NOW} as n"
+
+
+def test_the_hour_that_comes_twice_where_clocks_are_set_back() -> None:
+    """To datetime, both are one: 01:10 in New York."""
+    first, second = (
+        replace(PINS, as_of=datetime(2026, 11, 1, 1, 10, tzinfo=ZoneInfo("America/New_York"), fold=fold))
+        for fold in (0, 1)
+    )
+    assert first != second
+    assert "01:10:00.000000-04:00" in pin("select now() as a", first).sql
+    assert "01:10:00.000000-05:00" in pin("select now() as a", second).sql
 
 
 def test_zones_by_offset_and_refused_zones() -> None:

@@ -44,7 +44,7 @@ def check_table(
     found = _of_property(properties.get(FORMAT_PROPERTY))
     there = {name.lower(): kind.lower() for name, kind in columns.items()}
     mine = {name.lower(): kind.lower() for name, kind in known.items()}
-    if FORMAT_PROPERTY not in properties and next(iter(mine)) not in there:
+    if there and FORMAT_PROPERTY not in properties and next(iter(mine)) not in there:
         raise RefusedError(
             "NOT_OURS",
             f"{table} has the name of a table of dbt-spark-mv's and is none (it has no {next(iter(mine))}). Nothing was changed, and no model asked. "

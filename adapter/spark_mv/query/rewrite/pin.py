@@ -51,6 +51,8 @@ class Pins:
     def __post_init__(self) -> None:
         if self.as_of.tzinfo is None or self.as_of.utcoffset() is None:
             raise ValueError("as_of needs a time zone")
+        # where clocks are set back, datetime takes an hour's instants for those of the hour before: equal, so one for a cache
+        object.__setattr__(self, "as_of", self.as_of.astimezone(timezone.utc))
 
     def at(self, as_of: datetime) -> Pins:
         """The same at another instant."""

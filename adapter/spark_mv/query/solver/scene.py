@@ -40,6 +40,11 @@ def mirrored(form: Form, node: exp.Expr, value: Value) -> Form:
     return Form(node, BELOW if form.sense == AT_LEAST else AT_LEAST, value.next())
 
 
+_UNEVEN_DAYS = (
+    "calendar days or months on the clock do not run evenly in a time zone with summer time; count from current_date()"
+)
+
+
 @dataclass(frozen=True)
 class Scene:
     """What the steps look up: the text, column types, the zone's facts."""
@@ -69,14 +74,11 @@ class Scene:
         if not self.zone.monotone_dates:
             raise Unsolvable("the local date of the session time zone goes backwards at times")
 
-    def need_fixed(self) -> None:
+    def need_fixed(self, why: str = _UNEVEN_DAYS) -> None:
         if self.zone is None:
             raise Unsolvable("the session time zone is not known")
         if not self.zone.fixed:
-            raise Unsolvable(
-                "calendar days or months on the clock do not run evenly in a time zone with summer time; count "
-                "from current_date(), or use the session time zone UTC"
-            )
+            raise Unsolvable(f"{why}, or use the session time zone UTC")
 
 
 def chain_kind(node: exp.Expr, scene: Scene) -> str:

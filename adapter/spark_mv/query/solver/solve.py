@@ -275,6 +275,8 @@ def _value(clock: exp.Expr, row: exp.Expr, strict: bool, scene: Scene) -> Value:
         return Value(str(literal), "int", step)
     text = scene.row(row)
     if kind == "timestamp":
+        if "timestamp_ntz" in (other, type_of(_uncast(row), scene.types)):
+            scene.need_fixed(_LOCAL_TIME)
         cast = text if other == "timestamp" else f"CAST({text} AS TIMESTAMP)"
         return Value(cast, "timestamp", step, midnight=other == "date")
     if kind == "date":
@@ -298,6 +300,19 @@ def _value(clock: exp.Expr, row: exp.Expr, strict: bool, scene: Scene) -> Value:
     if other == "double":
         return Value(f"floor({text})", "int", 1) if strict else Value(f"ceil({text})", "int")
     raise Unsolvable("a number of unknown type")
+
+
+_LOCAL_TIME = (
+    "Spark compares a timestamp without time zone with an instant by local time, which jumps in a time zone with summer time; "
+    "keep the column as TIMESTAMP, compare its date with current_date()"
+)
+
+
+def _uncast(row: exp.Expr) -> exp.Expr:
+    """What a cast is of, which Spark takes away where it compares with a literal."""
+    while isinstance(row, exp.Paren | exp.Cast | exp.TryCast):
+        row = row.this
+    return row
 
 
 def _interval_value(kind: str, row: exp.Expr, step: int) -> Value:
