@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from spark_mv.query.analysis.verdict import Analysis
-from spark_mv.query.functions.catalogue import Kind, is_kind, level_of
+from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.draw_lineage import drawn_per_row
 from spark_mv.query.rewrite.draw_texts import (
@@ -30,7 +30,7 @@ from spark_mv.query.rewrite.draw_texts import (
 )
 from spark_mv.query.rewrite.group_draws import draw_sql_of_groups, filtered_sql_of_groups, obstacle_of_groups
 from spark_mv.query.rewrite.pin import clock_spans
-from spark_mv.query.syntax.aggregates import aggregates, called, groups_or_windows
+from spark_mv.query.syntax.aggregates import aggregates, not_of_one_row
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Parsed, parse, read_query
 from spark_mv.query.syntax.parser import Call, first_offset
@@ -323,7 +323,7 @@ def _plain_key(sql: str, block: Block, item: Item, text: str, name: str, levels:
     tree = read_query(f"SELECT {text}").expressions[0]
     if any(_draws_per_row(node, levels) for node in tree.walk()):
         raise _NotKept(f"filters rows whose unique_key column {name} is itself drawn")
-    if _not_of_one_row(tree):
+    if not_of_one_row(tree):
         raise _NotKept(f"filters rows whose unique_key column {name} is not computed from a row of FROM alone; {CURE}")
     read = {column.name.lower() for column in tree.find_all(exp.Column) if not column.table}
     for other in block.items:
@@ -336,12 +336,6 @@ def _plain_key(sql: str, block: Block, item: Item, text: str, name: str, levels:
                 "WHERE does not see; write its expression out"
             )
     return text
-
-
-def _not_of_one_row(node: exp.Expr) -> bool:
-    """Whether the expression reads more than one row, or makes several of it."""
-    generates = any(is_kind(called(part), Kind.GENERATOR) for part in node.walk())
-    return generates or groups_or_windows(node) or node.find(exp.Query) is not None
 
 
 def expand_star(sql: str, analysis: Analysis) -> str:

@@ -9,11 +9,10 @@ from typing import Any
 from sqlglot import exp
 
 from spark_mv.query.analysis.analyze import analyze
-from spark_mv.query.functions.catalogue import Kind, is_kind
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import split_clock
 from spark_mv.query.rewrite.pin import Pins, pin
-from spark_mv.query.syntax.aggregates import aggregates, called
+from spark_mv.query.syntax.aggregates import not_of_one_row
 from spark_mv.query.syntax.condition import read_condition
 
 _TAIL = "\n)"
@@ -73,7 +72,7 @@ def row_condition(
         return "is not understood"
     if tree.find(exp.Query):
         return "has a subquery, whose answer may be another one when the next run asks; list the values instead"
-    if tree.find(exp.Window) or aggregates(tree) or any(is_kind(called(part), Kind.GENERATOR) for part in tree.walk()):
+    if not_of_one_row(tree):
         return "has an aggregate, a window function or a generator, and has to be about one row alone"
     found = RowCondition(text, frozenset(c.parts[0].name.lower() for c in tree.find_all(exp.Column)), table, types)
     verdict = analyze(found._head + text + _TAIL, unique_key="one", functions=functions or {}, model=model)

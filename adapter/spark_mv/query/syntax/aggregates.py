@@ -1,4 +1,4 @@
-"""Which calls aggregate, and whether one stands in an expression."""
+"""Which calls aggregate, and whether one stands in an expression; which expressions are about one row."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ def is_aggregate(node: exp.Expr) -> bool:
     if name:
         return is_kind(name, Kind.AGGREGATE)
     return isinstance(node, exp.AggFunc)
+
+
+def not_of_one_row(node: exp.Expr) -> bool:
+    """Whether the expression reads more than one row, or makes several of it."""
+    generates = any(is_kind(called(part), Kind.GENERATOR) for part in node.walk())
+    return generates or groups_or_windows(node) or node.find(exp.Query) is not None
 
 
 def aggregates(node: exp.Expr, but: Collection[str] = ()) -> bool:
