@@ -20,6 +20,32 @@ def test_the_body_of_a_request_is_not_the_users_to_write() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ({"model_version": ["a"]}, r"model_version must be a text, not \['a'\]"),
+        ({"model": True}, "model must be a text, not True"),
+        ({"api_key": ["k-17"]}, "api_key must be a text$"),
+        ({"versions": {"m": ["a"]}}, r"versions.m must be a text, not \['a'\]"),
+        ({"embedding_models": {"m": 1}}, "embedding_models must be a model's name or a list of them"),
+        ({"keep_requests": "maybe"}, "keep_requests must be true or false, not 'maybe'"),
+        ({"max_ai_cost": float("nan")}, "max_ai_cost must be a number, not nan"),
+        ({"timeout_seconds": float("inf")}, "timeout_seconds must be a number, not inf"),
+        ({"functions": {"tone": "{content}"}}, "functions.tone must be a mapping with a prompt"),
+        ({"functions": {"tone": {"prompt": ["{content}"]}}}, "functions.tone needs a prompt"),
+        (
+            {"functions": {"tone": {"prompt": "{a}", "arguments": 3}}},
+            "functions.tone.arguments must be a name or a list",
+        ),
+        ({"functions": {"tone": {"prompt": "{a}", "returns": ["INT"]}}}, "functions.tone.returns must be a text"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(block: dict[str, object], said: str) -> None:
+    with pytest.raises(AiConfigError, match=said) as caught:
+        AiSettings.from_config({"provider": "scripted", **block})
+    assert "k-17" not in str(caught.value)
+
+
 def test_every_error_is_in_one_list() -> None:
     with pytest.raises(AiConfigError) as caught:
         AiSettings.from_config(

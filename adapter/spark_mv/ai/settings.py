@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from math import isfinite
 from typing import Any
 
 from spark_mv.ai.canary import Canary, canary_of, problem_of_canary
 from spark_mv.ai.cascade import cascade_of, problem_of_cascade
 from spark_mv.ai.chat import problem_of_parameters
 from spark_mv.ai.dedupe import Dedupe, dedupe_of, problem_of_dedupe
+from spark_mv.ai.own_functions import functions_of, is_text, problem_of_functions
 from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
@@ -242,8 +244,29 @@ _ZERO_ALLOWED = {
 }  # fmt: skip
 _FUNCTION_NAME = re.compile(r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+)){0,2}")
 _MAPPINGS = {"parameters", "versions", "options"}
+_TEXTS = {"provider", "base_url", "model", "model_version", "result_schema", "embedding_model"}
+
+
+def _problem_of_keep_requests(value: Any) -> str | None:
+    return None if str(value).lower() in ("true", "false") else f"keep_requests must be true or false, not {value!r}"
+
+
+def _problem_of_models(value: Any) -> str | None:
+    models = [value] if isinstance(value, str) else value
+    if isinstance(models, list | tuple) and all(isinstance(model, str) for model in models):
+        return None
+    return f"embedding_models must be a model's name or a list of them, not {value!r}"
+
+
+def _problem_of_versions(versions: Mapping[Any, Any]) -> str | None:
+    wrong = next((model for model, version in versions.items() if version is None or not is_text(version)), None)
+    return None if wrong is None else f"versions.{wrong} must be a text, not {versions[wrong]!r}"
+
+
 _PROBLEMS: Mapping[str, Callable[[Any], str | None]] = {
     "cascade": problem_of_cascade, "canary": problem_of_canary, "dedupe": problem_of_dedupe, "prices": problem_of, "salt_table": problem_of_salt, "parameters": problem_of_parameters,
+    "functions": problem_of_functions, "keep_requests": _problem_of_keep_requests, "embedding_models": _problem_of_models,
+    "versions": _problem_of_versions,
 }  # fmt: skip
 
 
@@ -289,6 +312,8 @@ def _problem(source: str, key: str, value: Any) -> str | None:
             number = _NUMBERS[key](str(value))
         except ValueError:
             return f"{source}: {key} must be a {'whole ' if _NUMBERS[key] is int else ''}number, not {value!r}"
+        if not isfinite(number):
+            return f"{source}: {key} must be a number, not {value!r}. Take it away where nothing is to be limited"
         if number < 0 or (number == 0 and key not in _ZERO_ALLOWED):
             return f"{source}: {key} must be {'0 or more' if key in _ZERO_ALLOWED else 'more than 0'}, not {value!r}"
     if key in _CHOICES and value not in _CHOICES[key]:
@@ -299,8 +324,10 @@ def _problem(source: str, key: str, value: Any) -> str | None:
             if key != "options"
             else f"{source}: options must be a mapping"
         )
-    if key == "functions":
-        return _functions_problem(source, value)
+    if key in _TEXTS and not is_text(value):
+        return f"{source}: {key} must be a text, not {value!r}"
+    if key == "api_key" and not is_text(value):
+        return f"{source}: api_key must be a text"
     if key in _PROBLEMS and (problem := _PROBLEMS[key](value)):
         return f"{source}: {problem}"
     return None
@@ -343,21 +370,6 @@ def _sql_functions_problems(values: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _functions_problem(source: str, value: Any) -> str | None:
-    if not isinstance(value, Mapping):
-        return f"{source}: functions must map each function's name to its settings"
-    known = [f.name for f in fields(AiFunction) if f.name != "name"]
-    for name, block in value.items():
-        if str(name).lower() in BUILT_IN:
-            return f"{source}: functions.{name} has the name of a built-in AI function"
-        for key in block or {}:
-            if key not in known:
-                return f"{source}: functions.{name} has an unknown word {key!r}{did_you_mean(key, known)}"
-        if not (block or {}).get("prompt"):
-            return f"{source}: functions.{name} needs a prompt that holds its arguments as {{name}}"
-    return None
-
-
 def _converted(key: str, value: Any) -> Any:
     if key == "rows_per_request" and value == "auto":
         return 0
@@ -368,7 +380,7 @@ def _converted(key: str, value: Any) -> Any:
     if key == "embedding_models":
         return tuple([value] if isinstance(value, str) else value)
     if key == "functions":
-        return tuple(_function(name, block) for name, block in value.items())
+        return functions_of(value)
     if key == "prices":
         return prices_of(value)
     if key == "cascade":
@@ -379,20 +391,8 @@ def _converted(key: str, value: Any) -> Any:
         return dedupe_of(value)
     if key == "versions":
         return {str(k): str(v) for k, v in value.items()}
-    if key in {"model_version", "model", "provider", "embedding_model"}:
+    if key in _TEXTS:
         return str(value)
     if key == "keep_requests":
         return str(value).lower() == "true"
     return value
-
-
-def _function(name: str, block: Mapping[str, Any]) -> AiFunction:
-    arguments = block.get("arguments") or ()
-    return AiFunction(
-        name=str(name).lower(),
-        returns=str(block.get("returns", "STRING")),
-        arguments=tuple([arguments] if isinstance(arguments, str) else arguments),
-        prompt=str(block["prompt"]),
-        model=block.get("model"),
-        model_version=None if block.get("model_version") is None else str(block["model_version"]),
-    )
