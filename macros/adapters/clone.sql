@@ -15,5 +15,13 @@
 {% macro spark_mv__create_or_replace_clone(this_relation, defer_relation) -%}
   {%- set there = load_cached_relation(this_relation) -%}
   {%- if there is not none -%}{%- do adapter.drop_relation(there) -%}{%- endif -%}
+  {#- the draws of a random filter, which no column of the table tells #}
+  {%- if config.get('materialized') == 'nondeterministic_mv' or model.config.materialized == 'nondeterministic_mv' -%}
+    {%- set state = adapter.get_relation(defer_relation.database, defer_relation.schema, defer_relation.identifier ~ '__state') -%}
+    {%- set copy = this_relation.incorporate(path={'identifier': this_relation.identifier ~ '__state'}) -%}
+    {%- set former = adapter.get_relation(copy.database, copy.schema, copy.identifier) -%}
+    {%- if former is not none -%}{%- do adapter.drop_relation(former) -%}{%- endif -%}
+    {%- if state is not none -%}{%- do adapter.mv_clone_state(state, copy) -%}{%- endif -%}
+  {%- endif -%}
   create table {{ this_relation }} shallow clone {{ defer_relation }}
 {%- endmacro %}

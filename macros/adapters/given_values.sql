@@ -9,13 +9,13 @@
   {#- dbt lets the test's variables into the model's SELECT alone -#}
   {%- set given = (model.get('overrides') or {}).get('vars') or {} -%}
   {%- do context.update({'sql': adapter.mv_unit_sql(
-      sql, given.get('as_of', var('as_of', none)), given.get('ai_answers', {}), given.get('draws', {}), run_started_at)}) -%}
+      sql, given['as_of'] if 'as_of' in given else context.get('dbt_spark_mv', dbt).mv_as_of(), given.get('ai_answers', {}), given.get('draws', {}), run_started_at)}) -%}
   {{ return(materialization_unit_default()) }}
 {% endmaterialization %}
 
 {#- `dbt show`: the clock says `as_of` where it is given; of AI functions the answers that are there, NULL where there is none; nothing is asked. -#}
 {% macro spark_mv__get_limit_sql(sql, limit) %}
-  {{ adapter.mv_shown(sql, var('as_of', none), run_started_at) }}
+  {{ adapter.mv_shown(sql, context.get('dbt_spark_mv', dbt).mv_as_of(), run_started_at) }}
   {% if limit is not none %}
   limit {{ limit }}
   {%- endif -%}

@@ -57,9 +57,10 @@
 {#- The instant of the run, the texts that name it, and the settings that decide what an expression gives. -#}
 {% macro mv_planned_session(planned) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {%- set said = var('as_of', none) or mv.mv_config_word('as_of') -%}
+  {%- set given = mv.mv_as_of() -%}
+  {%- set said = mv.mv_config_word('as_of') if given is none else given -%}
   {%- set start = "TIMESTAMP'" ~ run_started_at.strftime('%Y-%m-%d %H:%M:%S.%f') ~ "+00:00'" -%}
-  {%- set at = 'cast(' ~ mv.mv_text(said | string) ~ ' as timestamp)' if said else start -%}
+  {%- set at = 'cast(' ~ mv.mv_text(said | string) ~ ' as timestamp)' if said is not none else start -%}
   {%- set found = mv.mv_asked(
       'select current_timezone() as zone, version() as spark, unix_micros(' ~ at ~ ') as micros, unix_micros(timestampadd(DAY, 1, '
       ~ at ~ ')) as near, unix_micros(' ~ start ~ ') as started, unix_micros(current_timestamp()) as now'

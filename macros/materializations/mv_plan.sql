@@ -27,7 +27,7 @@
       'target_exists': existing_relation is not none,
       'relation_names': adapter.mv_relation_names(target_relation),
       'started_at': run_started_at,
-      'as_of': var('as_of', none),
+      'as_of': mv.mv_as_of(),
       'allow_future_as_of': var('allow_future_as_of', false),
       'functions': var('functions', {}),
       'variables': {

@@ -69,6 +69,6 @@ select 1 as refused where raise_error({{ dbt.string_literal(dbt.escape_single_qu
 
 {#- The instant that a test compares with: `--vars '{as_of: …}'`, else the `as_of` of the model, else the invocation's start. -#}
 {% macro mv_test_instant(node) -%}
-  {%- set said = var('as_of', none) or node.get('config', {}).get('as_of') -%}
+  {%- set said = context.get('dbt_spark_mv', dbt).mv_as_of() or node.get('config', {}).get('as_of') -%}
   {%- if said -%}timestamp'{{ said }}'{%- else -%}timestamp'{{ run_started_at.strftime('%Y-%m-%d %H:%M:%S') }} UTC'{%- endif -%}
 {%- endmacro %}

@@ -23,6 +23,7 @@ FILES = [
     *ROOT.glob("*.sql"),
     *(ROOT.parent / "statements").glob("*.sql"),
     ROOT.parent / "materializations" / "mv_config_word.sql",
+    ROOT.parent / "materializations" / "mv_as_of.sql",
 ]
 
 

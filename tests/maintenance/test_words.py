@@ -86,7 +86,7 @@ def invocation(config: dict[str, Any], as_of: Any) -> Invocation:
 
 def test_the_instant_of_the_invocation_wins_over_the_model() -> None:
     own = {"as_of": "2026-01-31"}
-    assert invocation(own, None).as_of == invocation(own, "").as_of == "2026-01-31"
+    assert invocation(own, None).as_of == "2026-01-31"
     assert invocation(own, "2026-01-15").as_of == "2026-01-15"
     assert invocation({}, None).as_of is None
 

@@ -46,6 +46,7 @@ def table(*snapshots: Snapshot, main: int | None, columns: int = 0) -> Query:
                     "operation": operation,
                     "summary": json.dumps({k: str(v) for k, v in summary.items()}),
                     "is_main": id == main,
+                    "was_main": True,
                 }
                 for id, parent, operation, summary, _ in snapshots
             ]

@@ -120,8 +120,9 @@ def standing(state: StateFacts, target: TargetFacts) -> Standing:
     """Whether the state belongs to the table, in the state in which both are."""
     record = target.record if target.exists else None
     named = record.state if record else ""
-    if not state.exists:
-        return Standing(False, problem="it is gone" if named else "")
+    if not state.exists:  # a table that names no state is a copy, or its bookkeeping is lost
+        unknown = target.exists and target.ours and record is None
+        return Standing(False, problem="it is gone" if named else "it is not there" if unknown else "")
     if state.record is None:
         # an earlier version wrote no records into it
         earlier = record is not None and not record.columns

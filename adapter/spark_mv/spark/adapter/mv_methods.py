@@ -194,6 +194,13 @@ class MvMixin(metaclass=AdapterMeta):
         return [r.identifier for r in self.list_relations(relation.database, relation.schema)]  # type: ignore[attr-defined]
 
     @available
+    def mv_clone_state(self, source: Any, copy: Any) -> None:
+        """Beside the clone of a model's table: that of its state table."""
+        from spark_mv.spark.formats.state_history import clone_state
+
+        clone_state(self, str(source), str(copy))
+
+    @available
     def mv_explain(self, invocation: Mapping[str, Any], form: str = "text") -> str:
         """What the next run would do and why, as text or JSON; nothing is executed."""
         from spark_mv.explain.run import explain_json, explain_text

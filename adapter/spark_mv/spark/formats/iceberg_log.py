@@ -8,6 +8,7 @@ an older state of it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -19,6 +20,9 @@ from spark_mv.query.syntax.table_name import parts_of
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.session.jvm import static
 
+MOVES = 200
+"""Of main, that are looked through for one that put it back."""
+_ID = re.compile(r"snapshotId=(\d+)")
 BRANCHED = "spark_mv_branched"
 """Property of a snapshot that main was moved to by a statement, before another one dropped its branch."""
 
@@ -45,7 +49,7 @@ class Log:
     stands for a branch, a tag or the metadata of a table (`t.branch_b`, `t.files`), of whose rows these snapshots tell nothing.
     `shapes`: by the id of columns, what they are (see _shape); empty where the metadata itself was not read, or for one snapshot.
     `touched`: snapshots behind which the table's metadata was changed without another one, in a way that is not known; empty where the
-    metadata itself was read."""
+    metadata itself was read. `left`: those that main was at lately and are no parents of where it is now, because it was put back."""
 
     snapshots: tuple[Snapshot, ...]
     schema: int
@@ -53,6 +57,7 @@ class Log:
     part: bool = False
     shapes: Mapping[int, str] = field(default_factory=dict)
     touched: frozenset[int] = frozenset()
+    left: tuple[Snapshot, ...] = ()
 
     def reshaped(self, snapshot: Snapshot) -> bool:
         """Whether the table has had columns added, dropped, renamed or turned into others since a snapshot, or may have had: of a column
@@ -112,12 +117,30 @@ def _from_metadata(spark: Any, table: str, limit: int) -> Log | None:
             found.append(_snapshot(json.loads(to_json(current))))
             parent = found[-1].parent
             current = None if parent is None else loaded.snapshot(parent)
-        known = {int(s.snapshotId()): s.schemaId() for s in loaded.snapshots()} if limit > 1 else {}
+        several = {int(s.snapshotId()): s for s in loaded.snapshots()} if limit > 1 else {}
+        known = {id: s.schemaId() for id, s in several.items()}
         schema = int(loaded.schema().schemaId())
         shapes = _shapes(spark, loaded) if limit > 1 and any(s.schema != schema for s in found) else {}
-        return Log(tuple(found), schema, known, _is_part(spark, table, loaded), shapes)
+        off = ({int(id) for id in _ID.findall(_newest_of_main(loaded))} if several else set()) - {s.id for s in found}
+        left = [_snapshot(json.loads(to_json(s))) for id, s in several.items() if id in off and _is_later(s, found)]
+        return Log(tuple(found), schema, known, _is_part(spark, table, loaded), shapes, left=_newest_first(left))
     except Exception:  # no JVM here, another Iceberg, no table of Iceberg's: the statement says what is the matter
         return None
+
+
+def _newest_of_main(loaded: Any) -> str:
+    """The newest entries of the table's own log of where main was, as Iceberg prints them: one answer of the JVM."""
+    entries = loaded.history()
+    return str(entries.subList(max(0, len(entries) - MOVES), len(entries)).toString())
+
+
+def _is_later(snapshot: Any, found: Sequence[Snapshot]) -> bool:
+    """Whether a snapshot of Iceberg's was made since the oldest of those found: whatever is older is a parent of that one, or of no interest."""
+    return bool(found) and _text(int(snapshot.timestampMillis()) * 1000) > found[-1].at
+
+
+def _newest_first(left: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
+    return tuple(sorted(left, key=lambda snapshot: snapshot.at, reverse=True))
 
 
 def _shapes(spark: Any, loaded: Any) -> dict[int, str]:
@@ -169,7 +192,8 @@ def _from_tables(query: Query, table: str, limit: int) -> Log:
     query(f"refresh table {table}")
     rows = query(
         "select snapshot_id, parent_id, unix_micros(committed_at) as micros, operation, to_json(summary) as summary, "
-        f"snapshot_id in (select snapshot_id from {table}.refs where name = 'main') as is_main from {table}.snapshots"
+        f"snapshot_id in (select snapshot_id from {table}.refs where name = 'main') as is_main, "
+        f"snapshot_id in (select snapshot_id from {table}.history) as was_main from {table}.snapshots"
     )
     entries = query(
         "select latest_snapshot_id, latest_schema_id, latest_sequence_number, unix_micros(timestamp) as micros, file "
@@ -192,25 +216,28 @@ def _joined(rows: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, An
     found: list[Snapshot] = []
     current = next((int(row["snapshot_id"]) for row in rows if row["is_main"]), None)
     while current in by_id and len(found) < limit:
-        row = by_id[current]
-        parent = None if row["parent_id"] is None else int(row["parent_id"])
-        summary = json.loads(row["summary"] or "{}")
-        found.append(
-            Snapshot(
-                current,
-                _text(int(row["micros"])),
-                str(row["operation"]),
-                summary,
-                schemas.get(current),
-                parent,
-                numbers.get(current),
-            )
-        )
-        current = parent
+        found.append(_of_row(by_id[current], schemas, numbers))
+        current = found[-1].parent
     last = entries[-1]["latest_schema_id"] if entries else None
     branched = {s.id for s in found if BRANCHED in s.summary}
     known = {id: schemas.get(id) for id in by_id}
-    return Log(tuple(found), -1 if last is None else int(last), known, touched=_touched(entries, branched))
+    off = (row for id, row in by_id.items() if row["was_main"] and id not in {s.id for s in found})
+    left = [s for s in (_of_row(row, schemas, numbers) for row in off) if found and s.at > found[-1].at]
+    return Log(
+        tuple(found),
+        -1 if last is None else int(last),
+        known,
+        touched=_touched(entries, branched),
+        left=_newest_first(left),
+    )
+
+
+def _of_row(row: Mapping[str, Any], schemas: Mapping[int, int], numbers: Mapping[int, int]) -> Snapshot:
+    id = int(row["snapshot_id"])
+    parent = None if row["parent_id"] is None else int(row["parent_id"])
+    summary = json.loads(row["summary"] or "{}")
+    at = _text(int(row["micros"]))
+    return Snapshot(id, at, str(row["operation"]), summary, schemas.get(id), parent, numbers.get(id))
 
 
 def _touched(entries: Sequence[Mapping[str, Any]], branched: Set[int]) -> frozenset[int]:

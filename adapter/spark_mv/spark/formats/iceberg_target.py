@@ -84,12 +84,25 @@ def _history(log: Log, model: str) -> History | None:
             done = record.base_version if record.honoured is None else record.honoured
             if foreign is None and log.reshaped(snapshot):
                 foreign = "ALTER TABLE"
+            if (left := _left_behind(log, snapshot, model)) is not None:
+                of_it, last = left
+                return History(log.newest.id, last, "ROLLBACK", of_it.at, of_it.id, (of_it.id,), _requests(log, done))
             return History(
                 log.newest.id, record, foreign, snapshot.at, snapshot.id, (snapshot.id,), _requests(log, done)
             )
         if not keeps_rows(snapshot):
             foreign = snapshot.operation.upper()
     return History(log.newest.id, None, foreign, forget=_requests(log, None))
+
+
+def _left_behind(log: Log, snapshot: Snapshot, model: str) -> tuple[Snapshot, RunRecord] | None:
+    """The last snapshot that a run of ours made main, and its record, where main was put back behind it since, to `snapshot` or one that
+    follows it: the values that this run kept are those to keep. Where the table was made anew, it may have been put back by a run itself."""
+    for later in log.left:
+        if later.at > snapshot.at and CLAIM not in later.summary and (record := _record(later, (), model)) is not None:
+            rows = later.summary.get("total-records")
+            return later, record.with_rows(rows) if record.base_version is None else record
+    return None
 
 
 def _requests(log: Log, done: int | None) -> Any:

@@ -1,14 +1,19 @@
-"""What Delta's history tells of a model's state table."""
+"""What Delta's history tells of a model's state table, and a copy that it tells the same of."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import uuid4
 
 from spark_mv.maintenance.facts import Column
-from spark_mv.maintenance.state import StateFacts, StateRecord, earlier, read_state_record
+from spark_mv.maintenance.state import PUBLISHED, StateFacts, StateRecord, earlier, read_state_record
+from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.formats.commits import Query, Rows, commits
 from spark_mv.spark.formats.history import KEEPS_ROWS
 from spark_mv.spark.formats.state_rows import readable
+from spark_mv.spark.formats.turn import USER_METADATA, TurnSession, tagged
+
+CLONED_FROM = "spark_mv.cloned_from"
 
 FEW = (3, 20)
 """Commits to look at first, as for the model's own table."""
@@ -26,6 +31,17 @@ def read_state(query: Query, table: str, columns: tuple[Column, ...]) -> StateFa
     if facts.record is None or facts.foreign is None:
         return facts
     return replace(facts, readable=facts.readable and readable(query, table, facts.record_version, columns))
+
+
+def clone_state(session: TurnSession, source: str, copy: str) -> None:
+    """Clones a model's state table beside a clone of the model's table, which names no state. The commit that Delta makes of a clone is nobody's;
+    one behind it says whose draws they are."""
+    session.query(f"create table {copy} shallow clone {source}")
+    record = read_state(session.query, source, ()).record
+    if record is not None:
+        record = replace(record, made_for=PUBLISHED, base_version=None, run_id=uuid4().hex)
+        with tagged(session, {USER_METADATA: record.to_json()}):
+            session.query(f"alter table {copy} set tblproperties ({quote(CLONED_FROM)} = {quote(source)})")
 
 
 def _record(rows: Rows, position: int) -> StateRecord | None:

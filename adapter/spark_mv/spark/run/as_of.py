@@ -20,7 +20,7 @@ def as_of_instant(given: object, started_at: datetime, time_zone: str, allow_fut
     """
     zone = zone_of(time_zone)
     start = started_at if started_at.tzinfo else started_at.replace(tzinfo=timezone.utc)
-    if given in (None, ""):
+    if given is None:
         return start.astimezone(zone)
     text = str(given).strip().replace("Z", "+00:00") if isinstance(given, str | date) else ""
     try:
@@ -29,7 +29,7 @@ def as_of_instant(given: object, started_at: datetime, time_zone: str, allow_fut
         raise RefusedError(
             "AS_OF",
             f"as_of: {short(given)} is not a timestamp; write it like \"2026-01-31 06:00:00\", under --vars '{{as_of: …}}' or in the model's config "
-            "(in the session's time zone, or with an offset such as +01:00)",
+            "(in the session's time zone, or with an offset such as +01:00), or leave it out to go by the clock",
         ) from None
     if not 1000 <= instant.year < 9999:
         raise RefusedError(
@@ -49,7 +49,7 @@ def as_of_instant(given: object, started_at: datetime, time_zone: str, allow_fut
 def ahead_of_clock(given: object, instant: datetime, started_at: datetime) -> str:
     """What to say of an instant that was `given` and lies ahead of the clock; "" for any other."""
     start = started_at if started_at.tzinfo else started_at.replace(tzinfo=timezone.utc)
-    if given in (None, "") or instant <= start:
+    if given is None or instant <= start:
         return ""
     return (
         f"as_of: {given} is ahead of the clock ({utc_text(start)[:19]} UTC). Rows whose windows end before it leave now, and their "

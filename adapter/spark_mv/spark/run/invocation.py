@@ -68,7 +68,7 @@ class Invocation:
             state_exists=f"{values['identifier']}__state".lower() in {n.lower() for n in values["relation_names"]},
             relation_names=tuple(values["relation_names"]),
             started_at=values["started_at"],
-            as_of=config.get("as_of") if values.get("as_of") in (None, "") else values["as_of"],
+            as_of=config.get("as_of") if values.get("as_of") is None else values["as_of"],
             allow_future_as_of=str(values.get("allow_future_as_of")).lower() == "true",
             functions=values.get("functions") or {},
             variables=values.get("variables") or {},
