@@ -24,6 +24,8 @@ def test_the_body_of_a_request_is_not_the_users_to_write() -> None:
     ("block", "said"),
     [
         ({"model_version": ["a"]}, r"model_version must be a text, not \['a'\]"),
+        ({"model": ""}, "model is empty"),
+        ({"model_version": " "}, "model_version is empty"),
         ({"model": True}, "model must be a text, not True"),
         ({"api_key": ["k-17"]}, "api_key must be a text$"),
         ({"versions": {"m": ["a"]}}, r"versions.m must be a text, not \['a'\]"),

@@ -60,6 +60,14 @@ def test_what_names_no_column_is_said(word: str, value: Any, said: str) -> None:
             {"partition_by": "d", "liquid_clustered_by": "id"},
             "partition_by and liquid_clustered_by: a table has one or the other",
         ),
+        ({"tblproperties": "x"}, "tblproperties: expected a mapping of names to values, got 'x'"),
+        ({"tblproperties": {"a": ["b"]}}, r"tblproperties: a: \['b'\] is no value"),
+        (
+            {"tblproperties": {"delta.enableChangeDataFeed": "maybe"}},
+            "delta.enableChangeDataFeed: 'maybe' is not true or false",
+        ),
+        ({"location_root": 5}, "location_root: 5 is no absolute path"),
+        ({"location_root": "data"}, "location_root: 'data' is no absolute path"),
         ({"max_ai_calls": 5, "ai": {"max_ai_calls": 6}}, "max_ai_calls: 5 and, in the `ai` block, 6: say it once"),
     ],
 )
@@ -78,10 +86,10 @@ def test_a_list_in_one_text_is_said() -> None:
     assert len(errors) == 2 and all("as a list" in message for message in errors)
 
 
-def invocation(config: dict[str, Any], as_of: Any) -> Invocation:
+def invocation(config: dict[str, Any], as_of: Any, **more: Any) -> Invocation:
     model = {"unique_id": "model.p.m", "name": "m", "config": config}
     values = {"sql": "", "target": "s.m", "schema": "s", "identifier": "m", "target_exists": True, "relation_names": []}
-    return Invocation.from_macro({**values, "model": model, "started_at": CLOCK, "as_of": as_of})
+    return Invocation.from_macro({**values, "model": model, "started_at": CLOCK, "as_of": as_of, **more})
 
 
 def test_the_instant_of_the_invocation_wins_over_the_model() -> None:
@@ -147,3 +155,14 @@ def test_a_misspelt_block_of_meta_is_no_note_of_the_users() -> None:
     with pytest.raises(ConfigError, match="did you mean 'nondeterministic_mv'"):
         with_meta_words("m", {"meta": {"nondeterministc_mv": {"freeze": ["a"]}}})
     assert with_meta_words("m", {"meta": {"owner": "me", "deterministic": True}})["meta"]["owner"] == "me"
+
+
+@pytest.mark.parametrize("root", ["/data/tables", "s3://bucket/tables", "file:/data", "abfss://a@b.c/d"])
+def test_places_that_are_the_same_to_all(root: str) -> None:
+    words = {"unique_key": "id", "location_root": root, "tblproperties": {"delta.appendOnly": "false", "n": 3}}
+    read_config("m", words, {"location_root"})
+
+
+def test_functions_are_told_by_a_mapping() -> None:
+    with pytest.raises(ConfigError, match=r"functions: expected a mapping of names to levels.*got \['f'\]"):
+        invocation({}, None, functions=["f"])

@@ -32,6 +32,16 @@ def test_checks(written: str, ours: str, checks: list[dict[str, str]], statement
     assert amend.before() == []
 
 
+def test_the_former_check_stays_until_the_new_one_is_there() -> None:
+    """Rows that do not pass the new one end the run at its statement."""
+    amend = Amendments("t", "[delta.constraints.mv_check_0a1b2c3d=k > 0]")
+    amend.want([{"name": "mv_check_11111111", "expression": "k > 3"}], {})
+    found = amend.after(made_anew=False)
+    assert (
+        "add constraint `mv_check_11111111`" in found[0] and "drop constraint if exists `mv_check_0a1b2c3d`" in found[1]
+    )
+
+
 def test_a_condition_keeps_its_strings_and_loses_its_comments() -> None:
     amend = Amendments("t", "[]")
     amend.want([{"name": "note", "expression": "note <> 'a  b' -- theirs\n and\n  n > 0 -- ours"}], {})

@@ -6,20 +6,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from spark_mv.ai.setting_types import is_text
 from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction
 from spark_mv.query.syntax.nearest import did_you_mean
 
 WORDS = tuple(f.name for f in fields(AiFunction) if f.name != "name")
 _TEXTS = ("returns", "model", "model_version")
-
-
-def is_text(value: Any) -> bool:
-    """Whether YAML's value can stand for a text: 4 and 2024-08-06 can, yes and a list cannot.
-
-    >>> [is_text(value) for value in ("gpt", 4, True, ["gpt"], {})]
-    [True, True, False, False, False]
-    """
-    return not isinstance(value, bool | Mapping | list | tuple | set)
 
 
 def problem_of_functions(functions: Any) -> str | None:

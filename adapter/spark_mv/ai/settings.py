@@ -12,12 +12,13 @@ from spark_mv.ai.canary import Canary, canary_of, problem_of_canary
 from spark_mv.ai.cascade import cascade_of, problem_of_cascade
 from spark_mv.ai.chat import problem_of_parameters
 from spark_mv.ai.dedupe import Dedupe, dedupe_of, problem_of_dedupe
-from spark_mv.ai.own_functions import functions_of, is_text, problem_of_functions
+from spark_mv.ai.own_functions import functions_of, problem_of_functions
 from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
 from spark_mv.ai.salt import SALT, problem_of_salt
 from spark_mv.ai.secret import Secret
+from spark_mv.ai.setting_types import is_text, problem_of_keep_requests, problem_of_models, problem_of_versions
 from spark_mv.maintenance.errors import RefusedError
 from spark_mv.query.ai_calls.cascade import Step
 from spark_mv.query.ai_calls.keys import AiIdentity
@@ -245,28 +246,11 @@ _ZERO_ALLOWED = {
 _FUNCTION_NAME = re.compile(r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+)){0,2}")
 _MAPPINGS = {"parameters", "versions", "options"}
 _TEXTS = {"provider", "base_url", "model", "model_version", "result_schema", "embedding_model"}
-
-
-def _problem_of_keep_requests(value: Any) -> str | None:
-    return None if str(value).lower() in ("true", "false") else f"keep_requests must be true or false, not {value!r}"
-
-
-def _problem_of_models(value: Any) -> str | None:
-    models = [value] if isinstance(value, str) else value
-    if isinstance(models, list | tuple) and all(isinstance(model, str) for model in models):
-        return None
-    return f"embedding_models must be a model's name or a list of them, not {value!r}"
-
-
-def _problem_of_versions(versions: Mapping[Any, Any]) -> str | None:
-    wrong = next((model for model, version in versions.items() if version is None or not is_text(version)), None)
-    return None if wrong is None else f"versions.{wrong} must be a text, not {versions[wrong]!r}"
-
-
+_NAMES = {"model", "model_version", "embedding_model"}
 _PROBLEMS: Mapping[str, Callable[[Any], str | None]] = {
     "cascade": problem_of_cascade, "canary": problem_of_canary, "dedupe": problem_of_dedupe, "prices": problem_of, "salt_table": problem_of_salt, "parameters": problem_of_parameters,
-    "functions": problem_of_functions, "keep_requests": _problem_of_keep_requests, "embedding_models": _problem_of_models,
-    "versions": _problem_of_versions,
+    "functions": problem_of_functions, "keep_requests": problem_of_keep_requests, "embedding_models": problem_of_models,
+    "versions": problem_of_versions,
 }  # fmt: skip
 
 
@@ -326,6 +310,8 @@ def _problem(source: str, key: str, value: Any) -> str | None:
         )
     if key in _TEXTS and not is_text(value):
         return f"{source}: {key} must be a text, not {value!r}"
+    if key in _NAMES and not str(value).strip():
+        return f"{source}: {key} is empty, and answers of another {key} are not this one's. Name one, or leave the word out"
     if key == "api_key" and not is_text(value):
         return f"{source}: api_key must be a text"
     if key in _PROBLEMS and (problem := _PROBLEMS[key](value)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from spark_mv.maintenance.audit_every import audit_every
 from spark_mv.maintenance.errors import ConfigError
 from spark_mv.maintenance.row_limit import RowLimit, row_limit
-from spark_mv.maintenance.size import MOST, is_too_large
+from spark_mv.maintenance.size import MOST, is_too_large, short
 from spark_mv.query.syntax.nearest import nearest
 
 AI_POLICIES = ("on_ai_error", "on_model_change", "max_ai_calls", "max_ai_tokens", "max_ai_cost")
@@ -103,6 +104,7 @@ class ModelConfig:
         return self.row_update.get(column.lower(), self.row_update[""]) == "redraw"
 
 
+_SWITCH_OF_DELTA = re.compile(r"delta\.(enable\w+|appendOnly|autoOptimize\.optimizeWrite)$", re.IGNORECASE)
 META = "nondeterministic_mv"
 """The block of a model's `meta` that may hold config words: dbt v2 takes no words of packages beside its own."""
 
@@ -136,6 +138,31 @@ def layered(profile: Mapping[str, Any], config: Mapping[str, Any], variables: Ma
     }
     file_format = config.get("file_format") or profile.get("file_format")
     return {**config, **said, **({"file_format": file_format} if file_format else {})}
+
+
+def _table_problems(config: Mapping[str, Any]) -> list[str]:
+    """What no table can be made with, before anything is asked or paid for it."""
+    properties, problems = config.get("tblproperties"), []
+    if properties is not None and not isinstance(properties, Mapping):
+        problems.append(f"tblproperties: expected a mapping of names to values, got {short(properties)}")
+    elif properties:
+        problems += [
+            f"tblproperties: {name}: {short(value)} is no value of a property; write a text, a number, true or false"
+            for name, value in properties.items()
+            if value is None or not isinstance(value, str | int | float)
+        ]
+        problems += [
+            f"tblproperties: {name}: {short(value)} is not true or false"
+            for name, value in properties.items()
+            if _SWITCH_OF_DELTA.match(str(name)) and str(value).lower() not in ("true", "false")
+        ]
+    root = config.get("location_root")
+    if root is not None and (not isinstance(root, str) or not re.match(r"/|[A-Za-z][\w+.-]*:", root)):
+        problems.append(
+            f"location_root: {short(root)} is no absolute path and no address with a scheme (s3://…): relative ones mean another folder to "
+            "each part of Spark, and a table made there is not found again"
+        )
+    return problems
 
 
 def read_config(model: str, config: Mapping[str, Any], declared: Collection[str] = ()) -> ModelConfig:
@@ -180,6 +207,7 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
     ]
     if config.get("partition_by") and config.get("liquid_clustered_by"):
         problems.append("partition_by and liquid_clustered_by: a table has one or the other; take one out")
+    problems += _table_problems(config)
     where = config.get("freeze_where") or ""
     if not isinstance(where, str):
         problems.append(f"freeze_where: {where!r} is not a condition; write it as SQL, such as 'day < \"2026-01-01\"'")

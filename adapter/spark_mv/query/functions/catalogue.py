@@ -90,9 +90,28 @@ def is_clock(name: str) -> bool:
     return level_of(name) == Level.COMMAND
 
 
+def declarations(said: Any) -> Mapping[str, Any]:
+    """What a profile or a project says of its functions. Raises ValueError where that is no mapping.
+
+    >>> declarations(["f"])
+    Traceback (most recent call last):
+    ValueError: functions: expected a mapping of names to levels, such as {my_udf: {determinism: deterministic}}, got ['f']
+    """
+    if said and not isinstance(said, Mapping):
+        raise ValueError(
+            f"functions: expected a mapping of names to levels, such as {{my_udf: {{determinism: deterministic}}}}, got {said!r}"
+        )
+    return said or {}
+
+
 def declared_levels(functions: Mapping[str, Any] | None) -> tuple[dict[str, Level], list[str]]:
     """The user's declarations `{name: {"determinism": word}}` (or `{name: word}`) as levels, and what is wrong with
-    them, as sentences. A declaration that is wrong leaves the function nondeterministic."""
+    them, as sentences. A declaration that is wrong leaves the function nondeterministic; one of Spark's own stays what it is, where a lesser
+    level is declared: what was drawn for rows would be lost.
+
+    >>> declared_levels({"Rand": "deterministic"})
+    ({}, ['function Rand is one of Spark, and nondeterministic: only functions of your own are declared as something less. Take the declaration out'])
+    """
     levels: dict[str, Level] = {}
     problems: list[str] = []
     for name, declaration in (functions or {}).items():
@@ -101,7 +120,15 @@ def declared_levels(functions: Mapping[str, Any] | None) -> tuple[dict[str, Leve
         else:
             word = declaration
         try:
-            levels[name.lower()] = Level(str(getattr(word, "value", word)).lower().replace("_", "-"))
+            level = Level(str(getattr(word, "value", word)).lower().replace("_", "-"))
+            own = catalogue().get(str(name).lower())
+            if own is not None and level < own.level:
+                problems.append(
+                    f"function {name} is one of Spark, and {own.level.value}: only functions of your own are declared as something less. "
+                    "Take the declaration out"
+                )
+                continue
+            levels[name.lower()] = level
         except ValueError:
             levels[name.lower()] = Level.NONDETERMINISTIC
             problems.append(f"function {name}: determinism {word!r} is not one of {', '.join(LEVEL_WORDS)}")

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from spark_mv.query.functions.catalogue import declarations
 from spark_mv.spark.adapter.hidden import Hidden
 from spark_mv.spark.run.read_model import declared_ai_functions
 
@@ -111,8 +112,8 @@ def declared_functions(config: Any) -> dict[str, Any]:
     own = {**flat, **(flat.get(config.project_name) or {}), **(getattr(config, "cli_vars", None) or {})}
     credentials = config.credentials
     return {
-        **(getattr(credentials, "functions", None) or {}),
-        **(own.get("functions") or {}),
+        **declarations(getattr(credentials, "functions", None)),
+        **declarations(own.get("functions")),
         **declared_ai_functions(getattr(credentials, "ai", None) or {}),
     }
 

@@ -101,11 +101,16 @@ class Amendments:
             return []
         if made_anew:
             return [self._feed()] if self.mapped and self.feed else []
-        statements = self.before()
         missing = [name for name, expression in self.checks.items() if not self._has(name, expression)]
-        statements += [
-            f"alter table {self.table} add constraint {quoted(name)} check ({self.checks[name]})" for name in missing
-        ]
+        added = {
+            name: f"alter table {self.table} add constraint {quoted(name)} check ({self.checks[name]})"
+            for name in missing
+        }
+        gone = {*self._outdated()}
+        # one that rows of the table do not pass is refused: then the table still has the former ones
+        statements = [sql for name, sql in added.items() if name not in gone]
+        statements += self.before()
+        statements += [sql for name, sql in added.items() if name in gone]
         if statements:
             value = "|".join(self.checks).replace("'", "\\'")
             statements.append(f"alter table {self.table} set tblproperties ('{OUR_CHECKS}' = '{value}')")

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from spark_mv.maintenance.config import with_meta_words
+from spark_mv.maintenance.errors import ConfigError
+from spark_mv.query.functions.catalogue import declarations
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.query.syntax.written_out import written_out
 
@@ -70,7 +72,7 @@ class Invocation:
             started_at=values["started_at"],
             as_of=config.get("as_of") if values.get("as_of") is None else values["as_of"],
             allow_future_as_of=str(values.get("allow_future_as_of")).lower() == "true",
-            functions=values.get("functions") or {},
+            functions=_declared(model["name"], values.get("functions")),
             variables=values.get("variables") or {},
             invocation_id=values.get("invocation_id") or "",
             project=values.get("project") or "",
@@ -90,3 +92,10 @@ class Invocation:
     @property
     def state_table(self) -> str:
         return self.beside("state")
+
+
+def _declared(model: str, said: Any) -> Mapping[str, Any]:
+    try:
+        return declarations(said)
+    except ValueError as error:
+        raise ConfigError(model, [str(error)]) from error

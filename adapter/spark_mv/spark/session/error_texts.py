@@ -23,7 +23,8 @@ _ROW = re.compile(r"by row with values:(\s*\n - [^\n]* : [^\n]*)+")
 
 _NO_RIGHTS = "Spark's own catalogue has no rights to grant: take `grants` out of the config, or say it only for targets whose catalogue has them."
 _CURES = {
-    "INVALID_SCHEMA_OR_RELATION_NAME": "The name is that of a model's or a seed's file, if it has no other: give it an `alias` of these characters.",
+    "INVALID_SCHEMA_OR_RELATION_NAME": "A schema's name is that of the profile, or of a `schema` in the model's config; a table's that of the model's or seed's file, if it has no `alias`: "
+    "write it with these characters.",
     "FAILED_READ_FILE.FILE_NOT_EXIST": "A data file of a table is gone, and no REFRESH TABLE brings it back. Put it back from a copy, or restore the table "
     "to a version whose files are there. Where that is a model's own table and there is neither, drop it: the next run makes it anew, with values drawn anew and "
     "the AI answers that are kept.",
@@ -31,7 +32,7 @@ _CURES = {
     "makes is made anew by the next one.",
     "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES": "The table was not changed. The CHECK is the table's, and not of the model: change the rows that the query gives, or drop "
     "it (alter table … drop constraint …).",
-    "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION": "The contract has a check that rows of the table do not pass, which was not changed. Correct these rows or the query and run with "
+    "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION": "The contract has a check that rows of the table do not pass. Its rows were not changed. Correct these rows or the query and run with "
     "--full-refresh, or take the check back.",
     "Unsupported format in USING: delta": "The catalogue in which names without one are found is one of Iceberg's, which has no Delta tables: say file_format: iceberg "
     "(in the profile, for all), or make Delta's catalogue the default one.",
