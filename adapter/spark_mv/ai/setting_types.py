@@ -16,10 +16,12 @@ def is_text(value: Any) -> bool:
 
 
 def problem_of_keep_requests(value: Any) -> str | None:
+    """What is wrong with `keep_requests`: whatever else were said would mean false, in silence."""
     return None if str(value).lower() in ("true", "false") else f"keep_requests must be true or false, not {value!r}"
 
 
 def problem_of_models(value: Any) -> str | None:
+    """What is wrong with `embedding_models`."""
     listed = isinstance(value, list | tuple) and all(isinstance(model, str) for model in value)
     return (
         None
@@ -29,5 +31,6 @@ def problem_of_models(value: Any) -> str | None:
 
 
 def problem_of_versions(versions: Mapping[Any, Any]) -> str | None:
+    """What is wrong with `versions`, of models by name."""
     wrong = next((model for model, version in versions.items() if version is None or not is_text(version)), None)
     return None if wrong is None else f"versions.{wrong} must be a text, not {versions[wrong]!r}"
