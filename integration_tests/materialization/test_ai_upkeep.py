@@ -108,6 +108,17 @@ class TestSharedAnswers:
         assert "z_last" in said and "last` cannot be found" in said
         assert sql("select count(*) from {schema}.ai_results where status = 'stale'") == stale
 
+    def test_a_table_of_somebody_else_is_left_alone(self, mv: Any, sql: Any, operation: Any) -> None:
+        mv.run()
+        sql("create table if not exists {schema}.plain using delta as select 1 as id, 0.5 as d")
+        sql("alter table {schema}.plain unset tblproperties if exists ('spark_mv.model')")
+        sql("insert into {schema}.plain values (2, 0.5)")  # two small files, which OPTIMIZE would put together
+        before = len(sql("describe history {schema}.plain"))
+        said = operation("maintain", {"vacuum": True})
+        assert "plain: left alone, nondeterministic_mv did not make it" in said and "vacuumed" in said
+        assert len(sql("describe history {schema}.plain")) == before
+        sql("drop table {schema}.plain")
+
     def test_a_model_without_ai_is_refused(self, operation: Any) -> None:
         assert "there is no AI function in plain" in operation("recompute_ai", {"model": "plain"}, expect_pass=False)
 

@@ -40,6 +40,28 @@ session.stop()
 """
 
 
+_AFTER_ITS_END = """
+import os, signal, sys, time
+from pathlib import Path
+from pyspark.sql import SparkSession
+from spark_mv.spark.serve.state import is_held
+from spark_mv.spark.serve.use import end_with, server_to_use
+warehouse = Path(sys.argv[1])
+server = server_to_use({}, warehouse)
+session = SparkSession.builder.remote(server.url).create()
+end_with(session, server, warehouse)
+assert session.range(7).count() == 7
+os.kill(server.process, signal.SIGKILL)
+while is_held(warehouse):
+    time.sleep(0.1)
+try:
+    session.range(7).count()
+except Exception as error:
+    print(error, flush=True)
+os._exit(0)
+"""
+
+
 class Desk:
     """A project whose dbt and spark-mv run in processes of their own."""
 
@@ -151,6 +173,15 @@ def test_a_killed_server_is_noticed(desk: Desk) -> None:
     assert not (desk.warehouse / FOLDER / STATE).exists()
     assert "INSERT 3" in desk.ask("dbt", "seed")
     assert desk.own_spark
+
+
+def test_a_server_that_is_gone_is_not_asked_again(desk: Desk) -> None:
+    """Spark's client would ask for ten minutes, at each statement."""
+    desk.ask("spark-mv", "serve")
+    done = subprocess.run(
+        [sys.executable, "-c", _AFTER_ITS_END, str(desk.warehouse)], capture_output=True, text=True, timeout=100
+    )
+    assert "is gone. Spark was ended while this ran" in done.stdout, done.stdout + done.stderr
 
 
 def test_an_idle_server_ends_unless_dbt_has_it_in_use(desk: Desk) -> None:

@@ -79,7 +79,7 @@ class SparkMvConnectionManager(SparkConnectionManager):
     @classmethod
     def _session(cls, creds: Any) -> Any:
         """A session of the embedded Spark, of a Spark Connect server, or of the one that `spark-mv serve` runs for the warehouse."""
-        from spark_mv.spark.serve.use import holds_the_catalogue, refuse_other_settings, server_to_use
+        from spark_mv.spark.serve.use import end_with, holds_the_catalogue, refuse_other_settings, server_to_use
         from spark_mv.spark.session.session import CatalogueInUse, SessionError, close_remote, open_session
 
         user, warehouse = creds.server_side_parameters, creds.warehouse_path(cls.project_root)
@@ -94,6 +94,7 @@ class SparkMvConnectionManager(SparkConnectionManager):
         session = open_session({**user, "spark.remote": server.url}, warehouse, log, creds.connect_timeout)
         try:
             refuse_other_settings(session, server, user)
+            end_with(session, server, warehouse)
         except SessionError:
             close_remote(session)
             raise

@@ -15,6 +15,7 @@ from spark_mv.maintenance.format_version import check_rows
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.own_tables import with_files
+from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.formats.turn import tagged
 from spark_mv.spark.run import stamps
 from spark_mv.spark.run.invocation import Invocation
@@ -40,15 +41,19 @@ def maintain(
     adapter: Any, invocations: Sequence[Invocation], ai: Mapping[str, Any], vacuum: bool, dry_run: bool
 ) -> str:
     """OPTIMIZE, and with `vacuum` VACUUM, for the tables of these models and those that they share; what to tell the user. Neither
-    changes a row; a run that publishes at the same moment may lose its turn. Raises RefusedError where there is no model."""
+    changes a row; a run that publishes at the same moment may lose its turn. Tables of somebody else's are left alone. Raises RefusedError where there is no model."""
     if not invocations:
         raise RefusedError("NOTHING_TO_MAINTAIN", "this project has no nondeterministic_mv")
     query: Query = adapter.query
     described = {table: describe(query, table) for table in _tables(invocations, ai)}
     there = {table: found for table, found in described.items() if found is not None and not found.is_view}
+    of_models = {table for one in invocations for table in (one.target, one.state_table)}
+    foreign = [table for table in there if table in of_models and OWNER_PROPERTY not in there[table].properties]
+    there = {table: found for table, found in there.items() if table not in foreign}
     for table, found in there.items():  # before anything is done
         check_rows(table, [*found.properties.items()])
     lines = [f"{table}: {_one(adapter, table, found.provider, vacuum, dry_run)}" for table, found in there.items()]
+    lines += [f"{table}: left alone, nondeterministic_mv did not make it" for table in foreign]
     dead = [name for one in invocations for name in _dead(adapter, one)]
     files = with_files(Ask(query, adapter.mv_spark())) if dead else ""
     for name in dead if not dry_run else ():

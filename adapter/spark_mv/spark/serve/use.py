@@ -20,6 +20,7 @@ from spark_mv.spark.serve.state import (
     this_python,
     users_lock,
 )
+from spark_mv.spark.session.ended import ENDED
 from spark_mv.spark.session.session import SessionError, has_own_spark, is_remote
 
 WAIT_SECONDS = 90.0
@@ -94,6 +95,20 @@ def refuse_other_settings(session: Any, server: Server, user: Mapping[str, str])
             f"`spark-mv serve` (process {server.process}) was started with other settings than this profile has: {', '.join(others)}. "
             f"Start it again with these: {ENDS_IT}, then `spark-mv serve` (both with the same --target as this run)."
         )
+
+
+def end_with(session: Any, server: Server, warehouse: Path) -> None:
+    """Lets statements of a session fail as soon as its server is gone: Spark's client would ask again for ten minutes, each of them."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    class WhileItRuns(DefaultPolicy):
+        def can_retry(self, e: BaseException) -> bool:
+            asks_again = super().can_retry(e)
+            if asks_again and running(warehouse) != server:
+                raise SessionError(f"The server of `spark-mv serve` (process {server.process}) is gone. {ENDED}") from e
+            return asks_again
+
+    session.client.set_retry_policies([WhileItRuns()])
 
 
 def _of_a_session(session: Any, name: str) -> bool:
