@@ -40,7 +40,7 @@ def test_a_users_table_is_no_staging_table() -> None:
 
 def test_a_name_that_spark_refuses_has_a_cure() -> None:
     message = readable(RuntimeError("[INVALID_SCHEMA_OR_RELATION_NAME] `a.b` is not a valid name for tables/schemas."))
-    assert "`a.b`" in message and message.endswith("if it has no `alias`: write it with these characters.")
+    assert "`a.b`" in message and message.endswith("give it an `alias` of these characters.")
 
 
 class Catalogue:

@@ -23,8 +23,8 @@ _ROW = re.compile(r"by row with values:(\s*\n - [^\n]* : [^\n]*)+")
 
 _NO_RIGHTS = "Spark's own catalogue has no rights to grant: take `grants` out of the config, or say it only for targets whose catalogue has them."
 _CURES = {
-    "INVALID_SCHEMA_OR_RELATION_NAME": "A schema's name is that of the profile, or of a `schema` in the model's config; a table's that of the model's or seed's file, if it has no `alias`: "
-    "write it with these characters.",
+    "INVALID_SCHEMA_OR_RELATION_NAME": "A schema's name is that of the profile, or of a `schema` in the model's config: write it with these characters. A table's "
+    "is that of the model's or the seed's file, if it has no other: give it an `alias` of these characters.",
     "FAILED_READ_FILE.FILE_NOT_EXIST": "A data file of a table is gone, and no REFRESH TABLE brings it back. Put it back from a copy, or restore the table "
     "to a version whose files are there. Where that is a model's own table and there is neither, drop it: the next run makes it anew, with values drawn anew and "
     "the AI answers that are kept.",
