@@ -11,8 +11,8 @@ from typing import Any
 from spark_mv.ai.canary import Canary, canary_of, problem_of_canary
 from spark_mv.ai.cascade import cascade_of, problem_of_cascade
 from spark_mv.ai.chat import problem_of_parameters
+from spark_mv.ai.declared_functions import functions_of, problem_of_functions
 from spark_mv.ai.dedupe import Dedupe, dedupe_of, problem_of_dedupe
-from spark_mv.ai.own_functions import functions_of, problem_of_functions
 from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
