@@ -121,3 +121,31 @@ class TestSchemaAndLayout:
         )
         assert "contract" in mv.run(expect_pass=False).lower()
         assert not stamps._live  # refused once it was planned: it has not begun
+
+
+FIELD = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', **LAYOUT) }}
+select id, st, at, rand() as drawn from {{ target.schema }}.src
+"""
+BY_FIELD = {
+    "delta": "liquid_clustered_by=['st.x', 'id']",
+    "iceberg": "partition_by=['st.x', 'truncate(id, 3)', 'date(at)']",
+}
+
+
+class TestLaidOutByAField:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"mv.sql": FIELD.replace("**LAYOUT", BY_FIELD[FORMAT])}
+
+    def test_is_followed_as_it_is_laid_out(self, project: Any, mv: Any, sql: Any) -> None:
+        sql(
+            "create or replace table {schema}.src using delta as select id, named_struct('x', id % 2) as st, "
+            "timestamp'2026-01-01' as at from range(20)"
+        )
+        mv.run()
+        drawn = mv.rows("id, drawn")
+        assert mv.run()["strategy"] == "NO_OP"
+        sql("insert into {schema}.src values (20, named_struct('x', 1), timestamp'2026-01-02')")
+        assert mv.run()["code"] == "MERGE"  # the layout is not taken for another
+        assert drawn <= mv.rows("id, drawn") and len(mv.rows("id")) == 21

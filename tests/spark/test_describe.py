@@ -40,7 +40,7 @@ def test_names_with_dots_and_quotes() -> None:
         ("`page url`", "string"), ("day", "date"),
     )  # fmt: skip
     assert found.cluster_by == ("`a.b`", "`c``d`", "s.x")
-    assert found.partition_by == ("page url", "day")
+    assert found.partition_by == ("`page url`", "day")
     assert found.properties == {"k": "v"}
 
 
@@ -55,7 +55,7 @@ def test_detail(text: bool) -> None:
     found = detailed(described("my_token=*********(redacted)"), thrift if text else row)
     assert found.properties == {"my_token": "a,b=c"}
     assert found.written == "[my_token=a,b=c]"
-    assert (found.partition_by, found.cluster_by) == (("page url",), ("`a.b`", "u"))
+    assert (found.partition_by, found.cluster_by) == (("`page url`",), ("`a.b`", "u"))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from spark_mv.maintenance.record import KeptRecord
 from spark_mv.maintenance.row_identity import RowIdentity, row_identity
 from spark_mv.query.analysis.verdict import Analysis, ColumnVerdict
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.table_name import unquoted
 
 _PINNED = frozenset({Level.COMMAND, Level.USER, Level.SESSION})
 _NOT_COMPARABLE = re.compile(r"\b(map<|variant\b|collate\b)", re.IGNORECASE)
@@ -307,24 +306,6 @@ def _misread(analysis: Analysis, query: Sequence[Column]) -> list[str]:
     ]
 
 
-_NO_LAYOUT = ("map", "array", "struct", "variant")
-MOST_CLUSTERS = 4
-"""Columns by which Delta clusters a table."""
-
-
-def column_of_layout(name: str, file_format: str) -> str:
-    """The column by which files are laid out: one in back quotes, or the one in a transform, which Iceberg has.
-
-    >>> [column_of_layout(name, "iceberg") for name in ("`a b`", "bucket(16, id)", "days(at)", "truncate(body, 3)")]
-    ['a b', 'id', 'at', 'body']
-    >>> column_of_layout("days(at)", "delta")
-    'days(at)'
-    """
-    found = re.fullmatch(r"\w+\(([^()]+)\)", name.strip()) if file_format == "iceberg" else None
-    given = [word.strip() for word in found[1].split(",")] if found else [name]
-    return unquoted(next((word for word in given if not word.isdigit()), name))
-
-
 def _name_problems(query: Sequence[Column], config: ModelConfig) -> list[str]:
     names = [c.name.lower() for c in query]
     problems = [
@@ -337,26 +318,13 @@ def _name_problems(query: Sequence[Column], config: ModelConfig) -> list[str]:
         for c in query
         if c.name.lower().startswith("__mv_")
     ]
-    layout = {"partition_by": config.partition_by, "liquid_clustered_by": config.cluster_by}
     asked = {"unique_key": config.unique_key, "freeze": config.freeze}
-    asked |= {word: tuple(column_of_layout(c, config.file_format) for c in columns) for word, columns in layout.items()}
     for word, columns in asked.items():
         problems += [
             f"{word}: the query has no column {column!r}; its columns are {', '.join(c.name for c in query)}"
             for column in columns
-            if column.lower() not in names and not (word in layout and column.lower().split(".")[0] in names)
+            if column.lower() not in names
         ]
-    types = {c.name.lower(): c.type for c in query}
-    problems += [
-        f"{word}: column {column} is of type {types[column.lower()]}, by which no files are laid out; name another"
-        for word in layout
-        for column in asked[word]
-        if types.get(column.lower(), "").lower().startswith(_NO_LAYOUT)
-    ]
-    if len(config.cluster_by) > MOST_CLUSTERS and config.file_format == "delta":
-        problems.append(
-            f"liquid_clustered_by: Delta clusters by {MOST_CLUSTERS} columns at most; these are {len(config.cluster_by)}"
-        )
     problems += [
         f"on_row_update: the query has no column {column!r}"
         for column in config.row_update

@@ -92,7 +92,7 @@ class TargetFacts(TableFacts):
     comments: Mapping[str, str] = field(default_factory=dict)
     intact: bool = False
     foreign_operation: str | None = None
-    partition_by: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()  # as SQL names them, or Iceberg's transforms
     cluster_by: tuple[str, ...] = ()
     forget: tuple[ForgetRequest, ...] = ()  # requests that no run has honoured yet
     ask_again: str = ""  # the newest request for new AI answers, see record.RunRecord.ask_again

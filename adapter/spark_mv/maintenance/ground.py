@@ -3,7 +3,6 @@ What must stop a run whatever its strategy stops it here."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from spark_mv.maintenance.columns import ColumnPlan, Role, column_prints, plan_columns
@@ -11,12 +10,12 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError, refused
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.frozen_rows import frozen_rows, staying, with_frozen_bounds
+from spark_mv.maintenance.layout import layout_changed, layout_problems
 from spark_mv.maintenance.notes import forget_notes, kept_notes
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.state import Standing, standing
 from spark_mv.query.analysis.verdict import Analysis
-from spark_mv.query.syntax.table_name import joined
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def ground(situation: Situation) -> Ground:
         columns,
         _standing(situation),
         (*situation.notes, *forget_notes(columns, target), *kept_notes(situation.facts.model, columns, target)),
-        _layout_changed(situation.config, target),
+        layout_changed(situation.rewritten.columns, situation.config, target),
     )
 
 
@@ -92,7 +91,7 @@ def _columns(situation: Situation, refused: tuple[str, ...]) -> ColumnPlan:
         *columns.problems,
         *refused,
         *_window_problems(config, rewritten),
-        *_layout_problems(config, facts.target),
+        *layout_problems(rewritten.columns, config, facts.target),
     ]
     if problems:
         raise ConfigError(facts.model, problems)
@@ -165,36 +164,3 @@ def _window_problems(config: ModelConfig, rewritten: Rewritten) -> list[str]:
             "window as comparisons of a column with the clock in the outermost WHERE, or use on_source_delete: delete"
         ]
     return []
-
-
-def _layout_problems(config: ModelConfig, target: TargetFacts) -> list[str]:
-    if target.cluster_by and config.partition_by and not config.cluster_by:
-        return [
-            "partition_by: the table is clustered, and Delta replaces no clustered table with a partitioned one. Use "
-            "liquid_clustered_by, or drop the table (its kept values go with it)"
-        ]
-    return []
-
-
-def _layout_changed(config: ModelConfig, target: TargetFacts) -> bool:
-    def lower(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_transform(name.strip("`").lower()) for name in names)
-
-    clusters = tuple(joined([name]) for name in lower(config.cluster_by))
-    return target.exists and (
-        lower(config.partition_by) != lower(target.partition_by)
-        or clusters != tuple(name.lower() for name in target.cluster_by)
-    )
-
-
-def _transform(name: str) -> str:
-    """A column, or a transform of one (Iceberg's hidden partitions) in one of the ways in which it is written.
-
-    >>> _transform("days( at )"), _transform("day(at)"), _transform("bucket(4, id)"), _transform("my day")
-    ('day(at)', 'day(at)', 'bucket(4,id)', 'my day')
-    """
-    found = re.fullmatch(r"(\w+)\((.*)\)", name)
-    if found is None:
-        return name
-    word = found[1].removesuffix("s") if found[1] in ("years", "months", "days", "hours") else found[1]
-    return f"{word}({''.join(found[2].split())})"

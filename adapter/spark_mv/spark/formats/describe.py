@@ -101,7 +101,7 @@ def read_description(rows: Iterable[Mapping[str, Any]]) -> Description:
             comments[name.lower()] = str(row.get("comment") or "")
         elif section.startswith("Partition"):
             part = value if name.startswith("Part ") else name
-            partitions.append(part if part.endswith(")") else parts_of(part)[-1])  # Iceberg's transforms: days(a)
+            partitions.append(part if part.endswith(")") else joined(parts_of(part)))  # Iceberg's transforms: days(a)
         else:
             details[name.rstrip(":")] = value
     return Description(
@@ -129,6 +129,6 @@ def detailed(description: Description, row: Mapping[str, Any]) -> Description:
     return replace(
         description,
         known_properties=dict(properties),
-        partition_by=tuple(partitions),
+        partition_by=tuple(joined([name]) for name in partitions),
         cluster_by=tuple(joined(parts_of(name)) for name in clusters),
     )

@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spark_mv.maintenance.config import ModelConfig
 from spark_mv.query.syntax.source_text import SourceTextError, one_line
-from spark_mv.query.syntax.table_name import quoted, unquoted
+from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.formats.replace_using import VECTORS
@@ -169,18 +168,6 @@ def by_delta_names(properties: Mapping[str, object]) -> dict[str, str]:
     """
     own = {name.lower(): name for name in (FEED_PROPERTY, MAPPING, VECTORS)}
     return {own.get(name.lower(), name): str(value) for name, value in properties.items()}
-
-
-def layout_clause(config: ModelConfig) -> str:
-    """CLUSTER BY or PARTITIONED BY of a model's table, or neither. Names of partitions may be written in back quotes."""
-    clusters, partitions = config.cluster_by, [unquoted(name) for name in config.partition_by]
-    clause = "cluster by" if clusters else "partitioned by"
-    return f"{clause} ({', '.join(map(_layout_name, clusters or partitions))})" if clusters or partitions else ""
-
-
-def _layout_name(name: str) -> str:
-    """A column, or Iceberg's transform of one (`days(created_at)`), which no column of Delta's is named after."""
-    return name if re.fullmatch(r"\w+\([^()]*\)", name) else quoted(name)
 
 
 def _condition(text: str) -> str:

@@ -3,7 +3,7 @@ can be, with marks where a text names the run's instant or the versions of its s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from spark_mv.maintenance.decide import begin, decide
 from spark_mv.maintenance.errors import refused
 from spark_mv.maintenance.facts import RunFacts, SourceFacts, TargetFacts
 from spark_mv.maintenance.format_version import FORMAT as RECORD_FORMAT
+from spark_mv.maintenance.layout import layout_clause, layout_part
 from spark_mv.maintenance.macro_only import MARK, NeedsAdapter
 from spark_mv.maintenance.plan import Plan, Step
 from spark_mv.maintenance.record import SourceVersion, known_fields
@@ -20,10 +21,10 @@ from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.steps.kinds import KINDS
 from spark_mv.query.functions.level import Level
 from spark_mv.query.solver.zone import zone_of
-from spark_mv.query.syntax.table_name import joined, quoted_name
+from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.history import KEEPS_ROWS, MAKES_ALL_ROWS, OURS
-from spark_mv.spark.run.amendments import MAPPING, Amendments, by_delta_names, has_unusual, layout_clause
+from spark_mv.spark.run.amendments import MAPPING, Amendments, by_delta_names, has_unusual
 from spark_mv.spark.run.as_of import utc_text
 from spark_mv.spark.run.evaluated import evaluate
 from spark_mv.spark.run.invocation import Invocation
@@ -104,10 +105,15 @@ def _planned(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], l
             "ours": sorted(OURS),
             "fields": known_fields(),
         },
-        "partition_by": [name.strip("`").lower() for name in config.partition_by],
-        "cluster_by": [name.strip("`").lower() for name in config.cluster_by],
+        "partition_by": _layout(config.partition_by),
+        "cluster_by": _layout(config.cluster_by),
         **first,
     }
+
+
+def _layout(texts: Iterable[str]) -> list[str]:
+    """As DESCRIBE DETAIL has them, in lower case."""
+    return [".".join(layout_part(text, "delta").path).lower() for text in texts]
 
 
 def _at(model: _Model, query: Query, instant: datetime, attempt: int) -> dict[str, Any]:
@@ -158,7 +164,7 @@ def _at(model: _Model, query: Query, instant: datetime, attempt: int) -> dict[st
         clean=(1,),
         intact=True,
         partition_by=model.config.partition_by,
-        cluster_by=tuple(joined([name.strip("`")]) for name in model.config.cluster_by),
+        cluster_by=model.config.cluster_by,
     )
     again = replace(situation, facts=replace(facts, target=target))
     plans = {
@@ -166,10 +172,12 @@ def _at(model: _Model, query: Query, instant: datetime, attempt: int) -> dict[st
         "next": _decided(again),
         "full_refresh": _decided(replace(again, facts=replace(again.facts, full_refresh=True))),
     }
-    record = asdict(first.record)
+    record, names = asdict(first.record), [column.name for column in stored]
     found = {
-        "situations": {name: _steps(model, plan.steps, evaluated.runner) for name, plan in plans.items()},
-        "incremental": incremental(again, lambda steps: _steps(model, steps, evaluated.runner, followed=True), attempt),
+        "situations": {name: _steps(model, names, plan.steps, evaluated.runner) for name, plan in plans.items()},
+        "incremental": incremental(
+            again, lambda steps: _steps(model, names, steps, evaluated.runner, followed=True), attempt
+        ),
         "follows": rules(),
         "answers": result_table_of(evaluated.runner) if evaluated.runner is not None else None,
         "record": {"spark_mv": RECORD_FORMAT, **{name: record[name] for name in SETTLED}},
@@ -190,8 +198,8 @@ def _at(model: _Model, query: Query, instant: datetime, attempt: int) -> dict[st
             for source in sources.values()
         ],
     }
-    names = {f"version_{k}": version for k, version in enumerate(versions.values())}
-    marked: dict[str, Any] = macro_only.with_places(found, evaluated.pins, names, marks_of(attempt, tables))
+    texts = {f"version_{k}": version for k, version in enumerate(versions.values())}
+    marked: dict[str, Any] = macro_only.with_places(found, evaluated.pins, texts, marks_of(attempt, tables))
     return marked
 
 
@@ -206,7 +214,7 @@ def _view(query: Query, source: SourceFacts) -> dict[str, str]:
 
 
 def _steps(
-    model: _Model, steps: Sequence[Step], runner: AiRunner | None, followed: bool = False
+    model: _Model, columns: Sequence[str], steps: Sequence[Step], runner: AiRunner | None, followed: bool = False
 ) -> list[dict[str, Any]]:
     """The steps as the macros want them, see `MvRun._view`. `followed`: of an incremental strategy, for a table whose rows are
     counted by the record of the last run."""
@@ -214,7 +222,9 @@ def _steps(
     wanted = by_delta_names(invocation.config.get("tblproperties") or {})
     if wanted.get(MAPPING, "none").lower() != "none":
         raise NeedsAdapter(f"{MAPPING} is set, which needs a second statement after the table is made")
-    amend = Amendments(invocation.target, wanted=wanted, layout=layout_clause(model.config), model=invocation.unique_id)
+    amend = Amendments(
+        invocation.target, wanted=wanted, layout=layout_clause(model.config, columns), model=invocation.unique_id
+    )
     relations = {"target": invocation.target, **_stages(model)}
     found = []
     for step in macro_only.taken(steps):

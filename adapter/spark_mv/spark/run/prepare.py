@@ -15,6 +15,7 @@ from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
 from spark_mv.maintenance.ground import refuse, refuse_foreign, same_filter, state_lost
 from spark_mv.maintenance.key_types import key_type_problems
+from spark_mv.maintenance.layout import layout_clause
 from spark_mv.maintenance.nested_names import repeated_field_problems
 from spark_mv.maintenance.notes import order_notes, shared_notes
 from spark_mv.maintenance.read_query import row_bounds
@@ -30,7 +31,7 @@ from spark_mv.spark.formats.own_tables import OWN_TABLES, own_format, takes_name
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run import stamps
-from spark_mv.spark.run.amendments import MAPPING, Amendments, by_delta_names, default_feed, has_unusual, layout_clause
+from spark_mv.spark.run.amendments import MAPPING, Amendments, by_delta_names, default_feed, has_unusual
 from spark_mv.spark.run.as_of import ahead_of_clock, as_of_instant, utc_text
 from spark_mv.spark.run.auditing import Auditor
 from spark_mv.spark.run.config_words import declared_words
@@ -317,7 +318,7 @@ def _amendments(prepared: Prepared) -> Amendments:
         feed=properties.get(FEED_PROPERTY, default_feed(names)).lower() == "true",
         mapped=properties.get(MAPPING, "name" if has_unusual(names) else "none").lower() != "none",
         wanted=properties,
-        layout=layout_clause(prepared.config),
+        layout=layout_clause(prepared.config, names),
         model=prepared.invocation.unique_id,
         of_format=target_format(prepared.config).properties(),
         bounds=not prepared.config.sensitive_key,
