@@ -252,7 +252,10 @@ class TestRowBased:
     def test_refresh_incremental_never_falls_back(self, engine: Any) -> None:
         source(engine)
         engine.model("select id, rank() over (order by amount) as r from {schema}.src", refresh="incremental")
-        engine.run()
+        with pytest.raises(ValueError, match=r"(?s)to any run of this query.*NO_PARTITION_BY"):
+            engine.run()
+        assert not engine.query("show tables in {schema} like 'mv'")
+        engine.run(full_refresh=True)
         engine.query("insert into {schema}.src values (5000, 1, 7.5, null)")
         with pytest.raises(ValueError, match="NO_PARTITION_BY"):
             engine.run()

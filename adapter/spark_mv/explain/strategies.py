@@ -32,8 +32,9 @@ from spark_mv.query.delta.restrict import NotIncremental, QueryTree
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin import Pins, pin
 
-LAST = datetime(2026, 1, 30, 12, tzinfo=timezone.utc)
-NOW = LAST + timedelta(days=1)
+NOW = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+"""When a run is supposed to be that nobody has asked for."""
+SINCE_LAST = timedelta(days=1)
 BEFORE, VERSION = SourceVersion(1, "before"), SourceVersion(2, "now")
 
 
@@ -90,6 +91,15 @@ class Supposed:
             reasons = () if candidate.applies else candidate.reasons
             found.append(Applies(candidate.strategy, candidate.applies, reasons, tuple(when[candidate.strategy])))
         return (*found, Applies("COMPLETE_RECOMPUTE", True))
+
+    def never(self) -> tuple[Candidate, ...]:
+        """What each incremental strategy says where none applies to any run; empty where one does, or where nothing ever changes."""
+        situations = tuple(self.situations())
+        general = {only_new: self.candidates(self.general(only_new)) for only_new in (True, False)}
+        looked = (*general.values(), *map(self.candidates, situations))
+        if not situations or any(candidate.applies for found in looked for candidate in found.values()):
+            return ()
+        return tuple(general[strategy == "APPEND_ONLY"][strategy] for strategy in STRATEGIES)
 
     def general(self, only_inserts: bool) -> SupposedRun:
         """All that can go on at once."""
@@ -158,14 +168,14 @@ class Supposed:
         record = RunRecord(
             query=self.analysis.fingerprint,
             config=config_fingerprint(self.config, self.ai.identity_text if self.ai else ""),
-            as_of=_text(LAST),
+            as_of=_text(self.pins.as_of - SINCE_LAST),
             time_zone=self.pins.time_zone,
             sources={s.name: BEFORE if s.name in changed else VERSION for s in self._sources if s.version is not None},
             kept={c.name.lower(): c.fingerprint for c in self.analysis.columns if c.kept},
             columns=column_prints(self.analysis, columns),
             keys=tuple(name.lower() for name in self.config.unique_key),
             pins=self._pins_before,
-            next_change_at=_text(NOW) if situation.crossed else None,
+            next_change_at=_text(self.pins.as_of) if situation.crossed else None,
             clock_solved=self.rewritten.clock_solved,
             base_version=1,
         )
@@ -174,7 +184,7 @@ class Supposed:
         )
         return RunFacts(
             model="",
-            as_of=_text(NOW),
+            as_of=_text(self.pins.as_of),
             time_zone=self.pins.time_zone,
             invocation_id="",
             sources=self._sources,
@@ -205,7 +215,13 @@ class Supposed:
 
     @cached_property
     def _pins_before(self) -> dict[str, str]:
-        return dict(pin(self.analysis.sql, self.pins.at(LAST)).used)
+        return dict(pin(self.analysis.sql, self.pins.at(self.pins.as_of - SINCE_LAST)).used)
+
+
+def never_incremental(situation: Situation) -> tuple[Candidate, ...]:
+    """See Supposed.never, of a model as a run has read it."""
+    known = (situation.analysis, situation.config, situation.rewritten, situation.schemas, situation.pins, situation.ai)
+    return Supposed(*known).never()
 
 
 def _text(instant: datetime) -> str:

@@ -91,15 +91,15 @@ def fell_back(plan: Plan, before: str, took: float | None) -> str:
     return f"recomputed completely{expected} (the last run, {before},{spent or ' was incremental'}): {why}"
 
 
-def not_incremental(model: str, candidates: Sequence[Candidate]) -> str:
-    """Why a model under `refresh: incremental` cannot run, strategy by strategy."""
+def not_incremental(model: str, candidates: Sequence[Candidate], runs: str = "this run") -> str:
+    """Why a model under `refresh: incremental` cannot run, strategy by strategy. `runs`: those to which none applies."""
     lines = [
         f"  - {c.strategy}: " + "; ".join(f"{r.sentence} ({r.code})" for r in c.reasons)
         for c in candidates
         if not c.applies and c.strategy != "NO_OP"
     ]
     return (
-        f"model {model}: refresh is incremental, and no incremental strategy applies to this run:\n"
+        f"model {model}: refresh is incremental, and no incremental strategy applies to {runs}:\n"
         + "\n".join(lines)
         + "\nThe table was not touched. Run once with --full-refresh, or set refresh: auto"
     )

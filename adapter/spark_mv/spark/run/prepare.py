@@ -8,7 +8,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.ai.settings import check_ai_words
+from spark_mv.explain.strategies import never_incremental
 from spark_mv.maintenance.audit import audit_due
+from spark_mv.maintenance.choose import not_incremental
 from spark_mv.maintenance.config import ModelConfig, layered, read_config
 from spark_mv.maintenance.decide import begin, decide
 from spark_mv.maintenance.errors import ConfigError, RefusedError
@@ -119,6 +121,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     evaluated = evaluate(adapter, query, invocation, profile, config, model, session, as_of, remembered(facts))
     situation, runner = _situation(query, invocation, config, model, facts, evaluated), evaluated.runner
     opening = begin(situation)
+    _refuse_never_incremental(situation)
     if evaluated.draws and not opening.no_op.applies:
         situation = _with_draws_left(query, situation, evaluated.draws)
         opening = opening.seeded(situation.seed)
@@ -128,6 +131,15 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     changes = read_changes(query, situation.facts, invocation.target) if opening.asks_for_changes else None
     plan = decide(opening, changes)
     return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking)
+
+
+def _refuse_never_incremental(situation: Situation) -> None:
+    """The first run of a model whose later runs would all be refused."""
+    facts = situation.facts
+    if situation.config.refresh != "incremental" or facts.target.exists or facts.full_refresh or facts.partial:
+        return
+    if refusals := never_incremental(situation):
+        raise RefusedError("NOT_INCREMENTAL", not_incremental(facts.model, refusals, "any run of this query"))
 
 
 def look_at_target(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> None:
