@@ -70,6 +70,12 @@ class TestSchemaAndLayout:
         assert "# Partition Information" in seen
         drawn = mv.rows()
         assert mv.run()["strategy"] == "NO_OP"
+        # an edited description reaches the table, and is no reason to touch its rows
+        write_file(SCHEMA.replace("It's a test", "It's\\n${env:HOME}"), project.project_root, "models", "schema.yml")
+        assert mv.run()["strategy"] == "NO_OP"
+        assert self.describe(sql)["Comment"] == "It's\n${env:HOME}"
+        version = mv.version()
+        assert mv.run()["strategy"] == "NO_OP" and mv.version() == version
         # another layout rebuilds the table and keeps the draws
         write_file(CLUSTERED, project.project_root, "models", "mv.sql")
         assert mv.run()["code"] == "REPLACE"

@@ -16,7 +16,7 @@
   {%- set there = load_cached_relation(this_relation) -%}
   {%- if there is not none -%}{%- do adapter.drop_relation(there) -%}{%- endif -%}
   {#- the draws of a random filter, which no column of the table tells #}
-  {%- if config.get('materialized') == 'nondeterministic_mv' or model.config.materialized == 'nondeterministic_mv' -%}
+  {%- if model.config.materialized == 'nondeterministic_mv' -%}
     {%- set state = adapter.get_relation(defer_relation.database, defer_relation.schema, defer_relation.identifier ~ '__state') -%}
     {%- set copy = this_relation.incorporate(path={'identifier': this_relation.identifier ~ '__state'}) -%}
     {%- set former = adapter.get_relation(copy.database, copy.schema, copy.identifier) -%}

@@ -36,3 +36,8 @@
   {%- endif -%}
   {{ return(described) }}
 {%- endmacro %}
+
+{#- The description that the table itself is to carry. -#}
+{% macro mv_about() -%}
+  {{ return(model.description if config.persist_relation_docs() else '') }}
+{%- endmacro %}

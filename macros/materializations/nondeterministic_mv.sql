@@ -25,7 +25,7 @@
     {%- if adapter.type() == 'spark_mv' -%}
       {%- set run = mv.mv_plan(target_relation, existing_relation, mv.mv_query(target_relation, compiled_code)) -%}
       {%- do mv.mv_check_contract(run.query_sql) -%}
-      {%- do run.want(mv.mv_checks(), mv.mv_described()) -%}
+      {%- do run.want(mv.mv_checks(), mv.mv_described(), mv.mv_about()) -%}
       {%- for step in run.steps() -%}
         {%- do adapter.mv_execute(run, step, mv.mv_statement(step)) -%}
       {%- endfor -%}

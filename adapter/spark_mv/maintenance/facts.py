@@ -89,7 +89,8 @@ class TargetFacts(TableFacts):
     columns_then: Mapping[int, tuple[Column, ...]] = field(default_factory=dict)
     written: str = ""  # table properties as DESCRIBE prints them
     our_checks: str = ""
-    comments: Mapping[str, str] = field(default_factory=dict)
+    comments: Mapping[str, str] = field(default_factory=dict)  # of columns, by names in lower case
+    comment: str = ""
     intact: bool = False
     foreign_operation: str | None = None
     partition_by: tuple[str, ...] = ()  # as SQL names them, or Iceberg's transforms

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spark_mv.query.syntax.source_text import SourceTextError, one_line
+from spark_mv.query.syntax.source_text import SourceTextError, one_line, string_literal
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
@@ -28,8 +28,8 @@ _OUR_NAMES = re.compile(r"mv_(not_null|check)_[0-9a-f]{8}")
 @dataclass
 class Amendments:
     """`written` are the table's properties as DESCRIBE prints them, none of them hidden (empty: there is no table), `comments`
-    its columns'. `checks` are the contract's conditions by name, `described` the columns' descriptions in the model, `feed`
-    whether the user wants a feed of changes. `wanted` are the user's table properties, `layout` is
+    its columns' descriptions, and `comment` its own. `checks` are the contract's conditions by name, `described` and `about` the descriptions of
+    columns and table in the model, `feed` whether the user wants a feed of changes. `wanted` are the user's table properties, `layout` is
     the clause by which files are clustered or partitioned, `model` dbt's unique id. `of_format`: the properties of a table whose
     format has neither checks nor a feed of its own (the contract is then kept by what a run looks at before it writes). `bounds`: whether
     the table's log may hold least and greatest values of its columns."""
@@ -38,10 +38,12 @@ class Amendments:
     written: str = ""
     our_checks: str = ""
     comments: Mapping[str, str] = field(default_factory=dict)
+    comment: str = ""
     feed: bool = True
     mapped: bool = False
     checks: Mapping[str, str] = field(default_factory=dict)
     described: Mapping[str, str] = field(default_factory=dict)
+    about: str = ""
     dropped: set[str] = field(default_factory=set)
     wanted: Mapping[str, str] = field(default_factory=dict)
     layout: str = ""
@@ -49,8 +51,9 @@ class Amendments:
     of_format: Mapping[str, str] | None = None
     bounds: bool = True
 
-    def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str]) -> None:
+    def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str], about: str = "") -> None:
         """Take in what the model says."""
+        self.about = about
         self.checks = {check["name"].lower(): _condition(check["expression"]) for check in checks}
         self.described = {name.lower(): text for name, text in described.items()}
 
@@ -95,11 +98,15 @@ class Amendments:
         return [f"alter table {self.table} drop constraint if exists {quoted(name)}" for name in gone]
 
     def after(self, made_anew: bool) -> list[str]:
-        """Statements after rows are written, or instead."""
-        if self.of_format is not None:
-            return []
-        if made_anew:
-            return [self._feed()] if self.mapped and self.feed else []
+        """Statements after rows are written, or instead. A table that is made anew has its description from the first."""
+        statements = [] if made_anew or self.of_format is not None else self._amended()
+        if made_anew and self.of_format is None and self.mapped and self.feed:
+            statements.append(self._feed())
+        if not made_anew and self.about and self.about.split() != self.comment.split():
+            statements.append(f"comment on table {self.table} is {string_literal(self.about)}")
+        return statements
+
+    def _amended(self) -> list[str]:
         missing = [name for name, expression in self.checks.items() if not self._has(name, expression)]
         added = {
             name: f"alter table {self.table} add constraint {quoted(name)} check ({self.checks[name]})"

@@ -56,9 +56,9 @@ class MvRun(CurrentRun):
         """Whether the run made the table anew, so that comments, grants and constraints have to be set again."""
         return self.verb in ("CREATE", "REPLACE") or (self.auditor is not None and self.auditor.replaced)
 
-    def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str]) -> None:
-        """Take in the model's contract and descriptions."""
-        self.amend.want(checks, described)
+    def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str], about: str = "") -> None:
+        """Take in the model's contract and descriptions, those of columns and its own."""
+        self.amend.want(checks, described, about)
 
     @property
     def undescribed(self) -> bool:

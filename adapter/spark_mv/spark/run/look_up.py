@@ -217,6 +217,7 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
         written=description.written,
         our_checks=description.properties.get(OUR_CHECKS, ""),
         comments=description.comments,
+        comment=description.details.get("Comment", ""),
         intact=history.intact if history else False,
         foreign_operation=history.foreign_operation if history else None,
         partition_by=description.partition_by,

@@ -327,6 +327,7 @@ def _amendments(prepared: Prepared) -> Amendments:
         written=target.written if ours else "",
         our_checks=target.our_checks if ours else "",
         comments=target.comments if ours else {},
+        comment=target.comment if ours else "",
         feed=properties.get(FEED_PROPERTY, default_feed(names)).lower() == "true",
         mapped=properties.get(MAPPING, "name" if has_unusual(names) else "none").lower() != "none",
         wanted=properties,
