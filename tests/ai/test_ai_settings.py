@@ -40,6 +40,16 @@ def test_the_body_of_a_request_is_not_the_users_to_write() -> None:
             "functions.tone.arguments must be a name or a list",
         ),
         ({"functions": {"tone": {"prompt": "{a}", "returns": ["INT"]}}}, "functions.tone.returns must be a text"),
+        (
+            {"functions": {"tone": {"prompt": "{content}", "returns": "INTT"}}},
+            "functions.tone.returns is no Spark type: 'INTT'",
+        ),
+        ({"functions": {"tone": {"prompt": "Which tone?"}}}, "its prompt does not hold {content}, so"),
+        ({"functions": {"tone": {"prompt": "{a} {c}", "arguments": ["a", "b"]}}}, "its prompt does not hold {b}, so"),
+        (
+            {"functions": {"tone": {"prompt": "{a}", "arguments": ["a", "a"]}}},
+            "functions.tone.arguments names one twice",
+        ),
     ],
 )
 def test_a_value_of_another_type_is_refused(block: dict[str, object], said: str) -> None:

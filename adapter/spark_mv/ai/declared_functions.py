@@ -9,6 +9,7 @@ from typing import Any
 from spark_mv.ai.setting_types import is_text
 from spark_mv.query.ai_calls.signatures import BUILT_IN, AiFunction
 from spark_mv.query.syntax.nearest import did_you_mean
+from spark_mv.query.syntax.parse import is_spark_type
 
 WORDS = tuple(f.name for f in fields(AiFunction) if f.name != "name")
 _TEXTS = ("returns", "model", "model_version")
@@ -45,6 +46,12 @@ def _problem(name: Any, block: Any) -> str | None:
     listed = [arguments] if isinstance(arguments, str) else arguments
     if not isinstance(listed, list | tuple) or not all(isinstance(a, str) for a in listed):
         return f"functions.{name}.arguments must be a name or a list of names, not {arguments!r}"
+    if len({*listed}) < len(listed):
+        return f"functions.{name}.arguments names one twice: {', '.join(listed)}"
+    if unread := [argument for argument in listed or ("content",) if f"{{{argument}}}" not in values["prompt"]]:
+        return f"functions.{name}: its prompt does not hold {{{unread[0]}}}, so that no row's value would be asked about; write the argument there"
+    if values.get("returns") and not is_spark_type(str(values["returns"])):
+        return f"functions.{name}.returns is no Spark type: {values['returns']!r}"
     return None
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from spark_mv.query.ai_calls.blocks import TokenCall
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.condition import read_expression
+from spark_mv.query.syntax.parse import is_spark_type
 from spark_mv.query.syntax.source_text import SourceTextError, Span, quotes_escaped
 from spark_mv.query.syntax.table_name import quoted
 
@@ -359,10 +359,8 @@ def _query(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embe
 
 
 def _checked_type(ddl: str) -> None:
-    try:
-        exp.DataType.build(ddl, dialect="spark")
-    except (SqlglotError, ValueError) as error:
-        raise SignatureError(f"has a returnType that is no Spark type: {ddl!r}") from error
+    if not is_spark_type(ddl):
+        raise SignatureError(f"has a returnType that is no Spark type: {ddl!r}")
 
 
 def _declared(text: TokenText, call: TokenCall, function: AiFunction) -> ParsedCall:

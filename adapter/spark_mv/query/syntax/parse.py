@@ -237,3 +237,16 @@ def verbatim(sql: str) -> exp.Expr | None:
         return None
     whole = trees[0] if len(trees) == 1 else None
     return whole.this if isinstance(whole, exp.Paren | exp.Subquery) else None
+
+
+def is_spark_type(ddl: str) -> bool:
+    """Whether the text reads as a type.
+
+    >>> is_spark_type("STRUCT<a: INT>"), is_spark_type("INTT")
+    (True, False)
+    """
+    try:
+        exp.DataType.build(ddl, dialect="spark")
+    except (SqlglotError, ValueError):
+        return False
+    return True
