@@ -120,8 +120,8 @@ select * from (select id, g, row_number() over (partition by g order by id) as r
 select coalesce(g, 'none') as g, avg(x) as a from {t} group by g
 -- injective group key | gk
 select concat('g:', coalesce(g, '?'), '/', k) as gk, avg(x) as a, max(x) as m from {t} group by g, k
--- group key in a struct | n, s
-select struct(g, k) as s, count(*) as n, avg(x) as a from {t} group by g, k
+-- group key in a struct | gk, n
+select struct(g, k) as s, to_json(struct(g, k)) as gk, count(*) as n, avg(x) as a from {t} group by g, k
 -- session windows | g, s | always
 select coalesce(g, '?') as g, session_window(ts, '10 minutes').start as s, count(*) as n, sum(x) as sx from {t} group by g, session_window(ts, '10 minutes')
 -- session windows as a struct | w
@@ -167,6 +167,12 @@ select e.id from {e} where e.id not in (select id from {t} where id is not null 
 with r as (select id from {t} where ts <= current_timestamp()) select e.id from {e} where not exists (select 1 from r where r.id = e.id)
 -- aggregated side with a clock | id
 with r as (select k, count(*) as n from {t} where ts <= current_timestamp() group by k) select e.id, coalesce(r.n, 0) as n from {e} left join r on r.k = e.id where coalesce(r.n, 0) < 3
+-- correlated subqueries among the columns of a union | id, kind | always
+with b as (select e.*, (select max(x) from {t} t where t.k = e.id) as m from {e} e) select id, 0 as kind, m from b union all select id, 1, z from b
+-- a correlated subquery in one branch of a union | id, kind
+select id, 0 as kind, (select max(x) from {t} t where t.k = e.id) as m from {e} e union select id, 1, x from {t}
+-- exists among the columns of a union | id, kind | always
+with b as (select e.id, exists (select 1 from {t} t where t.k = e.id) as seen from {e} e) select *, 0 as kind from b union all select *, 1 from b where seen
 -- unions of clocks | id
 with r as (select id from {t} where ts <= current_timestamp() union all select 6) select e.id from {e} left anti join r on r.id = e.id
 

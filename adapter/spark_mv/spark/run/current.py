@@ -90,6 +90,7 @@ class CurrentRun:
     retains: bool = False  # versions of its sources, for the next run
     amend: Amendments = field(default_factory=lambda: Amendments(""))
     stamp: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)  # of the session, as long as the run goes on
     held: bool = False  # staged rows stay in memory
     with_files: str = ""  # what DROP TABLE is told besides, of staged rows in the schema
     shows_keys: bool = True  # whether keys may stand in statements, commits and messages

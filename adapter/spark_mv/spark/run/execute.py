@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from spark_mv.maintenance.pace import Pace
 from spark_mv.maintenance.plan import Plan, Reason, Step
 from spark_mv.maintenance.staged import Staged
 from spark_mv.maintenance.steps.kinds import KINDS, Work
+from spark_mv.spark.formats.turn import tagged
 from spark_mv.spark.run.checks import HANDLERS
 from spark_mv.spark.run.current import CurrentRun, KeyTexts, StepView
 from spark_mv.spark.run.failures import ROWS_REFUSED, explained, not_tidied, rows_refused
@@ -50,6 +51,7 @@ class MvRun(CurrentRun):
     """The steps of the plan, executed."""
 
     auditor: Behind | None = None
+    _set: ExitStack = field(default_factory=ExitStack)
 
     @property
     def replaced(self) -> bool:
@@ -74,6 +76,7 @@ class MvRun(CurrentRun):
         self._tell(self.plan.notes)
         begun(self.stamp)
         try:
+            self._set.enter_context(tagged(self.session, self.settings))
             for relation in self.leftovers:
                 if relation not in waiting:
                     self.statement(f"drop table if exists {relation}{self.with_files}")
@@ -207,6 +210,7 @@ class MvRun(CurrentRun):
     def _end(self) -> None:
         self._drop_stages()
         self._wait()
+        self._set.close()
         ended(self.stamp)
 
     def _drop_stages(self) -> None:

@@ -10,10 +10,12 @@ from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
+from spark_mv.query.analysis.union_subqueries import subquery_in_union
 from spark_mv.spark.formats.commits import log_and_snapshot
 from spark_mv.spark.session.spark_settings import is_local
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
+CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 FEW_PARTITIONS = 32
 """Partitions of a shuffle up to which small data is not worth coalescing."""
 
@@ -35,6 +37,11 @@ def planned_once(spark: Any) -> Iterator[None]:
         yield
     finally:
         conf.set(ADAPTIVE, before)
+
+
+def settings_for(sql: str) -> dict[str, str]:
+    """Settings of the session without which Spark does not plan what a run asks of this query."""
+    return {CONSTRAINTS: "false"} if subquery_in_union(sql) else {}
 
 
 def look_ahead(spark: Any, table: str) -> Future[Any] | None:

@@ -44,7 +44,7 @@ from spark_mv.spark.run.frozen_condition import check_condition
 from spark_mv.spark.run.holding import holds, replaced_whole
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import SessionFacts, published_state, session_facts, target_facts, uncastable
-from spark_mv.spark.run.planning import look_ahead
+from spark_mv.spark.run.planning import look_ahead, settings_for
 from spark_mv.spark.run.prepared import Prepared
 from spark_mv.spark.run.read_model import ReadModel, read_model
 from spark_mv.spark.run.session_pace import session_fixed
@@ -88,6 +88,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         retains=prepared.config.retain_sources,
         amend=_amendments(prepared),
         stamp=stamp,
+        settings=settings_for(prepared.situation.analysis.sql),
         leftovers=_leftovers(adapter, invocation),
         follows=prepared.facts.target.record,
         columns_seen=prepared.facts.target.columns,
