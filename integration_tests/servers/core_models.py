@@ -88,6 +88,15 @@ MODELS = (
         config="unique_key='who'",
     ),
     CoreModel(
+        "in_union",
+        f"with e as (select id, amount, (select max(b.amount) from {EVENTS} b where b.who = e.who) as most from {EVENTS} e) "
+        "select id, 0 as kind, most from e union all select id, 1, amount from e",
+        "id, kind, most",
+        "select e.id, 0, m.most from {s}.events e join (select who, max(amount) as most from {s}.events group by who) m on m.who = e.who "
+        "union all select id, 1, amount from {s}.events",
+        config="unique_key=['id', 'kind']",
+    ),
+    CoreModel(
         "ranked",
         f"select id, who, row_number() over (partition by who order by amount, id) as place from {EVENTS}",
         "id, who, place",

@@ -31,6 +31,7 @@ from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import RESULT_PREFIXES, RESULT_SETTINGS, describe, session_facts
 from spark_mv.spark.run.macro_ai import native_settings, result_table_of, round_args
 from spark_mv.spark.run.macro_incremental import incremental, marks_of, rules
+from spark_mv.spark.run.planning import settings_for
 from spark_mv.spark.run.prepare import config_of, stored_columns
 from spark_mv.spark.run.read_model import read_model
 from spark_mv.spark.run.step_args import step_args
@@ -82,6 +83,10 @@ def _planned(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], l
     if read.analysis.errors:
         raise refused(read.analysis.errors)
     macro_only.check_query(invocation.sql, read.analysis, tuple(read.sources.values()), read.own_functions)
+    if settings_for(read.whole_sql):
+        raise NeedsAdapter(
+            "it has a UNION and a subquery among its columns, which Spark plans only with a setting of the session"
+        )
     if Level.AI in read.analysis.levels:
         native_settings(profile, config.ai)
     model = _Model(adapter, invocation, profile, config, session, read)
