@@ -63,7 +63,7 @@ def layout_part(text: str, file_format: str, columns: Collection[str] = ()) -> L
     found = _CALL.fullmatch(text) if file_format == "iceberg" else None
     if found is None or text.lower() in columns:
         name = unquoted(text)
-        return LayoutPart((name,) if name.lower() in columns else parts_of(text))
+        return LayoutPart((name,) if name.lower() in columns else parts_of(text) or (text,))
     word, given = found[1].lower(), [word.strip() for word in found[2].split(",")]
     names = [name for name in given if not name.isdigit()]
     numbers = tuple(name for name in given if name.isdigit())

@@ -1,6 +1,6 @@
 """Whether a query is of those that Spark's optimizer stops at once their rows are filtered, which every check of keys does.
 
-Spark 3.5 to 4.1: of a UNION it rewrites what is known of its branches' columns (UnionBase.rewriteConstraints) and meets, in a correlated subquery
+Spark 4.1: of a UNION it rewrites what is known of its branches' columns (UnionBase.rewriteConstraints) and meets, in a correlated subquery
 among these columns, one of the subquery's own, which it does not find: `NoSuchElementException: key not found: id#17`.
 """
 
