@@ -209,13 +209,21 @@ models:
   - name: v
     data_tests:
       - matches_recompute: {name: of_a_view}
+  - name: united
+    data_tests:
+      - matches_recompute: {name: of_a_union, arguments: {sample: 0.9}}
+"""
+UNITED = """
+{{ config(materialized='nondeterministic_mv', unique_key=['id', 'kind']) }}
+with s as (select id, (select max(b.v) from {{ target.schema }}.src b where b.id <= a.id) as most from {{ target.schema }}.src a)
+select u.*, rand() as r from (select id, 0 as kind, most from s union all select id, 1, most from s) as u
 """
 
 
 class TestFromTheOutside:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"mv.sql": MODEL, "v.sql": "select 1 as id", "tests.yml": TESTS}
+        return {"mv.sql": MODEL, "v.sql": "select 1 as id", "united.sql": UNITED, "tests.yml": TESTS}
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
@@ -267,3 +275,17 @@ class TestFromTheOutside:
         assert found["of_a_view"][0] == "error"
         assert mv.run()["strategy"] == "COMPLETE_RECOMPUTE"
         assert tested()[name] == ("pass", 0)
+
+    def test_a_union_with_a_correlated_subquery(self, project: Any, sql: Callable[[str], Any]) -> None:
+        """Spark plans the check of its keys, and the comparison, only without inference of constraints; the session keeps its own setting."""
+        sql(
+            "create or replace table {schema}.src using delta as select id, id as v, date'2026-02-03' as valid_to from range(4)"
+        )
+        for change in ("", "update {schema}.src set v = 9 where id = 1"):
+            if change:
+                sql(change)
+            run_dbt(["run", "--select", "united"])
+            (result,) = run_dbt(["test", "--select", "united"])
+            assert (str(result.status), result.failures) == ("pass", 0)
+        assert sql("select most, count(*) from {schema}.united group by most order by most") == [(0, 2), (9, 6)]
+        assert sql("set spark.sql.constraintPropagation.enabled")[0][1] != "false"
