@@ -91,8 +91,10 @@ def fell_back(plan: Plan, before: str, took: float | None) -> str:
     return f"recomputed completely{expected} (the last run, {before},{spent or ' was incremental'}): {why}"
 
 
-def not_incremental(model: str, candidates: Sequence[Candidate], runs: str = "this run") -> str:
-    """Why a model under `refresh: incremental` cannot run, strategy by strategy. `runs`: those to which none applies."""
+def not_incremental(model: str, candidates: Sequence[Candidate], ever: bool = True) -> str:
+    """Why a model under `refresh: incremental` cannot run, strategy by strategy. `ever`: whether another run could."""
+    runs = "this run" if ever else "any run of this query"
+    cure = "Run once with --full-refresh, or set" if ever else "Write it so that one applies, or set"
     lines = [
         f"  - {c.strategy}: " + "; ".join(f"{r.sentence} ({r.code})" for r in c.reasons)
         for c in candidates
@@ -101,5 +103,5 @@ def not_incremental(model: str, candidates: Sequence[Candidate], runs: str = "th
     return (
         f"model {model}: refresh is incremental, and no incremental strategy applies to {runs}:\n"
         + "\n".join(lines)
-        + "\nThe table was not touched. Run once with --full-refresh, or set refresh: auto"
+        + f"\nThe table was not touched. {cure} refresh: auto"
     )

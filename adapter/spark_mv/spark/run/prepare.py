@@ -140,7 +140,7 @@ def _refuse_never_incremental(situation: Situation) -> None:
     if situation.config.refresh != "incremental" or facts.target.exists or facts.full_refresh or facts.partial:
         return
     if refusals := never_incremental(situation):
-        raise RefusedError("NOT_INCREMENTAL", not_incremental(facts.model, refusals, "any run of this query"))
+        raise RefusedError("NOT_INCREMENTAL", not_incremental(facts.model, refusals, ever=False))
 
 
 def look_at_target(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> None:
