@@ -31,6 +31,8 @@ def problems(**config: Any) -> list[str]:
         ({"liquid_clustered_by": ["id", "nosuch"]}, "liquid_clustered_by: the query has no column 'nosuch'"),
         ({"partition_by": "days(at)"}, "partition_by: the query has no column 'days(at)'"),
         ({"partition_by": "days(nosuch)", "file_format": "iceberg"}, "partition_by: the query has no column 'nosuch'"),
+        ({"liquid_clustered_by": "st.nosuch"}, "liquid_clustered_by: the query has no column 'st.nosuch'"),
+        ({"liquid_clustered_by": "id.x"}, "liquid_clustered_by: the query has no column 'id.x'"),
         ({"partition_by": "."}, "partition_by: the query has no column '.'"),
         ({"partition_by": "days()", "file_format": "iceberg"}, "partition_by: the query has no column ''"),
         ({"partition_by": "st"}, "partition_by: column st is of type struct<x:int>, by which no files are laid out"),

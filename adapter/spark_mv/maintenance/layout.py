@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column, TargetFacts
+from spark_mv.query.analysis.generators import struct_fields
 from spark_mv.query.syntax.table_name import parts_of, quoted, unquoted
 
 _NO_LAYOUT = ("map", "array", "struct", "variant")
@@ -100,12 +101,12 @@ def layout_problems(query: Sequence[Column], config: ModelConfig, target: Target
     problems = [
         f"{word}: the query has no column {'.'.join(part.path)!r}; its columns are {', '.join(c.name for c in query)}"
         for word, _, part in asked
-        if part.path[0].lower() not in types
+        if not _type_of(part.path, types)
     ]
     problems += [
-        f"{word}: column {part.path[0]} is of type {types[part.path[0].lower()]}, by which no files are laid out; name another"
+        f"{word}: column {'.'.join(part.path)} is of type {_type_of(part.path, types)}, by which no files are laid out; name another"
         for word, _, part in asked
-        if len(part.path) == 1 and types.get(part.path[0].lower(), "").lower().startswith(_NO_LAYOUT)
+        if _type_of(part.path, types).lower().startswith(_NO_LAYOUT)
     ]
     problems += [
         f"{word}: {text!r} is no transform of Iceberg's; these are {_TRANSFORMS}"
@@ -122,3 +123,15 @@ def layout_problems(query: Sequence[Column], config: ModelConfig, target: Target
             "liquid_clustered_by, or drop the table (its kept values go with it)"
         )
     return problems
+
+
+def _type_of(path: Sequence[str], types: Mapping[str, str]) -> str:
+    """Of a column (`types` by names in lower case), or of a field in it; '' where there is none.
+
+    >>> _type_of(["St", "x"], {"st": "struct<X:int>"}), _type_of(["st", "y"], {"st": "struct<x:int>"})
+    ('int', '')
+    """
+    kind = types.get(path[0].lower(), "")
+    for name in path[1:]:
+        kind = next((kind for field, kind in struct_fields(kind) if field.lower() == name.lower()), "")
+    return kind
