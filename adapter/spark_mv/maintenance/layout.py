@@ -95,22 +95,23 @@ def layout_problems(query: Sequence[Column], config: ModelConfig, target: Target
     """What keeps a table of these columns from being laid out as the settings say."""
     types = {c.name.lower(): c.type for c in query}
     settings = {"partition_by": config.partition_by, "liquid_clustered_by": config.cluster_by}
-    asked = [
+    parts = [
         (word, text, layout_part(text, config.file_format, types)) for word, texts in settings.items() for text in texts
     ]
+    asked = [(word, text, part, _type_of(part.path, types)) for word, text, part in parts]
     problems = [
         f"{word}: the query has no column {'.'.join(part.path)!r}; its columns are {', '.join(c.name for c in query)}"
-        for word, _, part in asked
-        if not _type_of(part.path, types)
+        for word, _, part, kind in asked
+        if not kind
     ]
     problems += [
-        f"{word}: column {'.'.join(part.path)} is of type {_type_of(part.path, types)}, by which no files are laid out; name another"
-        for word, _, part in asked
-        if _type_of(part.path, types).lower().startswith(_NO_LAYOUT)
+        f"{word}: column {'.'.join(part.path)} is of type {kind}, by which no files are laid out; name another"
+        for word, _, part, kind in asked
+        if kind.lower().startswith(_NO_LAYOUT)
     ]
     problems += [
         f"{word}: {text!r} is no transform of Iceberg's; these are {_TRANSFORMS}"
-        for word, text, part in asked
+        for word, text, part, _ in asked
         if not part.known
     ]
     if len(config.cluster_by) > MOST_CLUSTERS and config.file_format == "delta":

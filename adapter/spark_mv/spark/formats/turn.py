@@ -100,7 +100,7 @@ def _made_after_all(turn: Turn, query: Query) -> bool:
 
 @contextmanager
 def tagged(session: TurnSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Settings for one statement, and afterwards what the user had set: they would tag every later commit of the session."""
+    """Settings for what is sent meanwhile, and afterwards what the user had set: they would hold for every later statement of the session."""
     conf = getattr(session.mv_spark(), "conf", None)
     before: dict[str, str | None] = {}
     try:

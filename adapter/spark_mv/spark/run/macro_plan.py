@@ -177,12 +177,10 @@ def _at(model: _Model, query: Query, instant: datetime, attempt: int) -> dict[st
         "next": _decided(again),
         "full_refresh": _decided(replace(again, facts=replace(again.facts, full_refresh=True))),
     }
-    record, names = asdict(first.record), [column.name for column in stored]
+    record = asdict(first.record)
     found = {
-        "situations": {name: _steps(model, names, plan.steps, evaluated.runner) for name, plan in plans.items()},
-        "incremental": incremental(
-            again, lambda steps: _steps(model, names, steps, evaluated.runner, followed=True), attempt
-        ),
+        "situations": {name: _steps(model, plan.steps, evaluated.runner) for name, plan in plans.items()},
+        "incremental": incremental(again, lambda steps: _steps(model, steps, evaluated.runner, followed=True), attempt),
         "follows": rules(),
         "answers": result_table_of(evaluated.runner) if evaluated.runner is not None else None,
         "record": {"spark_mv": RECORD_FORMAT, **{name: record[name] for name in SETTLED}},
@@ -203,8 +201,8 @@ def _at(model: _Model, query: Query, instant: datetime, attempt: int) -> dict[st
             for source in sources.values()
         ],
     }
-    texts = {f"version_{k}": version for k, version in enumerate(versions.values())}
-    marked: dict[str, Any] = macro_only.with_places(found, evaluated.pins, texts, marks_of(attempt, tables))
+    names = {f"version_{k}": version for k, version in enumerate(versions.values())}
+    marked: dict[str, Any] = macro_only.with_places(found, evaluated.pins, names, marks_of(attempt, tables))
     return marked
 
 
@@ -219,7 +217,7 @@ def _view(query: Query, source: SourceFacts) -> dict[str, str]:
 
 
 def _steps(
-    model: _Model, columns: Sequence[str], steps: Sequence[Step], runner: AiRunner | None, followed: bool = False
+    model: _Model, steps: Sequence[Step], runner: AiRunner | None, followed: bool = False
 ) -> list[dict[str, Any]]:
     """The steps as the macros want them, see `MvRun._view`. `followed`: of an incremental strategy, for a table whose rows are
     counted by the record of the last run."""
@@ -227,9 +225,7 @@ def _steps(
     wanted = by_delta_names(invocation.config.get("tblproperties") or {})
     if wanted.get(MAPPING, "none").lower() != "none":
         raise NeedsAdapter(f"{MAPPING} is set, which needs a second statement after the table is made")
-    amend = Amendments(
-        invocation.target, wanted=wanted, layout=layout_clause(model.config, columns), model=invocation.unique_id
-    )
+    amend = Amendments(invocation.target, wanted=wanted, model=invocation.unique_id)
     relations = {"target": invocation.target, **_stages(model)}
     found = []
     for step in macro_only.taken(steps):
@@ -250,7 +246,8 @@ def _steps(
             args = {"sources": [{"name": name, "table": quoted_name(name)} for name in step.args["versions"]]}
         if kind.makes:
             names = [column.name for column in step.args["columns"]]
-            args |= {"properties": amend.properties(names, True), "using": "delta", "layout": amend.layout}
+            layout = layout_clause(model.config, names)
+            args |= {"properties": amend.properties(names, True), "using": "delta", "layout": layout}
         if step.kind == "check_stage":
             args |= {"checks": [], "bound": False}
         found.append({"kind": step.kind, "macro": kind.macro, "when": step.when and step.when.value, "args": args})
