@@ -45,6 +45,73 @@ QUERIES = [
     ("SELECT id, e FROM {s}.src LATERAL VIEW explode(split(GEN(t), ' ')) x AS e", 2),
     ("SELECT DISTINCT GEN(t) AS k FROM {s}.src ORDER BY k LIMIT 2", 2),
     ("SELECT status, GEN(value) AS k FROM (SELECT t AS value, u AS status FROM {s}.src)", 2),
+    # arguments from a subquery, or from another answer, and filters on what came of it
+    ("SELECT id, GEN((SELECT max(u) FROM {s}.src i WHERE i.id = o.id)) AS k FROM {s}.src o", 4),
+    (
+        "SELECT id, GEN((SELECT 'c')) AS k, GEN(GEN((SELECT max(t) FROM {s}.src i WHERE i.id = o.id))) AS l FROM {s}.src o",
+        5,
+    ),
+    (
+        "SELECT * FROM (SELECT id, GEN((SELECT max(t) FROM {s}.src i WHERE i.id = o.id)) AS k FROM {s}.src o) WHERE k LIKE '%a'",
+        2,
+    ),
+    (
+        "SELECT *, GEN(CASE WHEN EXISTS (SELECT 1 FROM {s}.src i WHERE i.t = o.u) THEN t ELSE u END) AS k FROM {s}.src o",
+        4,
+    ),
+    ("SELECT id FROM {s}.src WHERE GEN((SELECT max(t) FROM {s}.src)) = 'ai_gen: b'", 1),
+    (
+        "WITH c AS (SELECT id, (SELECT max(t) FROM {s}.src i WHERE i.id = o.id) AS v FROM {s}.src o), d AS (SELECT *, GEN(v) AS k FROM c) "
+        "SELECT * FROM d WHERE k = 'ai_gen: a'",
+        2,
+    ),
+    (
+        "WITH c AS (SELECT id, GEN(t) AS k FROM {s}.src), d AS (SELECT *, GEN(k) AS l FROM c) SELECT * FROM d WHERE l = 'ai_gen: ai_gen: a'",
+        4,
+    ),
+    (
+        "WITH c AS (SELECT id, GEN(t) AS k FROM {s}.src), d AS (SELECT *, GEN(k) AS l FROM c), e AS (SELECT *, GEN(l) AS m FROM d) "
+        "SELECT id, m, GEN(m) AS n FROM e WHERE m LIKE '%a' AND GEN(l) = m",
+        7,
+    ),
+    (
+        "WITH c AS (SELECT id, GEN(t) AS k FROM {s}.src) SELECT id, l, r.u FROM (SELECT c.id, GEN(k) AS l FROM c LEFT JOIN {s}.src q USING (id)) d "
+        "FULL JOIN {s}.src r USING (id) WHERE l <> 'x' OR l IS NULL",
+        4,
+    ),
+    (
+        "SELECT l FROM (SELECT GEN(k) AS l FROM (SELECT id, GEN(t) AS k FROM {s}.src), (SELECT 1 AS one)) WHERE l LIKE '%a'",
+        4,
+    ),
+    (
+        "SELECT l, count(*) AS m FROM (SELECT GEN(k) AS l FROM (SELECT GEN(t) AS k FROM {s}.src)) GROUP BY l HAVING l > 'a'",
+        4,
+    ),
+    (
+        "WITH c AS (SELECT id, GEN(t) AS k FROM {s}.src) SELECT * FROM (SELECT id, GEN(k) AS l FROM c UNION ALL SELECT id, GEN(k) FROM c "
+        "WHERE k LIKE '%b') WHERE l LIKE '%b'",
+        4,
+    ),
+    # keys of groups
+    ("SELECT t, GEN(t) AS k, count(*) AS m FROM {s}.src GROUP BY t", 2),
+    (
+        "SELECT coalesce(t, '-') AS g, concat(GEN(t), count(*)) AS k, 1 + count(*) AS m FROM {s}.src GROUP BY 1, t ORDER BY 1",
+        2,
+    ),
+    ("SELECT u, GEN(t) AS k, sum(id) AS m FROM {s}.src GROUP BY ROLLUP (t, u)", 2),
+    ("SELECT t, GEN(t) AS k, max(GEN(u)) AS l FROM {s}.src GROUP BY t HAVING GEN(t) = 'ai_gen: a'", 6),
+    ("SELECT GEN(t) AS k, count(*) AS m FROM {s}.src GROUP BY 1 HAVING GEN(max(u)) > 'ai_gen: y'", 5),
+    (
+        "WITH c AS (SELECT id, GEN(t) AS k FROM {s}.src), d AS (SELECT k, GEN(k) AS l, count(*) AS m FROM c GROUP BY k) SELECT * FROM d "
+        "WHERE l LIKE '%a' AND m > 1",
+        3,
+    ),
+    # behind a LATERAL VIEW
+    ("SELECT id, GEN(GEN(e)) AS k FROM {s}.src LATERAL VIEW explode(array(t, u)) x AS e WHERE id < 3", 8),
+    (
+        "SELECT * FROM (SELECT id, GEN(e) AS k FROM (SELECT id, GEN(t) AS v FROM {s}.src) LATERAL VIEW explode(array(v)) x AS e) WHERE k LIKE '%a'",
+        4,
+    ),
     ("SELECT GEN('it''s; \"x\" \\\\ ü') AS k -- GEN(u) in a comment", 1),
 ]
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 from conftest import Mv
+from dbt.tests.util import run_dbt
+
+from spark_mv.spark.run.planning import CONSTRAINTS, EXCLUDED
 
 MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id') }}
@@ -67,6 +70,38 @@ class TestUpkeep:
         assert gone > 0 and f" {gone} rows would be removed" in would and f" {gone} rows removed" in said
         pruned = mv.run()
         assert (pruned["rows_deleted"], pruned["ai_calls"]) == (4, 0)
+
+
+class TestUnionOfSubqueries:
+    """What Spark plans only with settings of the session, also where the model is asked about outside of its run."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        note = "(select max(body) from {{ target.schema }}.src i where i.id = o.id)"
+        union = f"select id, {note} as body from {{{{ target.schema }}}}.src o union all select id + 100, 'more' from {{{{ target.schema }}}}.src"
+        sql = MODEL.replace("{{ target.schema }}.src", f"({union})")
+        tests = [{"ai_error_rate_below": {"arguments": {"rate": 0.5}}}]
+        return {"mv.sql": sql, "schema.yml": json.dumps({"models": [{"name": "mv", "data_tests": tests}]})}
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "ai": {"provider": "scripted"}}
+
+    def test_operations(self, mv: Any, sql: Any, operation: Any, spark: Any) -> None:
+        sql("create table {schema}.src using delta as select id, concat('text ', id) as body from range(3)")
+        before = {name: spark.conf.get(name, None) for name in (CONSTRAINTS, EXCLUDED)}
+        assert mv.run()["ai_calls"] == 4
+        sql("insert into {schema}.src values (3, 'new')")
+        assert "AI calls: 1 to make now" in operation("explain_mv", {"model": "mv"})
+        assert "the next run asks again for 4 AI answers" in operation("recompute_ai", {"model": "mv"})
+        assert mv.run()["ai_calls"] == 5
+        assert "0 rows would be removed" in operation("prune_ai_results", {"older_than_days": 1, "dry_run": True})
+        sql("delete from {schema}.src where id = 3")
+        operation("prune_ai_results", {"older_than_days": 0})
+        assert sql("select count(*) from {schema}.ai_results where value = 'ai_gen: new'") == [(0,)]
+        assert mv.run()["ai_calls"] == 0
+        assert {name: spark.conf.get(name, None) for name in before} == before
+        assert [str(result.status) for result in run_dbt(["test"])] == ["pass"]
 
 
 class TestSharedAnswers:

@@ -14,10 +14,10 @@ import pytest
 
 from spark_mv.explain.analysis import explain_data
 from spark_mv.explain.judgement import Judgement, judge
-from spark_mv.explain.strategies import Supposed, SupposedRun
 from spark_mv.maintenance.changes import Changes
 from spark_mv.maintenance.decide import begin, decide
 from spark_mv.maintenance.situation import Situation as Known
+from spark_mv.maintenance.supposed_runs import Supposed, SupposedRun
 from spark_mv.query.delta.restrict import kept_spans
 from spark_mv.query.rewrite.clock_split import split_clock
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_mv.explain.parts import bounded
-from spark_mv.explain.strategies import NOW, Applies, Supposed
 from spark_mv.explain.supposed import Schemas, supposed_columns
 from spark_mv.maintenance.ai_context import AiContext
 from spark_mv.maintenance.config import ModelConfig
@@ -15,6 +14,7 @@ from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.plan import Reason
 from spark_mv.maintenance.rewrite import rewrite
 from spark_mv.maintenance.strategies.propose import STRATEGIES
+from spark_mv.maintenance.supposed_runs import NOW, Applies, Supposed
 from spark_mv.query.ai_calls.kept_rows import UnkeptDraws, split_rows
 from spark_mv.query.ai_calls.keys import AiIdentity
 from spark_mv.query.analysis.analyze import analyze

@@ -14,11 +14,12 @@ from spark_mv.query.ai_calls.failing import Failing, failing_rows
 from spark_mv.query.ai_calls.groups import with_lists
 from spark_mv.query.ai_calls.keys import (
     AiIdentity,
+    LookUp,
     failing_sql,
     identity_hash,
     identity_text,
     key_sql,
-    lookup_sql,
+    look_up,
     request_sql,
 )
 from spark_mv.query.ai_calls.places import Places
@@ -232,10 +233,10 @@ class Planner:
         request = request_sql(parsed, render)
         return request, identity_text(parsed, self.identity)
 
-    def _lookup(self, parsed: ParsedCall, render: Any) -> str:
+    def _lookup(self, parsed: ParsedCall, render: Any) -> LookUp:
         request = request_sql(parsed, render, len(self.calls) >= MANY)
         key = key_sql(request, identity_text(parsed, self.identity), self.identity.salt)
-        return lookup_sql(parsed, key, request, self.results_table, self.identity)
+        return look_up(parsed, key, request, self.results_table, self.identity)
 
     def _fails(self, requests: Requests, parsed: ParsedCall, render: Any) -> str:
         request = request_sql(parsed, render, len(self.calls) >= MANY)

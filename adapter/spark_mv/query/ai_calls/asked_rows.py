@@ -20,6 +20,7 @@ from spark_mv.query.ai_calls.desugar import desugar
 from spark_mv.query.ai_calls.groups import with_lists
 from spark_mv.query.ai_calls.keys import (
     AiIdentity,
+    LookUp,
     arguments_hash_sql,
     identity_hash,
     identity_text,
@@ -73,6 +74,20 @@ def with_requests(
     return (sql, ()) if plan.errors else (plan.sql, tuple(marking.marked))
 
 
+@dataclass(frozen=True)
+class _Mark(LookUp):
+    """A text in the place of an answer."""
+
+    relation: str = ""
+    key: str = ""
+
+    def scalar(self) -> str:
+        return f"SELECT {self.answer} AS __mv_a"
+
+    def joined(self, name: str) -> str:
+        return f"JOIN LATERAL (SELECT NULL AS {name}k, {self.answer} AS {name}) AS {name}_"
+
+
 class _Marking(Planner):
     """Plans the calls as a run does, but what is looked up for some of them is their own request."""
 
@@ -81,7 +96,7 @@ class _Marking(Planner):
         self.marked: list[MarkedCall] = []
         self._handed_on = {id(p) for p in parsed if p.fail_on_error and self._is_handed_on(p)}
 
-    def _lookup(self, parsed: ParsedCall, render: Callable[[Span], str]) -> str:
+    def _lookup(self, parsed: ParsedCall, render: Callable[[Span], str]) -> LookUp:
         if id(parsed) not in self._handed_on:
             return super()._lookup(parsed, render)
         request, who = request_sql(parsed, render), identity_text(parsed, self.identity)
@@ -92,7 +107,7 @@ class _Marking(Planner):
         )
         salt = self.identity.salt
         number = quote(f"mvAI:{len(self.marked) - 1}:")
-        return f"SELECT concat({number}, {key_sql(request, who, salt)}, ':', {arguments_hash_sql(request, salt)}, '.') AS __mv_a"
+        return _Mark(f"concat({number}, {key_sql(request, who, salt)}, ':', {arguments_hash_sql(request, salt)}, '.')")
 
     def _is_handed_on(self, parsed: ParsedCall) -> bool:
         block = self.places.block.get(id(parsed))

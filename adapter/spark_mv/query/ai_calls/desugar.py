@@ -1,7 +1,8 @@
 """Queries with AI calls in awkward places, turned into equal ones where each call stands over plain columns.
 
-- a call over aggregates, windows or lateral column aliases: its arguments move into a derived table that is the old
-  SELECT, the call stays in a new SELECT around it (Spark itself resolves what an alias means);
+- a call over aggregates, windows, subqueries, keys of GROUP BY or lateral column aliases, and one inside another beside a LATERAL VIEW:
+  its arguments move into a derived table that is the old SELECT, the call stays in a new SELECT around it (Spark itself resolves what an
+  alias means);
 - a call in a join condition over one of the joined tables: it moves into that table as a column;
 - any other call in the condition of an inner join: its condition moves to WHERE.
 
@@ -10,12 +11,12 @@ Each call is marked with its place in the user's text by a comment, so that mess
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from sqlglot import exp
 
 from spark_mv.query.ai_calls.blocks import Edit, TokenBlock, TokenCall, TokenItem, edited
+from spark_mv.query.ai_calls.group_keys import of_group, over_groups
 from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.functions.catalogue import level_of
@@ -78,7 +79,7 @@ def _step(text: TokenText, names: Collection[str], hoists: int) -> str | None:
             change = _out_of_join(text, call, block, hoists)
             if change is not None:
                 return change
-        if clause == "SELECT" and _awkward(text, call, block):
+        if clause == "SELECT" and _awkward(text, call, block, calls):
             return _wrapped(text, block, calls, hoists)
     return None
 
@@ -86,15 +87,23 @@ def _step(text: TokenText, names: Collection[str], hoists: int) -> str | None:
 # ---- over aggregates, windows, aliases
 
 
-def _awkward(text: TokenText, call: TokenCall, block: TokenBlock) -> bool:
-    return any(_over_groups(text, a) or _over_aliases(text, a, block) for a in call.arguments)
+def _awkward(text: TokenText, call: TokenCall, block: TokenBlock, calls: Sequence[TokenCall]) -> bool:
+    if of_group(text, call, block, calls) or _of_lateral_view(text, call, block, calls):
+        return True
+    return any(over_groups(text, a) or _over_query(text, a) or _over_aliases(text, a, block) for a in call.arguments)
 
 
-def _over_groups(text: TokenText, span: Span) -> bool:
+def _of_lateral_view(text: TokenText, call: TokenCall, block: TokenBlock, calls: Sequence[TokenCall]) -> bool:
+    """Whether the call has another among its arguments, whose answer is joined to FROM, where columns of a LATERAL VIEW are not yet."""
+    if "FROM" not in block.clauses or not any(c is not call and call.span.holds(c.span) for c in calls):
+        return False
+    return text.lateral_view(block.clauses["FROM"]) is not None
+
+
+def _over_query(text: TokenText, span: Span) -> bool:
+    """Whether an argument holds a subquery: where the answer is looked up, in a subquery itself, it would not see its outer row."""
     tree = read_expression(text.text(span))
-    if tree is None:
-        return bool(re.search(r"\bover\s*\(", text.text(span), re.IGNORECASE))
-    return groups_or_windows(tree)
+    return tree is not None and tree.find(exp.Query) is not None
 
 
 def _over_aliases(text: TokenText, span: Span, block: TokenBlock) -> bool:
@@ -122,7 +131,7 @@ def _bare(text: TokenText, i: int) -> bool:
 def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists: int) -> str:
     """The block inside a new SELECT that makes the awkward calls."""
     mine = [c for c in calls if text.block_of(c.span) is block and block.clause_of(c.span) == "SELECT"]
-    awkward = [c for c in mine if _awkward(text, c, block)]
+    awkward = [c for c in mine if _awkward(text, c, block, calls)]
     outer_items = [i for i in block.items if any(i.span.holds(c.span) for c in awkward)]
     moved = {i.name.lower() for i in outer_items if i.name}
     outer_items += [
@@ -212,7 +221,7 @@ def _hoisted(
             while call_end < end and text.words[call_end] in {"OVER", "FILTER"} and text.words[call_end + 1] == "(":
                 call_end = text.match[call_end + 1] + 1
             span = text.span(i, call_end)
-            if _over_groups(text, span) and not any(span.holds(c) for c in covered):
+            if over_groups(text, span) and not any(span.holds(c) for c in covered):
                 hoist(span)
                 i = call_end
             else:
@@ -234,7 +243,7 @@ def _hoisted(
 
 def _has_columns(sql: str) -> bool:
     tree = read_expression(sql)
-    return tree is None or groups_or_windows(tree) or tree.find(exp.Column, exp.Star) is not None
+    return tree is None or groups_or_windows(tree) or tree.find(exp.Column, exp.Star, exp.Query) is not None
 
 
 def _only_hoisted(sql: str, moved: Collection[str]) -> bool:

@@ -153,22 +153,40 @@ def salted_sql(text: str, salt: str) -> str:
     return f"sha2(concat({salt}, {plain}), 256)" if salt else plain
 
 
-def lookup_sql(parsed: ParsedCall, key: str, request: str, results_table: str, identity: AiIdentity) -> str:
-    """A scalar subquery's SELECT giving the kept answer in the call's type.
+@dataclass(frozen=True)
+class LookUp:
+    """Where the kept answer to a call is found: `answer` is an aggregate over the rows of `relation` that have the call's `key` as __mv_k.
 
     The inner names carry a prefix because Spark resolves the outer columns in the key's expression against the
     inner relation first.
     """
+
+    answer: str
+    relation: str
+    key: str
+
+    def scalar(self) -> str:
+        """A scalar subquery's SELECT."""
+        return f"SELECT {self.answer} AS __mv_a FROM {self.relation} WHERE __mv_k = {self.key}"
+
+    def joined(self, name: str) -> str:
+        """What a FROM clause is joined to, row by row: the answer is the column `name`, and beside it stands the key as `name`k."""
+        answers = f"SELECT __mv_k AS {name}k, {self.answer} AS {name} FROM {self.relation} GROUP BY __mv_k"
+        return f"LEFT JOIN ({answers}) AS {name}_ ON {name}_.{name}k = {self.key}"
+
+
+def look_up(parsed: ParsedCall, key: str, request: str, results_table: str, identity: AiIdentity) -> LookUp:
+    """The look-up of the kept answer in the call's type."""
     where = f"function = {quote(parsed.function)}"
     where += f" AND {answered_sql('status', identity)}" if parsed.fail_on_error else f" AND {identity.heard}"
     columns = "result_key AS __mv_k, value AS __mv_v, called_at AS __mv_t"
-    newest, match = "__mv_t", f"__mv_k = {key}"
+    newest = "__mv_t"
     if identity.keep_old:
         mine = identity_hash(identity_text(parsed, identity))
         columns = (
             f"arguments_hash AS __mv_k, value AS __mv_v, struct(identity_hash = {quote(mine)}, called_at) AS __mv_t"
         )
-        match = f"__mv_k = {arguments_hash_sql(request, identity.salt)}"
+        key = arguments_hash_sql(request, identity.salt)
     if not parsed.fail_on_error:
         columns += ", status AS __mv_s, error AS __mv_e"
     value = f"max_by(__mv_v, {newest})"
@@ -180,7 +198,7 @@ def lookup_sql(parsed: ParsedCall, key: str, request: str, results_table: str, i
         fields = [f"'{ANSWER_FIELD}', {answer}", *(f"'{name}', {error}" for name in ERROR_FIELDS)]
         answer = f"if(count(*) = 0, NULL, named_struct({', '.join(fields)}))"
     relation = f"(SELECT {columns} FROM {results_table} WHERE {where}) AS __mv_r"
-    return f"SELECT {answer} AS __mv_a FROM {relation} WHERE {match}"
+    return LookUp(answer, relation, key)
 
 
 def failing_sql(parsed: ParsedCall, key: str, request: str, results_table: str, identity: AiIdentity) -> str:

@@ -4,15 +4,19 @@ A call becomes a correlated scalar subquery, which Spark 4.1 takes in the select
 arguments and GROUP BY (there only if selected too). What Spark refuses is answered one step earlier, by a LATERAL
 subquery behind the FROM clause: calls inside calls, in ORDER BY, in a LATERAL VIEW, arguments of higher-order functions, and
 group keys not selected.
+
+A look-up whose arguments come from another look-up, or from a subquery among the columns of what is read, is a join: Spark 4.1 fails, or
+reads all rows of the inner one, where it pushes a filter on such a column down ("No plan for DomainJoin", SCALAR_SUBQUERY_TOO_MANY_ROWS).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
-from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, edited, outermost
+from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenCte, edited, outermost
 from spark_mv.query.ai_calls.desugar import hidden_star
 from spark_mv.query.ai_calls.groups import OF_GROUPS
+from spark_mv.query.ai_calls.keys import LookUp
 from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.query_error import QueryError
@@ -29,8 +33,9 @@ class Places:
         self.calls = list(calls)
         self.block: dict[int, TokenBlock] = {}
         self.clause: dict[int, str] = {}
-        self.name: dict[int, str] = {}  # column of the LATERAL subquery, for calls answered that way
-        self.laterals: dict[int, str] = {}  # its text
+        self.name: dict[int, str] = {}  # column of the LATERAL subquery or join, for calls answered that way
+        self.beside: dict[int, str] = {}  # its text, to stand behind FROM
+        self.stacked: dict[int, bool] = {}  # by block
         self.all_edits: list[Edit] = []  # also those inside others
         for number, parsed in enumerate(sorted(self.calls, key=lambda p: p.call.span.start), 1):
             block = text.block_of(parsed.call.span)
@@ -38,7 +43,8 @@ class Places:
                 continue
             self.block[id(parsed)] = block
             self.clause[id(parsed)] = block.clause_of(parsed.call.span)
-            if self._needs_lateral(parsed, block):
+            self.stacked.setdefault(id(block), self._stacked(block))
+            if self.stacked[id(block)] or self._needs_lateral(parsed, block):
                 self.name[id(parsed)] = f"__mv_a{number}"
 
     # ---- which way
@@ -56,6 +62,44 @@ class Places:
         grouped = any(keys[0].holds(p.call.span) for p in same)
         selected = any(block.list_span.holds(p.call.span) for p in same)
         return grouped and not selected
+
+    def _stacked(self, block: TokenBlock) -> bool:
+        """Whether what the SELECT reads, row by row, has a column from an AI call or a subquery."""
+        if "FROM" not in block.clauses or {"GROUP BY", "HAVING"} & block.clauses.keys():
+            return False
+        where = block.clauses["FROM"]
+        if self._sees_all_columns(block.span, block) or self._from_has(block, {"PIVOT", "UNPIVOT"}):
+            return False
+        if self.text.lateral_view(where) is not None:
+            return False
+        read = [where, *(cte.span for used in self.ctes_for(block.query, self.text.text(where)) for cte in used)]
+        return bool(self.inside(read)) or any(
+            reader is not None and at.holds(reader.span) and reader.clause_of(inner.span) == "SELECT"
+            for at in read
+            for inner in self.text.blocks
+            if at.holds(inner.span)
+            for reader in [inner.query.parent]
+        )
+
+    def _joined(self, block: TokenBlock) -> bool:
+        """Whether look-ups beside its FROM are joins: behind a comma, the condition of a join does not see what stands before."""
+        return self.stacked[id(block)] and not self._from_has(block, {",", "LATERAL"})
+
+    def ctes_for(self, query: Query, sql: str) -> Iterator[list[TokenCte]]:
+        """The CTEs that a text in the query names, and those which these name, level by level outwards. A name in a string counts: too
+        many, never too few."""
+        wanted = sql.lower()
+        level: Query | None = query
+        before: int | None = None
+        while level is not None:
+            used = []
+            for cte in reversed(level.ctes if before is None else level.ctes[:before]):
+                if cte.name.lower() in wanted:
+                    used.append(cte)
+                    wanted += self.text.text(cte.span).lower()
+            yield used[::-1]
+            before = level.parent_cte.position if level.parent_cte is not None else None
+            level = level.outer if level.outer is not None else (level.parent.query if level.parent else None)
 
     def _text(self, parsed: ParsedCall) -> str:
         first, end = self.text.token_range(parsed.call.span)  # tokens: blanks and comments make no difference
@@ -109,6 +153,12 @@ class Places:
                 found.append(
                     self._refuse(parsed, "has an argument from outside its subquery", "call it outside, in a CTE")
                 )
+            if any(self._outer_row(span) for _, span, _ in parsed.row):
+                found.append(
+                    self._refuse(parsed, "is asked about a correlated subquery", "compute that as a column in a CTE")
+                )
+            if id(parsed) in self.name and self._of_lateral_view(parsed, block):
+                found.append(self._refuse(parsed, "is asked about a column of a LATERAL VIEW", "compute that in a CTE"))
             if self._recursive(block.query):
                 found.append(self._refuse(parsed, "stands in a recursive CTE", "call it on the CTE's result"))
             if any(self._sees_all_columns(span, block) for _, span, _ in parsed.row):
@@ -117,7 +167,7 @@ class Places:
                 found.append(
                     self._refuse(parsed, "stands beside a function of all columns (*)", "call it in a CTE of its own")
                 )
-            if id(parsed) in self.name and self._pivot(block):
+            if id(parsed) in self.name and self._from_has(block, {"PIVOT", "UNPIVOT"}):
                 found.append(self._refuse(parsed, "stands beside a PIVOT", "call it in a CTE and pivot that"))
         return found
 
@@ -142,6 +192,16 @@ class Places:
     def _in_lateral_view(self, parsed: ParsedCall, block: TokenBlock) -> bool:
         at, _ = self.insertion(block)
         return parsed.call.span.start >= at
+
+    def _of_lateral_view(self, parsed: ParsedCall, block: TokenBlock) -> bool:
+        """Whether an argument names what comes into being behind the place where answers are joined to FROM."""
+        view = self.text.lateral_view(block.clauses["FROM"]) if "FROM" in block.clauses else None
+        if view is None or self._in_lateral_view(parsed, block):
+            return False
+        made = range(view, self.text.token_range(block.clauses["FROM"])[1])
+        names = {self.text.tokens[i].text.lower() for i in made if self.text.identifier(i)}
+        read = (i for _, span, _ in parsed.row for i in range(*self.text.token_range(span)))
+        return any(self.text.identifier(i) and self.text.tokens[i].text.lower() in names for i in read)
 
     def _sees_all_columns(self, span: Span, block: TokenBlock) -> bool:
         """Whether a function of the block's own takes a star: where the answer is looked up, or beside the column that
@@ -177,6 +237,10 @@ class Places:
                     return True
         return False
 
+    def _outer_row(self, span: Span) -> bool:
+        """Whether a subquery in the span names a table of the row around it."""
+        return any(self.outer_references(inner, inner.span) for inner in self.text.blocks if span.holds(inner.span))
+
     def _struct_names(self, block: TokenBlock) -> set[str]:
         """Names that outer blocks do not have as tables: `x.y` is then a field of a column x."""
         outer: set[str] = set()
@@ -196,15 +260,15 @@ class Places:
             query = query.outer if query.outer is not None else (query.parent.query if query.parent else None)  # type: ignore[assignment]
         return False
 
-    def _pivot(self, block: TokenBlock) -> bool:
+    def _from_has(self, block: TokenBlock, words: Collection[str]) -> bool:
         if "FROM" not in block.clauses:
             return False
         first, end = self.text.token_range(block.clauses["FROM"])
-        return any(self.text.words[i] in {"PIVOT", "UNPIVOT"} for i in self.text.top_level(first, end))
+        return any(self.text.words[i] in words for i in self.text.top_level(first, end))
 
     # ---- edits
 
-    def edits(self, lookup: Callable[[ParsedCall, Render], str]) -> list[Edit]:
+    def edits(self, lookup: Callable[[ParsedCall, Render], LookUp]) -> list[Edit]:
         """All edits of the statement; those inside others are already contained in them."""
         changes: list[Edit] = []
 
@@ -212,20 +276,25 @@ class Places:
             return edited(self.text.sql, span, outermost(changes, span))
 
         for parsed in self.calls:
-            answer = lookup(parsed, render)
-            if id(parsed) in self.name:
-                name = self.name[id(parsed)]
-                self.laterals[id(parsed)] = f"LATERAL ({answer}) AS {name}_({name})"
-                changes.append((parsed.call.span, name))
-            else:
-                changes.append((parsed.call.span, f"({answer})"))
+            found = lookup(parsed, render)
+            name = self.name.get(id(parsed))
+            if name is None:
+                changes.append((parsed.call.span, f"({found.scalar()})"))
+                continue
+            joined = self._joined(self.block[id(parsed)])
+            self.beside[id(parsed)] = (
+                f" {found.joined(name)}" if joined else f", LATERAL ({found.scalar()}) AS {name}_({name})"
+            )
+            changes.append((parsed.call.span, name))
         for block in self.text.blocks:
             mine = [p for p in self.calls if self.block[id(p)] is block and id(p) in self.name]
             if mine:
                 at, before = self.insertion(block)
                 mine.sort(key=lambda p: p.call.span.end - p.call.span.start)
-                changes.append((Span(at, at), before + "".join(", " + self.laterals[id(p)] for p in mine)))
-                changes.extend(self._stars(block, [self.name[id(p)] for p in mine]))
+                changes.append((Span(at, at), before + "".join(self.beside[id(p)] for p in mine)))
+                names = [self.name[id(p)] for p in mine]
+                keys = [f"{name}k" for name in names if self._joined(block)]
+                changes.extend(self._stars(block, [*names, *keys]))
         self.all_edits = changes
         return outermost(changes, Span(0, len(self.text.sql)))
 
@@ -233,13 +302,8 @@ class Places:
         if "FROM" not in block.clauses:
             return block.list_span.end, " FROM (SELECT 1) AS __mv_one"
         where = block.clauses["FROM"]
-        first, end = self.text.token_range(where)
-        for i in self.text.top_level(first, end):
-            if self.text.words[i] in {"LATERAL VIEW", "LATERAL"} and (
-                self.text.words[i] == "LATERAL VIEW" or self.text.words[i + 1] == "VIEW"
-            ):
-                return self.text.tokens[i - 1].end + 1, ""
-        return where.end, ""
+        view = self.text.lateral_view(where)
+        return (where.end if view is None else self.text.tokens[view - 1].end + 1), ""
 
     def _stars(self, block: TokenBlock, names: list[str]) -> list[Edit]:
         out = []

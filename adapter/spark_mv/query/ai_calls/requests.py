@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenCte, TokenItem, edited, outermost
+from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenItem, edited, outermost
+from spark_mv.query.ai_calls.group_keys import grouped_by
 from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.keys import arguments_hash_sql, key_sql
 from spark_mv.query.ai_calls.places import Places, Render
@@ -46,7 +47,7 @@ class Requests:
         if clause == "HAVING" and not self._of_rows(block, parsed):
             if "GROUP BY" in block.clauses:
                 groups = [block.clauses["GROUP BY"]]
-                kept, blank = self._select_list(block, groups[0])
+                kept, blank = self._select_list(block)
             hidden = {item.name.lower() for item in blank if item.name}
             having = [c for c in self._conditions(block, "HAVING", clause) if not self._names_in(c, hidden)]
         guards = self._guards(parsed)
@@ -151,7 +152,7 @@ class Requests:
         """FROM with the LATERAL look-ups of the needed calls only."""
         names = [p for p in needed if id(p) in self.places.name]
         names.sort(key=lambda p: p.call.span.end - p.call.span.start)
-        added = "".join(", " + self.places.laterals[id(p)] for p in names)
+        added = "".join(self.places.beside[id(p)] for p in names)
         at, before = self.places.insertion(block)
         if "FROM" not in block.clauses:
             return before + added if added else ""
@@ -163,27 +164,13 @@ class Requests:
     def _in_context(self, query: Query, sql: str, edits: Sequence[Edit]) -> Found:
         """The statement inside the WITH clauses that it can see, and the calls in the CTEs it uses."""
         needs: list[ParsedCall] = []
-        level: Query | None = query
-        before: int | None = None
-        while level is not None:
-            used = self._used(level.ctes if before is None else level.ctes[:before], sql)
+        for used in self.places.ctes_for(query, sql):
             if used:
                 recursive = "RECURSIVE " if any(c.recursive for c in used) else ""
                 texts = ", ".join(self._with(c.span, edits) for c in used)
                 sql = f"WITH {recursive}{texts} SELECT * FROM ({sql}) AS __mv_w"
                 needs += self.places.inside([c.span for c in used])
-            before = level.parent_cte.position if level.parent_cte is not None else None
-            level = level.outer if level.outer is not None else (level.parent.query if level.parent else None)
         return sql, needs
-
-    def _used(self, ctes: Sequence[TokenCte], sql: str) -> list[TokenCte]:
-        """The CTEs that the text names, and those which these name. A name in a string counts: too many, never too few."""
-        wanted, used = sql.lower(), []
-        for cte in reversed(ctes):
-            if cte.name.lower() in wanted:
-                used.append(cte)
-                wanted += self.text.text(cte.span).lower()
-        return used[::-1]
 
     # ---- which rows
 
@@ -257,17 +244,12 @@ class Requests:
         """SQL about a call's answer, NULL where the CASE around the call does not take it."""
         return self._guarded(text, self._guards(parsed))
 
-    def _select_list(self, block: TokenBlock, group: Span) -> tuple[list[Span], list[TokenItem]]:
+    def _select_list(self, block: TokenBlock) -> tuple[list[Span], list[TokenItem]]:
         """Entries with AI calls by which the SELECT groups, and the others."""
-        by_all = self.text.text(group).strip().lower() == "all"
-        asking = [(n, item) for n, item in enumerate(block.items, 1) if self.places.inside([item.span])]
-        kept = [
-            item
-            for n, item in asking
-            if not self._aggregates(item.expression)
-            and (by_all or self._names_in(group, {str(n), *([item.name.lower()] if item.name else [])}))
-        ]
-        return [item.span for item in kept], [item for _, item in asking if item not in kept]
+        asking = [item for item in block.items if self.places.inside([item.span])]
+        keys = grouped_by(self.text, block)
+        kept = [item for item in asking if item in keys]
+        return [item.span for item in kept], [item for item in asking if item not in kept]
 
     # ---- how a column flows outwards
 

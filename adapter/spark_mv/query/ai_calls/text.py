@@ -116,6 +116,12 @@ class TokenText:
         inside = [i for i, t in enumerate(self.tokens) if span.start <= t.start and t.end < span.end]
         return (inside[0], inside[-1] + 1) if inside else (0, 0)
 
+    def lateral_view(self, span: Span) -> int | None:
+        """Index of the token that begins the first LATERAL VIEW of a FROM clause."""
+        first, end = self.token_range(span)
+        found = (i for i in self.top_level(first, end) if self.words[i : i + 2] == ["LATERAL", "VIEW"])
+        return next(found, None)
+
     def top_level(self, first: int, end: int) -> Iterator[int]:
         """Indexes of the tokens outside parentheses, brackets and CASE … END."""
         i, cases = first, 0

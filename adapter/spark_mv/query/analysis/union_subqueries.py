@@ -1,7 +1,9 @@
-"""Whether a query is of those that Spark's optimizer stops at once their rows are filtered, which every check of keys does.
+"""Whether a query is of those that Spark's optimizer stops at once their rows are filtered, which every check of keys does, or looked up
+by a subquery, as answers of AI functions are.
 
-Spark 4.1: of a UNION it rewrites what is known of its branches' columns (UnionBase.rewriteConstraints) and meets, in a correlated subquery
-among these columns, one of the subquery's own, which it does not find: `NoSuchElementException: key not found: id#17`.
+Spark 4.1: of a UNION it rewrites what is known of its branches' columns (UnionBase.rewriteConstraints), and columns above it
+(PushProjectionThroughUnion), and meets, in a correlated subquery among these columns, one of the subquery's own, which it does not find:
+`NoSuchElementException: key not found: id#17`.
 """
 
 from __future__ import annotations

@@ -204,22 +204,20 @@ class MvMixin(metaclass=AdapterMeta):
     def mv_explain(self, invocation: Mapping[str, Any], form: str = "text") -> str:
         """What the next run would do and why, as text or JSON; nothing is executed."""
         from spark_mv.explain.run import explain_json, explain_text
-        from spark_mv.spark.run.header import session_of
         from spark_mv.spark.run.invocation import Invocation
         from spark_mv.spark.run.operation_arguments import one_of
-        from spark_mv.spark.run.prepare import look
+        from spark_mv.spark.run.prepare import looked
         from spark_mv.spark.run.run_history import past_runs
 
         asked = replace(Invocation.from_macro(invocation), allow_future_as_of=True)  # nothing can leave by it
-        with session_of(self, asked):
-            try:
-                one_of("format", form, ("text", "json"))
-                seen = look(self, asked, self._mv_profile())
-            except (ConfigError, RefusedError, ValueError) as error:
-                raise CompilationError(str(error)) from error
-            asks = seen.runner if seen.plan.steps else None
-            calls = asks.count(seen.rewritten.ai_rounds) if asks else None
-            costs = asks.forecast(seen.rewritten.ai_rounds) if asks else []
+        try:
+            one_of("format", form, ("text", "json"))
+            with looked(self, asked, self._mv_profile()) as seen:
+                asks = seen.runner if seen.plan.steps else None
+                calls = asks.count(seen.rewritten.ai_rounds) if asks else None
+                costs = asks.forecast(seen.rewritten.ai_rounds) if asks else []
+        except (ConfigError, RefusedError, ValueError) as error:
+            raise CompilationError(str(error)) from error
         explain = explain_json if form == "json" else explain_text
         runs = past_runs(self.query, seen.invocation.schema, seen.invocation.unique_id)
         return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan, calls, runs, costs)
@@ -228,14 +226,12 @@ class MvMixin(metaclass=AdapterMeta):
     def mv_ai_cost(self, invocation: Mapping[str, Any]) -> dict[str, Any]:
         """What the model's next run would ask of models, see explain/project_cost.py; `error` is what it would stop with."""
         from spark_mv.explain.project_cost import model_cost
-        from spark_mv.spark.run.header import session_of
         from spark_mv.spark.run.invocation import Invocation
-        from spark_mv.spark.run.prepare import look
+        from spark_mv.spark.run.prepare import looked
 
         asked = replace(Invocation.from_macro(invocation), allow_future_as_of=True)
         try:
-            with session_of(self, asked):
-                seen = look(self, asked, self._mv_profile())
+            with looked(self, asked, self._mv_profile()) as seen:
                 asks, rounds = seen.runner, seen.rewritten.ai_rounds if seen.plan.steps else ()
                 if asks is None:
                     return model_cost(asked.name, None, (), None, {})

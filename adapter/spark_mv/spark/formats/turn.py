@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from spark_mv.maintenance.errors import TurnTaken, first_line
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Query, commits
+from spark_mv.spark.formats.session_settings import session_setting
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 TXN_APP = "spark.databricks.delta.write.txnAppId"
@@ -126,9 +127,5 @@ def _set(session: TurnSession, key: str, value: str) -> None:
 
 
 def _set_by_user(session: TurnSession, key: str) -> str | None:
-    """The user's own value, where statements are all there is. Of these keys only one is what users set."""
-    if key != USER_METADATA:
-        return None
-    rows = session.query(f"set `{key}`")
-    value = rows[0].get("value") if rows else None
-    return None if value is None or "<undefined>" in str(value) else str(value)
+    """The user's own value, where statements are all there is."""
+    return None if key in (TXN_APP, TXN_VERSION) else session_setting(session.query, key) or None

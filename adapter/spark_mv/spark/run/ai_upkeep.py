@@ -36,6 +36,7 @@ from spark_mv.spark.run.header import header_of, session_of
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY, describe
 from spark_mv.spark.run.operation_arguments import condition_text, days, flag, texts
+from spark_mv.spark.run.planning import planned_for, set_for, settings_for
 from spark_mv.spark.run.prepare import look
 from spark_mv.spark.run.prepared import Prepared
 
@@ -156,7 +157,7 @@ class _Used:
     elsewhere: list[str] = field(default_factory=list)
 
     def add(self, query: Query, model: Prepared) -> None:
-        if not header_of(model.invocation):
+        if not header_of(model.invocation) and not settings_for(query, model.analysis.sql):
             self.calls += _calls(model)
             return
         schema = _results(model).rsplit(".", 1)[0]
@@ -217,8 +218,9 @@ def views(models: Models) -> str:
 
 
 def answers(models: Models) -> str:
-    """A SELECT of the inputs of one model's calls, with the state of each answer, see provenance_sql."""
+    """A SELECT of the inputs of one model's calls, with the state of each answer, see provenance_sql. The session is made ready for it."""
     (model,) = models.asking()
+    set_for(models.adapter, model.analysis.sql)
     return provenance_sql(_calls(model), _results(model))
 
 
@@ -260,7 +262,8 @@ class Models:
                     raise RefusedError("AI_OPERATION", why) from error
                 if model.ai is not None and model.ai.calls:
                     found = True
-                    yield model
+                    with planned_for(self.adapter, model.analysis.sql):
+                        yield model
         if not found:
             names = ", ".join(asked.name for asked in self.invocations) or "no nondeterministic_mv in this project"
             raise RefusedError("NO_AI_FUNCTION", f"there is no AI function in {names}")

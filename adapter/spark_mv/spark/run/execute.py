@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Protocol
@@ -125,7 +125,7 @@ class MvRun(CurrentRun):
             return
         once = (self.plan.few or self.held) and not step.of.publishes
         try:
-            with planned_once(self.session.mv_spark()) if once else nullcontext():
+            with tagged(self.session, planned_once(self.session.mv_spark()) if once else {}):
                 self._execute(step, sql)
         except Exception as error:
             if step.of.work is Work.CLEAN and not spark_has_ended(error):

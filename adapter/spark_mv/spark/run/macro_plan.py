@@ -19,6 +19,7 @@ from spark_mv.maintenance.plan import Plan, Step
 from spark_mv.maintenance.record import SourceVersion, known_fields
 from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.steps.kinds import KINDS
+from spark_mv.query.analysis.union_subqueries import subquery_in_union
 from spark_mv.query.functions.level import Level
 from spark_mv.query.solver.zone import zone_of
 from spark_mv.query.syntax.table_name import quoted_name
@@ -31,7 +32,6 @@ from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import RESULT_PREFIXES, RESULT_SETTINGS, describe, session_facts
 from spark_mv.spark.run.macro_ai import native_settings, result_table_of, round_args
 from spark_mv.spark.run.macro_incremental import incremental, marks_of, rules
-from spark_mv.spark.run.planning import settings_for
 from spark_mv.spark.run.prepare import config_of, stored_columns
 from spark_mv.spark.run.read_model import read_model
 from spark_mv.spark.run.step_args import step_args
@@ -83,7 +83,7 @@ def _planned(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], l
     if read.analysis.errors:
         raise refused(read.analysis.errors)
     macro_only.check_query(invocation.sql, read.analysis, tuple(read.sources.values()), read.own_functions)
-    if settings_for(read.whole_sql):
+    if subquery_in_union(read.whole_sql):
         raise NeedsAdapter(
             "it has a UNION and a subquery among its columns, which Spark plans only with a setting of the session"
         )

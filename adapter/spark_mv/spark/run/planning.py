@@ -11,37 +11,51 @@ from typing import Any
 from dbt.adapters.events.logging import AdapterLogger
 
 from spark_mv.query.analysis.union_subqueries import subquery_in_union
-from spark_mv.spark.formats.commits import log_and_snapshot
+from spark_mv.spark.formats.commits import Ask, Query, log_and_snapshot
+from spark_mv.spark.formats.session_settings import session_setting
+from spark_mv.spark.formats.turn import tagged
 from spark_mv.spark.session.spark_settings import is_local
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
+EXCLUDED = "spark.sql.optimizer.excludedRules"
+PUSHED = "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion"
 FEW_PARTITIONS = 32
 """Partitions of a shuffle up to which small data is not worth coalescing."""
 
 logger = AdapterLogger("Spark")
 
 
-@contextmanager
-def planned_once(spark: Any) -> Iterator[None]:
-    """A statement over few rows and one large table, planned before it runs and not again after each of its stages:
+def planned_once(spark: Any) -> dict[str, str]:
+    """Settings for a statement over few rows and one large table, planned before it runs and not again after each of its stages:
     Delta lists the files of a table that has deletion vectors twice each time (two cores, ten million rows: 1.3 instead
     of 1.8 seconds). Not on a cluster, whose shuffles need adaptive execution to be small."""
     conf = spark.conf if in_reach(spark) and is_local(spark.sparkContext.master) else None
-    before = conf.get(ADAPTIVE) if conf is not None else "false"
-    if conf is None or before != "true" or int(conf.get("spark.sql.shuffle.partitions")) > FEW_PARTITIONS:
-        yield
-        return
-    conf.set(ADAPTIVE, "false")
-    try:
-        yield
-    finally:
-        conf.set(ADAPTIVE, before)
+    if conf is None or conf.get(ADAPTIVE) != "true" or int(conf.get("spark.sql.shuffle.partitions")) > FEW_PARTITIONS:
+        return {}
+    return {ADAPTIVE: "false"}
 
 
-def settings_for(sql: str) -> dict[str, str]:
-    """Settings of the session without which Spark does not plan what a run asks of this query."""
-    return {CONSTRAINTS: "false"} if subquery_in_union(sql) else {}
+def settings_for(query: Query, sql: str) -> dict[str, str]:
+    """Settings of the session without which Spark does not plan what is asked of this query: its keys checked, the answers of its AI
+    functions looked up."""
+    if not subquery_in_union(sql):
+        return {}
+    theirs = session_setting(query, EXCLUDED)
+    return {CONSTRAINTS: "false", EXCLUDED: f"{theirs},{PUSHED}" if theirs else PUSHED}
+
+
+def set_for(adapter: Any, sql: str) -> None:
+    """Make these settings for the rest of the session, in which others will ask."""
+    for setting, value in settings_for(Ask(adapter.query, adapter.mv_spark()), sql).items():
+        adapter.query(f"set {setting} = {value}")
+
+
+@contextmanager
+def planned_for(adapter: Any, sql: str) -> Iterator[None]:
+    """These settings for what is asked meanwhile."""
+    with tagged(adapter, settings_for(Ask(adapter.query, adapter.mv_spark()), sql)):
+        yield
 
 
 def look_ahead(spark: Any, table: str) -> Future[Any] | None:

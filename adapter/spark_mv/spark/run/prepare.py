@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.ai.settings import check_ai_words
-from spark_mv.explain.strategies import never_incremental
 from spark_mv.maintenance.audit import audit_due
 from spark_mv.maintenance.choose import not_incremental
 from spark_mv.maintenance.config import ModelConfig, layered, read_config
@@ -26,6 +26,7 @@ from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.state import Seed, draws_to_drop
 from spark_mv.maintenance.steps.our_rows import our_rows
 from spark_mv.maintenance.strategies.no_op import moved
+from spark_mv.maintenance.supposed_runs import never_incremental
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
@@ -41,10 +42,11 @@ from spark_mv.spark.run.evaluated import Evaluated, evaluate
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forgetting import still_possible
 from spark_mv.spark.run.frozen_condition import check_condition
+from spark_mv.spark.run.header import session_of
 from spark_mv.spark.run.holding import holds, replaced_whole
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import SessionFacts, published_state, session_facts, target_facts, uncastable
-from spark_mv.spark.run.planning import look_ahead, settings_for
+from spark_mv.spark.run.planning import look_ahead, planned_for, settings_for
 from spark_mv.spark.run.prepared import Prepared
 from spark_mv.spark.run.read_model import ReadModel, read_model
 from spark_mv.spark.run.session_pace import session_fixed
@@ -88,7 +90,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         retains=prepared.config.retain_sources,
         amend=_amendments(prepared),
         stamp=stamp,
-        settings=settings_for(prepared.situation.analysis.sql),
+        settings=settings_for(Ask(adapter.query, adapter.mv_spark()), prepared.analysis.sql),
         leftovers=_leftovers(adapter, invocation),
         follows=prepared.facts.target.record,
         columns_seen=prepared.facts.target.columns,
@@ -104,6 +106,15 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
 def _auditor(adapter: Any, prepared: Prepared) -> Auditor | None:
     asked = audit_due(prepared.config.audit, prepared.facts)
     return Auditor(adapter, prepared, asked) if asked or prepared.plan.second_reading else None
+
+
+@contextmanager
+def looked(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> Iterator[Prepared]:
+    """A model looked at outside of a run, in the session that its header makes and with the settings that its query needs."""
+    with session_of(adapter, invocation):
+        seen = look(adapter, invocation, profile)
+        with planned_for(adapter, seen.analysis.sql):
+            yield seen
 
 
 def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead: bool = False) -> Prepared:

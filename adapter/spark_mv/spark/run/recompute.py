@@ -20,7 +20,7 @@ from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import target_facts
-from spark_mv.spark.run.planning import settings_for
+from spark_mv.spark.run.planning import set_for
 from spark_mv.spark.run.prepare import look
 from spark_mv.spark.run.prepared import Prepared
 
@@ -46,8 +46,7 @@ def recompute_args(adapter: Any, invocation: Invocation, profile: Mapping[str, A
     )
     seen = look(adapter, asked, profile)
     _same_query(name, seen, record)
-    for setting, value in settings_for(seen.situation.analysis.sql).items():
-        adapter.query(f"set {setting} = {value}")  # of the session in which the test's own statement comes next
+    set_for(adapter, seen.analysis.sql)  # of the session in which the test's own statement comes next
     facts = replace(
         seen.facts,
         # as it is: what others wrote is a difference, and nothing is put right here

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from spark_mv.explain.judgement import judge
-from spark_mv.explain.strategies import NOW, Supposed
+from spark_mv.maintenance.supposed_runs import NOW, Supposed
 
 pytestmark = pytest.mark.unit
 
