@@ -210,6 +210,41 @@ def test_kept_values_whose_column_somebody_took_away(engine: Any, statement: str
         assert len(now) == 11 and all(now[key][1] == value[1] for key, value in before.items())
 
 
+@pytest.mark.parametrize(
+    ("model", "config"),
+    [
+        ("select id, k, uuid() as u from {schema}.src", {}),
+        ("select id, k, v as u from {schema}.src", {"on_source_delete": "keep"}),
+        ("select id, k, v as u from {schema}.src", {"freeze_where": "id < 3"}),
+        ("select id, k, v as u from {schema}.src where rand() < 0.5", {}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("statement", "cure"),
+    [("rename column id to ticket", "rename column ticket to id"), ("drop column k", "add column k int")],
+)
+def test_a_key_column_that_somebody_took_away(
+    engine: Any, model: str, config: dict[str, Any], statement: str, cure: str
+) -> None:
+    """By it the rows are found again that keep their values, or stay."""
+    engine.query(
+        "create or replace table {schema}.src using delta as select cast(id as int) as id, 1 as k, 'a' as v from range(30)"
+    )
+    engine.model(model, unique_key=["id", "k"], **config)
+    engine.run()
+    engine.query("delete from {schema}.src where id in (3, 4)")
+    engine.run()
+    before = values(engine, "id, k, u")
+    if FORMAT == "delta":
+        engine.query(f"alter table {engine.table} set tblproperties ('delta.columnMapping.mode' = 'name')")
+    engine.query(f"alter table {engine.table} {statement}")
+    with pytest.raises(RefusedError, match=r"KEPT_COLUMN_GONE.*has lost (id|k), by which its rows"):
+        engine.run()
+    engine.query(f"alter table {engine.table} {cure}")
+    engine.run()
+    assert values(engine, "id, k, u") == before
+
+
 @delta_only("on Iceberg another schema is no snapshot; test_reshaped has these")
 @pytest.mark.parametrize(
     "statements",

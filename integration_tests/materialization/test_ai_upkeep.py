@@ -71,6 +71,21 @@ class TestUpkeep:
         pruned = mv.run()
         assert (pruned["rows_deleted"], pruned["ai_calls"]) == (4, 0)
 
+    def test_a_model_without_ai_need_not_be_fit_to_run(self, mv: Any, sql: Any, operation: Any) -> None:
+        sql(
+            "create table if not exists {schema}.src using delta as select id, concat('text ', id) as body from range(10)"
+        )
+        mv.run()
+        sql(
+            "create or replace table {schema}.plain using delta as select 1 as id, 0.5 as d"
+        )  # it stands in the way of the model's
+        assert "[NOT_OURS]" in operation("explain_mv", {"model": "plain"}, expect_pass=False)
+        assert "0 rows would be removed" in operation("prune_ai_results", {"older_than_days": 1, "dry_run": True})
+        assert "mv: the next run asks again for 0 AI answers" in operation(
+            "recompute_ai", {"where": "value = 'no such'"}
+        )
+        assert mv.run()["strategy"] == "NO_OP"
+
 
 class TestUnionOfSubqueries:
     """What Spark plans only with settings of the session, also where the model is asked about outside of its run."""

@@ -78,11 +78,16 @@ def telling_line(message: str) -> str:
     '[DIVIDE_BY_ZERO] Division by zero.'
     >>> telling_line("[CONFIG] model m needs a change:\\n  - freeze: …\\n  - refresh: …")
     '[CONFIG] model m needs a change: freeze: …; refresh: …'
+    >>> telling_line("Exception thrown in awaitResult:\\nCaused by: [FAILED_READ_FILE] A file is gone.")
+    '[FAILED_READ_FILE] A file is gone.'
     """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     if len(lines) > 1 and _PREFACE.fullmatch(lines[0]):
         del lines[0]
     if not lines:
         return ""
+    caused = next((line for line in lines[1:] if line.startswith("Caused by: ")), "")
+    if caused and lines[0].endswith(":"):  # Java's preface to it
+        return caused.removeprefix("Caused by: ")
     listed = "; ".join(line[2:] for line in takewhile(lambda line: line.startswith("- "), lines[1:]))
     return f"{lines[0]} {listed}" if listed and lines[0].endswith(":") else lines[0]

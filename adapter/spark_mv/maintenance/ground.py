@@ -86,7 +86,7 @@ def _columns(situation: Situation, refused: tuple[str, ...]) -> ColumnPlan:
     before = record.of_columns(analysis.fingerprint, prints) if record else None
     policy = replace(config, on_schema_change="sync_all_columns") if facts.full_refresh else config
     columns = plan_columns(analysis, rewritten.columns, facts.target, policy, before)
-    _refuse_gone(facts, columns)
+    _refuse_gone(situation, columns)
     problems = [
         *columns.problems,
         *refused,
@@ -98,19 +98,25 @@ def _columns(situation: Situation, refused: tuple[str, ...]) -> ColumnPlan:
     return columns
 
 
-def _refuse_gone(facts: RunFacts, columns: ColumnPlan) -> None:
-    """Kept values whose column somebody else renamed or dropped since the last run are in earlier versions of the table, and drawing others is the
-    user's to say. That need not show in the table's history: on Iceberg another schema is no snapshot."""
+def _refuse_gone(situation: Situation, columns: ColumnPlan) -> None:
+    """Kept values whose column somebody else renamed or dropped since the last run, and those of rows that are found by such a column, are in earlier
+    versions of the table, and drawing others is the user's to say. That need not show in the table's history: on Iceberg another schema is no snapshot."""
+    facts, config = situation.facts, situation.config
     target = facts.target
     if target.record is None or facts.full_refresh or not target.exists:
         return
     kept = {name.lower() for name in target.record.kept}
-    if gone := [
+    what = "whose values are kept"
+    gone = [
         c.name for c in columns.columns if c.role is Role.KEPT and c.name.lower() in kept and not target.has(c.name)
-    ]:
+    ]
+    if not gone and (columns.kept or situation.state or config.freeze_where or config.on_source_delete == "keep"):
+        what = "by which its rows, and what is kept of them, are found again"
+        gone = [key for key in target.record.keys if not target.has(key)]
+    if gone:
         raise RefusedError(
             "KEPT_COLUMN_GONE",
-            f"model {facts.model}: the table has lost {', '.join(gone)}, whose values are kept ({target.foreign_operation or 'something else'}). "
+            f"model {facts.model}: the table has lost {', '.join(gone)}, {what} ({target.foreign_operation or 'something else'}). "
             f"The table was not touched. Give the column its name back, or add it again where it was dropped: the next run reads its values from version "
             f"{target.record_version}. Or restore the table to that version, where that brings columns back (not on Iceberg); a run with --full-refresh draws them anew",
         )

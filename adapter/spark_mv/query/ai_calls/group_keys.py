@@ -49,5 +49,11 @@ def of_group(text: TokenText, call: TokenCall, block: TokenBlock, calls: Sequenc
     item = next((item for item in block.items if item.span.holds(call.span)), None)
     if where is None or item is None or item in grouped_by(text, block) or any(where.holds(c.span) for c in calls):
         return False
-    tree = read_expression(edited(text.sql, item.expression, [(call.span, _CALL)]))
-    return tree is not None and not any(of_rows(column) for column in tree.find_all(exp.Column) if column.name == _CALL)
+    return asked_of_rows(text, item.expression, call.span) is False
+
+
+def asked_of_rows(text: TokenText, span: Span, call: Span) -> bool | None:
+    """Whether an aggregate or a window function of the expression reads the answer to the call in it: it is asked for rows, not for groups.
+    None for what is not understood."""
+    tree = read_expression(edited(text.sql, span, [(call, _CALL)]))
+    return None if tree is None else any(of_rows(c) for c in tree.find_all(exp.Column) if c.name == _CALL)

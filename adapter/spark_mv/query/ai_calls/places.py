@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenCte, edited, outermost
 from spark_mv.query.ai_calls.desugar import hidden_star
+from spark_mv.query.ai_calls.group_keys import asked_of_rows, over_groups
 from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.keys import LookUp
 from spark_mv.query.ai_calls.signatures import ParsedCall
@@ -64,14 +65,18 @@ class Places:
         return grouped and not selected
 
     def _stacked(self, block: TokenBlock) -> bool:
-        """Whether what the SELECT reads, row by row, has a column from an AI call or a subquery."""
+        """Whether what the SELECT reads has a column from an AI call or a subquery, and answers can be joined to it, row by row."""
         if "FROM" not in block.clauses or {"GROUP BY", "HAVING"} & block.clauses.keys():
             return False
-        where = block.clauses["FROM"]
         if self._sees_all_columns(block.span, block) or self._from_has(block, {"PIVOT", "UNPIVOT"}):
             return False
-        if self.text.lateral_view(where) is not None:
+        return self.text.lateral_view(block.clauses["FROM"]) is None and self._reads_answers(block)
+
+    def _reads_answers(self, block: TokenBlock) -> bool:
+        """Whether what the SELECT reads has a column from an AI call or a subquery."""
+        if "FROM" not in block.clauses:
             return False
+        where = block.clauses["FROM"]
         read = [where, *(cte.span for used in self.ctes_for(block.query, self.text.text(where)) for cte in used)]
         return bool(self.inside(read)) or any(
             reader is not None and at.holds(reader.span) and reader.clause_of(inner.span) == "SELECT"
@@ -159,6 +164,9 @@ class Places:
                 )
             if id(parsed) in self.name and self._of_lateral_view(parsed, block):
                 found.append(self._refuse(parsed, "is asked about a column of a LATERAL VIEW", "compute that in a CTE"))
+            if self.clause[id(parsed)] == "HAVING" and self._keys_of_answers(parsed, block):
+                reason = "stands in HAVING over keys that are themselves looked up"
+                found.append(self._refuse(parsed, reason, "make it a column, and filter by that in an outer SELECT"))
             if self._recursive(block.query):
                 found.append(self._refuse(parsed, "stands in a recursive CTE", "call it on the CTE's result"))
             if any(self._sees_all_columns(span, block) for _, span, _ in parsed.row):
@@ -236,6 +244,13 @@ class Places:
                 if inner is block and self.text.tokens[i].text.lower() not in own | self._struct_names(block):
                     return True
         return False
+
+    def _keys_of_answers(self, parsed: ParsedCall, block: TokenBlock) -> bool:
+        """Whether Spark would have to push the filter of HAVING below the groups, to where keys come from answers or subqueries."""
+        of_groups = any(over_groups(self.text, span) for _, span, _ in parsed.row)
+        of_groups = of_groups or bool(asked_of_rows(self.text, block.clauses["HAVING"], parsed.call.span))
+        other = any(self.block[id(p)] is block and self.clause[id(p)] != "HAVING" for p in self.calls)
+        return (other or not of_groups) and self._reads_answers(block)
 
     def _outer_row(self, span: Span) -> bool:
         """Whether a subquery in the span names a table of the row around it."""

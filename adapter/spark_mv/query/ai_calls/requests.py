@@ -10,15 +10,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from sqlglot import exp
-
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenItem, edited, outermost
-from spark_mv.query.ai_calls.group_keys import grouped_by
+from spark_mv.query.ai_calls.group_keys import asked_of_rows, grouped_by
 from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.keys import arguments_hash_sql, key_sql
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
-from spark_mv.query.syntax.aggregates import groups_or_windows, of_rows
+from spark_mv.query.syntax.aggregates import groups_or_windows
 from spark_mv.query.syntax.condition import read_expression
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -26,7 +24,6 @@ from spark_mv.query.syntax.table_name import quoted
 
 BuildRequest = Callable[[ParsedCall, Render], tuple[str, str]]  # gives SQL of the request and the identity's text
 Found = tuple[str, list[ParsedCall]]  # the statement, and the calls whose answers it reads
-_CALL = "__mv_call"
 
 
 class Requests:
@@ -44,7 +41,7 @@ class Requests:
         having: list[Span] = []
         kept: list[Span] = []
         blank: list[TokenItem] = []
-        if clause == "HAVING" and not self._of_rows(block, parsed):
+        if clause == "HAVING" and not asked_of_rows(self.text, block.clauses["HAVING"], parsed.call.span):
             if "GROUP BY" in block.clauses:
                 groups = [block.clauses["GROUP BY"]]
                 kept, blank = self._select_list(block)
@@ -265,11 +262,6 @@ class Requests:
         tree = read_expression(self.text.text(span))
         # a window's result depends on which rows there are, so filters must not move below it
         return tree is None or groups_or_windows(tree, but=OF_GROUPS)
-
-    def _of_rows(self, block: TokenBlock, parsed: ParsedCall) -> bool:
-        """Whether an aggregate of HAVING reads the call's answer: it is asked for rows, not for groups."""
-        tree = read_expression(self._with(block.clauses["HAVING"], [(parsed.call.span, _CALL)]))
-        return tree is not None and any(of_rows(c) for c in tree.find_all(exp.Column) if c.name == _CALL)
 
     def _reader(self, query: Query) -> tuple[TokenBlock, str] | None:
         """The one SELECT that reads the query in its FROM, and the name it has there."""

@@ -92,6 +92,8 @@ def _name(node: Any) -> str:
         if not node.table and unquoted and is_marked(node.name, Mark.KEYWORD):
             return f"{_OTHER.get(node.name.lower(), node.name.lower())}()"
         return "1" if isinstance(node.this, exp.Star) else ".".join(part.name for part in node.parts[-1:])
+    if isinstance(node, exp.Literal) and not node.is_string and "e" in node.name.lower():
+        return str(float(node.name))
     if isinstance(node, exp.Literal | exp.Identifier | exp.Var):
         return str(node.name)
     if isinstance(node, exp.Star):
@@ -258,6 +260,32 @@ def _sorted(node: exp.Expr) -> str:
     return f"{_name(inner)} DESC" if node.args.get("desc") else _name(inner)
 
 
+def _in(node: exp.Expr) -> str:
+    query = node.args.get("query")
+    listed = ", ".join(map(_name, node.expressions)) if query is None else f"listquery({_outer(query)})"
+    return f"({_name(node.this)} IN ({listed}))"
+
+
+def _outer(query: exp.Expr) -> str:
+    """The columns of the row around a subquery that it names by their tables."""
+    inside = {table.alias_or_name.lower() for table in query.find_all(exp.Table, exp.Subquery)}
+    columns = (column for column in query.find_all(exp.Column, bfs=False) if column.table)
+    return ", ".join(dict.fromkeys(column.name for column in columns if column.table.lower() not in inside))
+
+
+def _interval(node: exp.Expr) -> str:
+    """Of one unit, as Spark writes its literals: `INTERVAL '3' DAY`, `INTERVAL '01' HOUR`."""
+    count, unit = node.this, str(node.args.get("unit") or "").upper().removesuffix("S")
+    if not isinstance(count, exp.Literal) or not count.name.isdigit() or unit not in _UNITS:
+        return sql_text(node)
+    times, unit, digits = _UNITS[unit]
+    return f"INTERVAL '{int(count.name) * times:0{digits}d}' {unit}"
+
+
+_UNITS = {
+    "YEAR": (1, "YEAR", 1), "MONTH": (1, "MONTH", 1), "WEEK": (7, "DAY", 1), "DAY": (1, "DAY", 1), "HOUR": (1, "HOUR", 2),
+    "MINUTE": (1, "MINUTE", 2), "SECOND": (1, "SECOND", 2),
+}  # fmt: skip
 _FORMS: dict[type[Any], Callable[[Any], str]] = {
     exp.Neg: lambda n: f"(- {_name(n.this)})",
     exp.Not: _not,
@@ -267,7 +295,7 @@ _FORMS: dict[type[Any], Callable[[Any], str]] = {
     exp.Case: _case,
     exp.If: lambda n: f"(IF({_name(n.this)}, {_name(n.args.get('true'))}, {_name(n.args.get('false'))}))",
     exp.Is: lambda n: f"({_name(n.this)} IS {_name(n.expression)})",
-    exp.In: lambda n: f"({_name(n.this)} IN ({', '.join(map(_name, n.expressions))}))",
+    exp.In: _in,
     exp.Between: lambda n: f"between({_name(n.this)}, {_name(n.args['low'])}, {_name(n.args['high'])})",
     exp.DPipe: lambda n: f"concat({_name(n.left)}, {_name(n.right)})",
     exp.RegexpLike: lambda n: (
@@ -287,8 +315,9 @@ _FORMS: dict[type[Any], Callable[[Any], str]] = {
     exp.Window: _window,
     exp.Filter: _filter,
     exp.WithinGroup: _within,
-    exp.Subquery: lambda _: "scalarsubquery()",
-    exp.Exists: lambda _: "exists()",
+    exp.Subquery: lambda n: f"scalarsubquery({_outer(n.this)})",
+    exp.Exists: lambda n: f"exists({_outer(n.this)})",
+    exp.Interval: _interval,
     exp.Extract: lambda n: f"extract({_name(n.this)} FROM {_name(n.expression)})",
     exp.Struct: lambda n: f"struct({', '.join(map(_name, n.expressions))})",
     exp.Array: lambda n: f"array({', '.join(map(_name, n.expressions))})",

@@ -122,7 +122,7 @@ def _keyword(walk: Walk, node: exp.Expr, name: str) -> TaintedValue | None:
 
 def _unresolved(name: str, scope: Scope) -> str:
     known = [f"{shown(alias)} ({', '.join(f.name for f in rel.fields[:12])})" for alias, rel in scope.visible()]
-    return (
-        f"column {name} is in none of the tables in scope: {'; '.join(known) or 'there is no FROM'}. "
-        "Correct the name, or add the column to the table's schema"
-    )
+    cure = "Correct the name, or add the column to the table's schema"
+    if not name.replace(".", "").isidentifier():
+        cure += ". The name that Spark gives to an expression without an alias is not always foreseen here: give it one (… AS total)"
+    return f"column {name} is in none of the tables in scope: {'; '.join(known) or 'there is no FROM'}. {cure}"

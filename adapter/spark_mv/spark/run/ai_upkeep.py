@@ -22,14 +22,16 @@ from spark_mv.ai.upkeep import (
     unused_sql,
     used_sql,
 )
+from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import ConfigError, RefusedError, first_line, refused
 from spark_mv.maintenance.facts import Column
 from spark_mv.maintenance.strategies.no_op import setting_changes
 from spark_mv.query.ai_calls.ai_plan import AiCall
+from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.row_condition import row_condition
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import string_literal as quote
-from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.run.ai import AiRunner
 from spark_mv.spark.run.frozen_condition import why_no_condition
 from spark_mv.spark.run.header import header_of, session_of
@@ -39,6 +41,7 @@ from spark_mv.spark.run.operation_arguments import condition_text, days, flag, t
 from spark_mv.spark.run.planning import planned_for, set_for, settings_for
 from spark_mv.spark.run.prepare import look
 from spark_mv.spark.run.prepared import Prepared
+from spark_mv.spark.run.read_model import read_model
 
 
 def recompute(models: Models, errors_only: bool = False, where: str | None = None, beside: Models | None = None) -> str:
@@ -61,8 +64,9 @@ def recompute(models: Models, errors_only: bool = False, where: str | None = Non
         mine = f"arguments_hash IN ({used_sql(calls)})"
         condition = f"(\n{where}\n) AND {mine}" if where else mine
         query(recompute_sql(results, model.invocation.invocation_id, errors_only=errors_only, where=condition))
-        _tell(query, model)
-        lines.append(f"{model.invocation.name}: the next run asks again for {_marked(query, model):,} AI answers")
+        if marked := _marked(query, model):
+            _tell(query, model)
+        lines.append(f"{model.invocation.name}: the next run asks again for {marked:,} AI answers")
     others = [one for one in beside.one_by_one() if one.names[0] not in models.names] if beside else []
     return "\n".join([*lines, *(line for one in others for line in _share(one))])
 
@@ -253,11 +257,13 @@ class Models:
                 except AiConfigError as error:  # a run of one model need not say whose block it is
                     said = QueryError(error.code, str(error).removeprefix(f"[{error.code}] "))
                     raise refused([said], f"model {invocation.name}: ") from None
-                except ConfigError:
-                    raise
-                except RefusedError as error:
-                    raise self._of(invocation, error) from error
                 except Exception as error:
+                    if len(self.invocations) > 1 and self._asks_nothing(invocation):
+                        continue
+                    if isinstance(error, ConfigError):
+                        raise
+                    if isinstance(error, RefusedError):
+                        raise self._of(invocation, error) from error
                     why = f"model {invocation.name} cannot be read, so which answers it refers to is not known: {first_line(error)}"
                     raise RefusedError("AI_OPERATION", why) from error
                 if model.ai is not None and model.ai.calls:
@@ -267,6 +273,16 @@ class Models:
         if not found:
             names = ", ".join(asked.name for asked in self.invocations) or "no nondeterministic_mv in this project"
             raise RefusedError("NO_AI_FUNCTION", f"there is no AI function in {names}")
+
+    def _asks_nothing(self, invocation: Invocation) -> bool:
+        """Whether a model that cannot be run is known to have no AI function."""
+        query = Ask(self.query, self.adapter.mv_spark())
+        try:
+            read = read_model(query, invocation, ModelConfig(unique_key=()), self.profile)
+        except Exception:  # it may have one
+            return False
+        unread = {error.code for error in read.analysis.errors} - {"MISSING_UNIQUE_KEY"}
+        return not unread and Level.AI not in read.analysis.levels
 
     def _of(self, invocation: Invocation, error: RefusedError) -> RefusedError:
         """What a model is refused for, with the model's name, and why it matters where others are meant."""
