@@ -54,12 +54,13 @@ class TestASample:
             run_dbt(["run", "--target", "other"])
             assert {row for row in sql(in_other) if row[0] < 100} == set(sampled)
             sql("delete from {schema}.rows where id >= 100")
-        # the table alone, as somebody else clones it: that its draws are lost is said
+        # the table alone, as somebody else clones it: its rows stay, as their values do, and that their draws are lost is said
         sql(f"drop table {other}.sample")
         sql(f"drop table {other}.sample__state")
         sql(f"create table {other}.sample shallow clone {{schema}}.sample")
         _, said = run_dbt_and_capture(["run", "--target", "other"])
-        assert "sample__state: it is not there; all rows draw anew" in said
+        assert "sample__state: it is not there; rows of the table stay, all others draw anew" in said
+        assert set(sampled) <= set(sql(in_other))
 
 
 class TestAnEmptyAsOf:

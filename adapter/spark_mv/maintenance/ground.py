@@ -150,11 +150,14 @@ def state_lost(situation: Situation) -> bool:
 
 
 def same_filter(situation: Situation) -> bool:
-    """Whether the rows of the table are known to have passed the random filter that the query has now."""
+    """Whether the rows of the table have passed the random filter that the query has now. Without a record they are taken for such, as their
+    values are for kept ones."""
     record = situation.facts.target.record
-    if record is not None and record.filter_print:
+    if record is None:
+        return True
+    if record.filter_print:
         return record.filter_print == situation.rewritten.filter_print
-    return record is not None and record.query == situation.analysis.fingerprint
+    return record.query == situation.analysis.fingerprint
 
 
 def _window_problems(config: ModelConfig, rewritten: Rewritten) -> list[str]:
