@@ -176,6 +176,14 @@ class TestSharedAnswers:
         for model in ("mv", "plain"):
             Mv(sql, model).run()
         for name, args, why in (
+            (
+                "recompute_ai",
+                {"modl": "mv"},
+                "recompute_ai takes model, errors_only, where, and no modl. Nothing was changed",
+            ),
+            ("ai_views", {"model": "mv"}, "ai_views takes no argument, and no model"),
+            ("maintain", {"vaccum": True}, "and no vaccum"),
+            ("erase", {"model": "plain", "key": [1]}, "erase takes model, keys, where, dry_run, and no key"),
             ("recompute_ai", {"model": "mv", "where": "nosuch = 1"}, "UNRESOLVED_COLUMN"),
             ("recompute_ai", {"model": "mv", "where": "status"}, "gives string"),
             ("recompute_ai", {"model": "mv", "where": ""}, "is no condition"),

@@ -5,6 +5,7 @@
     dbt run-operation adopt_mv --args '{model: tickets, unique_key: [ticket_id], freeze: [first_seen_at]}'   what its config does not say -#}
 {% macro adopt_mv(model, apply=false, unique_key=none, freeze=none) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('adopt_mv', ['model', 'apply', 'unique_key', 'freeze'], kwargs) -%}
   {%- do log(mv.mv_adopt(model, apply, unique_key, freeze), info=true) -%}
 {%- endmacro %}
 
@@ -21,6 +22,7 @@
     dbt run-operation eject_mv --args '{model: tickets, apply: true}' -#}
 {% macro eject_mv(model, apply=false) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('eject_mv', ['model', 'apply'], kwargs) -%}
   {%- do log(mv.mv_eject(model, apply), info=true) -%}
 {%- endmacro %}
 

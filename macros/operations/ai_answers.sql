@@ -5,6 +5,7 @@
     dbt run-operation recompute_ai --args "{model: tickets, where: \"model = 'old'\"}"     where: a condition on ai_results -#}
 {% macro recompute_ai(model, errors_only=false, where=none) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('recompute_ai', ['model', 'errors_only', 'where'], kwargs) -%}
   {%- set asking = mv.mv_asking(model) -%}
   {%- do log(adapter.mv_ai_upkeep('recompute', asking, errors_only=errors_only, where=where, beside=[] if model is undefined else mv.mv_asking()), info=true) -%}
 {%- endmacro %}
@@ -16,6 +17,7 @@
     dbt run-operation prune_ai_results --args '{older_than_days: 90, dry_run: true}' -#}
 {% macro prune_ai_results(older_than_days=30, dry_run=false, include_unowned=false) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('prune_ai_results', ['older_than_days', 'dry_run', 'include_unowned'], kwargs) -%}
   {%- do log(adapter.mv_ai_upkeep('prune', mv.mv_asking(), older_than_days=older_than_days, dry_run=dry_run, include_unowned=include_unowned), info=true) -%}
 {%- endmacro %}
 
@@ -26,6 +28,7 @@
     dbt run-operation collect_ai --args '{gone: batch_1}' -#}
 {% macro collect_ai(model, gone=none) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('collect_ai', ['model', 'gone'], kwargs) -%}
   {%- do log(adapter.mv_ai_upkeep('collect', mv.mv_asking(model), gone=gone), info=true) -%}
 {%- endmacro %}
 
@@ -34,6 +37,7 @@
     dbt run-operation ai_views -#}
 {% macro ai_views() -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('ai_views', [], kwargs) -%}
   {%- do log(adapter.mv_ai_upkeep('views', mv.mv_asking()), info=true) -%}
 {%- endmacro %}
 

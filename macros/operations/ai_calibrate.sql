@@ -5,6 +5,7 @@
     ai: words of the ai block, e.g. {cascade: [{model: small}, {model: large}]}, where the profile has no cascade -#}
 {% macro ai_calibrate(data, call, agree_with_large=0.95, sample=400, ai=none) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('ai_calibrate', ['data', 'call', 'agree_with_large', 'sample', 'ai'], kwargs) -%}
   {%- set asked = {'data': mv.mv_relation_of(data), 'call': render(call), 'agree_with_large': agree_with_large, 'sample': sample, 'ai': ai} -%}
   {%- do log(adapter.mv_ai_calibrate(asked, target.schema, invocation_id, project_name), info=true) -%}
 {%- endmacro %}

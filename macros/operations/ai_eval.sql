@@ -7,6 +7,7 @@
     dbt run-operation ai_eval --args '{data: …, key: id, call: …, judge: large, variants: {small: {model: small}, large: {model: large}}}' -#}
 {% macro ai_eval(data, key, call=none, label=none, judge=none, variants=none, into=none) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('ai_eval', ['data', 'key', 'call', 'label', 'judge', 'variants', 'into'], kwargs) -%}
   {%- set ways = {} -%}
   {%- if variants is mapping -%}
     {%- for name, words in variants.items() -%}

@@ -6,6 +6,7 @@
     A key of several columns is a mapping: keys: [{region: eu, ticket_id: 4711}] -#}
 {% macro erase(model, keys=[], where=none, dry_run=false) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('erase', ['model', 'keys', 'where', 'dry_run'], kwargs) -%}
   {%- set node = mv.mv_node(model) -%}
   {%- do mv.mv_existing(node) -%}
   {%- set invocation = mv.mv_invocation_of(node) -%}

@@ -3,6 +3,7 @@
     dbt run-operation explain_mv --args '{model: tickets}'           (add format: json for JSON) -#}
 {% macro explain_mv(model, format='text') -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('explain_mv', ['model', 'format'], kwargs) -%}
   {%- do log(adapter.mv_explain(mv.mv_invocation_of(mv.mv_node(model)), format), info=true) -%}
 {%- endmacro %}
 

@@ -4,6 +4,7 @@
     dbt run-operation forget_values --args '{model: tickets, withdraw: true}'       takes back what no run has honoured yet -#}
 {% macro forget_values(model, columns=[], where=none, withdraw=false) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('forget_values', ['model', 'columns', 'where', 'withdraw'], kwargs) -%}
   {%- set node = mv.mv_node(model) -%}
   {%- set relation = mv.mv_existing(node) -%}
   {%- set name = node.name ~ ('.v' ~ node.version if node.get('version') is not none else '') -%}

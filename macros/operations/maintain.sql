@@ -5,5 +5,6 @@
     dbt run-operation maintain --args '{vacuum: true}' -#}
 {% macro maintain(model, vacuum=false, dry_run=false) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
+  {%- do mv.mv_no_others('maintain', ['model', 'vacuum', 'dry_run'], kwargs) -%}
   {%- do log(adapter.mv_maintain(mv.mv_asking(model), vacuum, dry_run), info=true) -%}
 {%- endmacro %}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,3 +45,19 @@ def refused(call: Callable[[], Any], says: str) -> None:
     with pytest.raises(RefusedError, match=says) as error:
         call()
     assert error.value.code == "OPERATION_ARGUMENT" and "Nothing was changed" in str(error.value)
+
+
+def test_each_operation_knows_its_own_arguments() -> None:
+    """Those in its signature, which Jinja does not tell."""
+    macros = Path(__file__).parents[2] / "macros" / "operations"
+    found = {}
+    for file in macros.glob("*.sql"):
+        for name, signature, body in re.findall(
+            r"{% macro (\w+)\((.*?)\) -%}(.*?){%- endmacro %}", file.read_text(), re.DOTALL
+        ):
+            if not name.startswith("mv_"):
+                known = re.search(r"mv_no_others\('(\w+)', \[(.*?)\], kwargs\)", body)
+                assert known is not None, name
+                names = re.findall(r"'(\w+)'", known[2])
+                found[name] = (known[1], names) == (name, re.findall(r"(?:^|, )(\w+)(?==|,|$)", signature))
+    assert len(found) == 12 and all(found.values()), found
