@@ -153,3 +153,12 @@ class TestKeepOld:
         mv.run()
         after = mv.by_id("answer")
         assert after[0] not in (old[0], ("none",)) and after[9] != ("none",) and after[2] == old[2]
+
+
+class TestKeepOldOverSubqueries(TestKeepOld):
+    """The question of each row is a subquery's; what fails is looked up by it."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        body = "(select max(i.body) from {{ target.schema }}.kept i where i.id = o.id)"
+        return {"mv.sql": KEEP.replace("ai_gen(body)", f"ai_gen({body})").replace(".kept\n", ".kept o\n")}

@@ -276,8 +276,8 @@ class Models:
 
     def _asks_nothing(self, invocation: Invocation) -> bool:
         """Whether a model that cannot be run is known to have no AI function."""
-        query = Ask(self.query, self.adapter.mv_spark())
         try:
+            query = Ask(self.query, self.adapter.mv_spark())
             read = read_model(query, invocation, ModelConfig(unique_key=()), self.profile)
         except Exception:  # it may have one
             return False
