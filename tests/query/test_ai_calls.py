@@ -93,6 +93,13 @@ PLACES = [
     ("SELECT id, ai_gen(to_json(struct(*))) AS k FROM r", "all columns"),
     ("SELECT id, ai_gen(to_json(struct(id, r.*))) AS k FROM r", "all columns"),
     ("SELECT r.*, hash(*) AS h FROM r ORDER BY ai_gen(t)", "beside a function of all columns"),
+    ("SELECT id FROM r WHERE ai_gen((SELECT max(t) FROM i WHERE i.id = r.id)) = 'a'", "about a correlated subquery"),
+    ("SELECT t, ai_gen(t) AS k, count(*) FROM r GROUP BY t HAVING k = 'a'", "used in HAVING of its own SELECT"),
+    ("SELECT id FROM r LATERAL VIEW explode(a) x AS e WHERE ai_gen(ai_gen(e)) = 'a'", "a column of a LATERAL VIEW"),
+    (
+        "WITH c AS (SELECT ai_gen(t) AS k FROM r) SELECT k FROM c GROUP BY k HAVING ai_gen(k) = 'a'",
+        "over keys that are",
+    ),
 ]
 
 

@@ -143,7 +143,7 @@ def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists:
         last_inner = max(n for n, i in enumerate(block.items) if i not in outer_items)
         if any(block.items.index(i) < last_inner for i in outer_items):
             raise _Refused(awkward[0], "stands before a column or `*` of the same SELECT", "put it last, or into a CTE")
-    for clause in ("ORDER BY", "QUALIFY"):
+    for clause in ("HAVING", "ORDER BY", "QUALIFY"):
         if clause in block.clauses and _mentions(text, block.clauses[clause], moved, after=()):
             raise _Refused(
                 awkward[0], f"is used in {clause} of its own SELECT", f"put the call into a CTE and {clause} outside"

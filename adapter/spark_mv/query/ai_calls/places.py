@@ -204,7 +204,7 @@ class Places:
     def _of_lateral_view(self, parsed: ParsedCall, block: TokenBlock) -> bool:
         """Whether an argument names what comes into being behind the place where answers are joined to FROM."""
         view = self.text.lateral_view(block.clauses["FROM"]) if "FROM" in block.clauses else None
-        if view is None or self._in_lateral_view(parsed, block):
+        if view is None or self.clause[id(parsed)] == "FROM":
             return False
         made = range(view, self.text.token_range(block.clauses["FROM"])[1])
         names = {self.text.tokens[i].text.lower() for i in made if self.text.identifier(i)}
