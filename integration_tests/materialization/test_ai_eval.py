@@ -107,5 +107,7 @@ class TestEvaluation:
             ({"key": "kind"}, "a key of its own"),
             ({"call": "upper(body)"}, "no AI function"),
             ({"label": None}, "either `label`"),
+            ({"label": "nosuch"}, "ai_eval: data "),
+            ({"data": "no_such_table"}, "cannot be read with key id and label kind"),
         ):
             assert why in operation("ai_eval", {**asked, **wrong}, expect_pass=False)

@@ -83,7 +83,7 @@ def kept_notes(model: str, columns: ColumnPlan, target: TargetFacts) -> list[str
         )
     if columns.keeps and target.record is None:
         notes.append(
-            f"no record of an earlier run is left in the table's history; its values of {', '.join(columns.kept)} are taken "
+            f"no record of an earlier run of this model is in the table's history; its values of {', '.join(columns.kept)} are taken "
             "for kept values"
         )
     if columns.kept and columns.identity.rekeyed:

@@ -14,7 +14,7 @@ from spark_mv.ai.evaluation import AGREEMENT, CONFUSION, EVALUATIONS, Answers, a
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import insert_rows, quoted
-from spark_mv.maintenance.errors import RefusedError
+from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.query.ai_calls.ai_plan import AiCall, plan_ai
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.formats.own_tables import EVALUATED, make_table, own_format_of
@@ -136,7 +136,16 @@ def _answered(
         raise RefusedError("AI_EVAL", f"ai_eval, variant {name}: {plan.errors[0].message}")
     if not plan.calls:
         raise RefusedError("AI_EVAL", f"ai_eval, variant {name}: there is no AI function in {call}")
-    (counted,) = adapter.query(f"SELECT count(*) AS n, count(DISTINCT {quoted(asked.key)}) AS keys FROM {asked.data}")
+    shown = f"count({quoted(asked.label)})" if asked.label else "0"
+    try:
+        (counted,) = adapter.query(
+            f"SELECT count(*) AS n, count(DISTINCT {quoted(asked.key)}) AS keys, {shown} AS labelled FROM {asked.data}"
+        )
+    except Exception as error:
+        named = f"key {asked.key}" + (f" and label {asked.label}" if asked.label else "")
+        raise RefusedError(
+            "AI_EVAL", f"ai_eval: data {asked.data} cannot be read with {named}: {first_line(error)}"
+        ) from error
     number, keys = int(counted["n"]), int(counted["keys"])
     if not 0 < number <= MOST_ROWS or keys < number:
         raise RefusedError(
