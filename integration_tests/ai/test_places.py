@@ -112,6 +112,14 @@ QUERIES = [
         "SELECT * FROM (SELECT id, GEN(e) AS k FROM (SELECT id, GEN(t) AS v FROM {s}.src) LATERAL VIEW explode(array(v)) x AS e) WHERE k LIKE '%a'",
         4,
     ),
+    # a flag alone in WHERE, which Spark reads in one pair of brackets as the name of a table's only column
+    ("SELECT id, GEN(t) AS k FROM (SELECT id, t, id < 2 AS flag FROM {s}.src) WHERE flag", 1),
+    ("SELECT GEN(t) AS k FROM (SELECT t, id < 2 AS flag FROM {s}.src) q WHERE flag AND true", 1),
+    (
+        "WITH flags AS (SELECT id < 2 AS flag FROM {s}.src) SELECT GEN(cast(flag AS string)) AS k FROM flags WHERE flag",
+        1,
+    ),
+    ("SELECT k FROM (SELECT GEN(t) AS k, id < 2 AS flag FROM {s}.src) WHERE flag", 1),
     ("SELECT GEN('it''s; \"x\" \\\\ ü') AS k -- GEN(u) in a comment", 1),
 ]
 

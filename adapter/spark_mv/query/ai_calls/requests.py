@@ -17,7 +17,7 @@ from spark_mv.query.ai_calls.keys import arguments_hash_sql, key_sql
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.syntax.aggregates import groups_or_windows
-from spark_mv.query.syntax.condition import read_expression
+from spark_mv.query.syntax.condition import bracketed, read_expression
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.query.syntax.table_name import quoted
@@ -62,7 +62,7 @@ class Requests:
             listed = f"{entries}, {asked} AS __mv_request"
         body = f"SELECT {listed}{self._from(block, mine, clause == 'FROM')}"
         if where:
-            body += " WHERE " + " AND ".join(f"({self._render(s)})" for s in where)
+            body += " WHERE " + " AND ".join(bracketed(self._render(s)) for s in where)
         if groups:
             body += f" GROUP BY {self._render(groups[0])}"
         if having:
@@ -108,7 +108,7 @@ class Requests:
             edits = [*changes, *self.edits]  # the first of equal spans counts
             body = f"SELECT {alias}.{quoted(name)} AS request FROM {self._with(where_from, edits)}"
             if conditions:
-                body += " WHERE " + " AND ".join(f"({self._with(c, edits)})" for c in conditions)
+                body += " WHERE " + " AND ".join(bracketed(self._with(c, edits)) for c in conditions)
             if conditions or self._has(where_from, {"JOIN"}):
                 sql, more = self._in_context(outer.query, self._distinct(parsed, identity, body), edits)
                 blanked = [p for c, _ in changes for p in self.places.inside([c])]

@@ -1,9 +1,9 @@
-"""Whether a query is of those that Spark's optimizer stops at once their rows are filtered, which every check of keys does, or looked up
-by a subquery, as answers of AI functions are.
+"""Whether a query is of those that Spark's optimizer stops at.
 
-Spark 4.1: of a UNION it rewrites what is known of its branches' columns (UnionBase.rewriteConstraints), and columns above it
-(PushProjectionThroughUnion), and meets, in a correlated subquery among these columns, one of the subquery's own, which it does not find:
-`NoSuchElementException: key not found: id#17`.
+Spark 4.1: of a UNION it rewrites the columns above it (PushProjectionThroughUnion), and once its rows are filtered, which every check of keys
+does, what is known of the columns of its branches (UnionBase.rewriteConstraints). In a correlated subquery among these columns it meets one
+of the subquery's own, which it does not find: `NoSuchElementException: key not found: id#17`. Answers of AI functions are looked up by such
+subqueries, and an incremental run reads a source's changed rows beside others in a UNION of its own.
 """
 
 from __future__ import annotations
@@ -11,8 +11,18 @@ from __future__ import annotations
 from sqlglot import exp
 
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.parse import parse
+from spark_mv.query.syntax.parse import Parsed, parse
 from spark_mv.query.syntax.query_error import QueryError
+
+
+@deep
+def subquery_in_columns(sql: str) -> bool:
+    """Whether a SELECT has a subquery among its columns. False for what cannot be read.
+
+    >>> subquery_in_columns("select id from t where exists (select 1 from u)"), subquery_in_columns("select (select 1) as a")
+    (False, True)
+    """
+    return sql.lower().count("select") > 1 and _in_columns(parse(sql))
 
 
 @deep
@@ -26,7 +36,11 @@ def subquery_in_union(sql: str) -> bool:
     False
     """
     found = parse(sql)
-    if isinstance(found, QueryError) or found.tree.find(exp.Union) is None:
+    return _in_columns(found) and not isinstance(found, QueryError) and found.tree.find(exp.Union) is not None
+
+
+def _in_columns(found: Parsed | QueryError) -> bool:
+    if isinstance(found, QueryError):
         return False
     columns = (column for select in found.tree.find_all(exp.Select) for column in select.expressions)
     return any(column.find(exp.Query) is not None for column in columns)

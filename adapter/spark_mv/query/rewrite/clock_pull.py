@@ -15,7 +15,7 @@ from sqlglot import exp
 from spark_mv.query.rewrite.clock_sources import FromEntry, Sources
 from spark_mv.query.solver.bounds import Bounds, both
 from spark_mv.query.syntax.aggregates import is_aggregate
-from spark_mv.query.syntax.condition import ALWAYS
+from spark_mv.query.syntax.condition import ALWAYS, bracketed
 from spark_mv.query.syntax.source_blocks import Block, Context
 from spark_mv.query.syntax.source_text import Edit, Span, apply_edits
 
@@ -32,7 +32,7 @@ def guard_edit(span: Span, bounds: Bounds | None) -> Edit:
     guard = bounds.guard if bounds else None
     if guard is None:
         return Edit(span.start, span.end, ALWAYS)
-    return Edit(span.start, span.end, f"(({guard}))" if guard.isidentifier() else f"({guard})")
+    return Edit(span.start, span.end, bracketed(guard))
 
 
 def unclocked(sql: str, sources: Sources, solved: Mapping[int, list[tuple[Span, Bounds]]]) -> str:

@@ -42,6 +42,17 @@ def read_expression(text: str) -> exp.Expr | None:
     return tree.expressions[0] if whole else None
 
 
+def bracketed(condition: str) -> str:
+    """A condition in brackets, to stand behind WHERE; a word by itself in two pairs, see `where_clause`.
+
+    >>> bracketed("a = 1"), bracketed("flag"), bracketed("`my flag`")
+    ('(a = 1)', '((flag))', '((`my flag`))')
+    """
+    word = condition.strip()
+    alone = word.isidentifier() or (word.startswith("`") and word.endswith("`") and "`" not in word[1:-1])
+    return f"(({condition}))" if alone else f"({condition})"
+
+
 def where_clause(condition: str) -> str:
     """The clause of a condition behind a table without an alias. In two pairs of brackets: Spark reads `FROM t WHERE (flag)` as a table called
     `where` with a column called `flag`, and filters nothing.

@@ -161,7 +161,7 @@ class _Used:
     elsewhere: list[str] = field(default_factory=list)
 
     def add(self, query: Query, model: Prepared) -> None:
-        if not header_of(model.invocation) and not settings_for(query, model.analysis.sql):
+        if not header_of(model.invocation) and not settings_for(query, model.rewritten.sql):
             self.calls += _calls(model)
             return
         schema = _results(model).rsplit(".", 1)[0]
@@ -224,7 +224,7 @@ def views(models: Models) -> str:
 def answers(models: Models) -> str:
     """A SELECT of the inputs of one model's calls, with the state of each answer, see provenance_sql. The session is made ready for it."""
     (model,) = models.asking()
-    set_for(models.adapter, model.analysis.sql)
+    set_for(models.adapter, model.rewritten.sql)
     return provenance_sql(_calls(model), _results(model))
 
 
@@ -268,7 +268,7 @@ class Models:
                     raise RefusedError("AI_OPERATION", why) from error
                 if model.ai is not None and model.ai.calls:
                     found = True
-                    with planned_for(self.adapter, model.analysis.sql):
+                    with planned_for(self.adapter, model.rewritten.sql):
                         yield model
         if not found:
             names = ", ".join(asked.name for asked in self.invocations) or "no nondeterministic_mv in this project"

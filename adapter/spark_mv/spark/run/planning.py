@@ -10,7 +10,7 @@ from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
-from spark_mv.query.analysis.union_subqueries import subquery_in_union
+from spark_mv.query.analysis.union_subqueries import subquery_in_columns, subquery_in_union
 from spark_mv.spark.formats.commits import Ask, Query, log_and_snapshot
 from spark_mv.spark.formats.session_settings import session_setting
 from spark_mv.spark.formats.turn import tagged
@@ -39,10 +39,11 @@ def planned_once(spark: Any) -> dict[str, str]:
 def settings_for(query: Query, sql: str) -> dict[str, str]:
     """Settings of the session without which Spark does not plan what is asked of this query: its keys checked, the answers of its AI
     functions looked up."""
-    if not subquery_in_union(sql):
+    if not subquery_in_columns(sql):
         return {}
     theirs = session_setting(query, EXCLUDED)
-    return {CONSTRAINTS: "false", EXCLUDED: f"{theirs},{PUSHED}" if theirs else PUSHED}
+    settings = {EXCLUDED: f"{theirs},{PUSHED}" if theirs else PUSHED}
+    return {CONSTRAINTS: "false", **settings} if subquery_in_union(sql) else settings
 
 
 def set_for(adapter: Any, sql: str) -> None:

@@ -90,7 +90,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         retains=prepared.config.retain_sources,
         amend=_amendments(prepared),
         stamp=stamp,
-        settings=settings_for(Ask(adapter.query, adapter.mv_spark()), prepared.analysis.sql),
+        settings=settings_for(Ask(adapter.query, adapter.mv_spark()), prepared.rewritten.sql),
         leftovers=_leftovers(adapter, invocation),
         follows=prepared.facts.target.record,
         columns_seen=prepared.facts.target.columns,
@@ -113,7 +113,7 @@ def looked(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> 
     """A model looked at outside of a run, in the session that its header makes and with the settings that its query needs."""
     with session_of(adapter, invocation):
         seen = look(adapter, invocation, profile)
-        with planned_for(adapter, seen.analysis.sql):
+        with planned_for(adapter, seen.rewritten.sql):
             yield seen
 
 

@@ -46,7 +46,7 @@ def recompute_args(adapter: Any, invocation: Invocation, profile: Mapping[str, A
     )
     seen = look(adapter, asked, profile)
     _same_query(name, seen, record)
-    set_for(adapter, seen.analysis.sql)  # of the session in which the test's own statement comes next
+    set_for(adapter, seen.rewritten.sql)  # of the session in which the test's own statement comes next
     facts = replace(
         seen.facts,
         # as it is: what others wrote is a difference, and nothing is put right here
