@@ -380,6 +380,29 @@ def asked(draw: Draw) -> Query:
                     ("id",),
                 ),
                 Query("asked", f"select id, s{{kept}} from t where ai_gen(s) like '%a' {clock}", ("id",)),
+                Query(
+                    "asked",
+                    "select id, x, ai_gen(s) as a{kept} from (select id, x, s from t union all select k + 1000000, y, w from u "
+                    "where k in (select z from e))",
+                    ("id",),
+                ),
+                Query(
+                    "asked",
+                    "with q as (select id, x, ai_gen(s) as a, ts, d from t), w as (select *, ai_gen(a) as c from q) "
+                    f"select id, x, c, ai_gen(c) as b{{kept}} from w as t where c like '%a' {clock}",
+                    ("id",),
+                ),
+                Query(
+                    "asked",
+                    "select k, s, concat(ai_gen(s), max(x)) as a, count(*) as n{kept} from t where k is not null and s is not null "
+                    "group by k, s",
+                    ("k", "s"),
+                ),
+                Query(
+                    "asked",
+                    f"select t.id, ai_gen((select max(u.w) from u where u.k = t.k)) as a{{kept}} from t where true {clock}",
+                    ("id",),
+                ),
             ]
         )
     )
