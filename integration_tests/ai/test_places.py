@@ -119,7 +119,7 @@ QUERIES = [
         "WITH flags AS (SELECT id < 2 AS flag FROM {s}.src) SELECT GEN(cast(flag AS string)) AS k FROM flags WHERE flag",
         1,
     ),
-    ("SELECT k FROM (SELECT GEN(t) AS k, id < 2 AS flag FROM {s}.src) WHERE flag", 1),
+    ("SELECT k FROM (SELECT GEN(t) AS k, id < 2 AS flag FROM {s}.src) q WHERE flag", 1),
     ("SELECT GEN('it''s; \"x\" \\\\ ü') AS k -- GEN(u) in a comment", 1),
 ]
 

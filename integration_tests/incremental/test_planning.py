@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from direct import AI
 from integration_tests.under_format import delta_only
 from pyarrow import parquet
 from test_strategies import source, wanted
@@ -16,7 +17,7 @@ from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.session_settings import made_settings
 from spark_mv.spark.formats.turn import tagged
 from spark_mv.spark.run import prepare as mv_prepare
-from spark_mv.spark.run.planning import ADAPTIVE, ask_ahead, look_ahead, planned_once
+from spark_mv.spark.run.planning import ADAPTIVE, EXCLUDED, ask_ahead, look_ahead, planned_once
 from spark_mv.spark.session.current_values import current_values
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -136,6 +137,50 @@ class TestFewRows:
             assert settings.get(ADAPTIVE) == "false"
         assert settings.get(ADAPTIVE) == "false"
         assert planned_once(None) == {}  # Thrift
+
+
+class TestSubqueriesAmongColumns:
+    """Spark's optimizer stops at them above a UNION, and changed rows are read in one."""
+
+    @pytest.mark.parametrize(
+        ("model", "plain"),
+        [
+            (
+                "select id, (select max(o.amount) from {schema}.other o where o.id = s.id) as most, uuid() as u from {schema}.src s",
+                "select id, (select max(o.amount) from {schema}.other o where o.id = s.id) as most from {schema}.src s",
+            ),
+            (
+                "with one as (select id, ai_gen(cast(amount as string)) as a from {schema}.src) select id, ai_gen(a) as most, uuid() as u from one",
+                "select id, concat('ai_gen: ai_gen: ', amount) as most from {schema}.src",
+            ),
+            (
+                "select id, ai_gen(cast(k as string)) as most, uuid() as u from (select id, k from {schema}.src union all select id + 5000, 11 from {schema}.other)",
+                "select id, concat('ai_gen: ', k) as most from (select id, k from {schema}.src union all select id + 5000, 11 from {schema}.other)",
+            ),
+        ],
+        ids=["subquery", "answers", "union"],
+    )
+    def test_changed_rows_are_followed(self, engine: Any, model: str, plain: str) -> None:
+        source(engine, rows=200)
+        source(engine, "other", rows=50)
+        engine.model(model, refresh="incremental")
+        engine.profile = {**engine.profile, "ai": AI}
+        conf = engine.mv_spark().conf
+        conf.set(EXCLUDED, "org.apache.spark.sql.catalyst.optimizer.CombineConcats")
+        try:
+            for change in (
+                None,
+                "update {schema}.src set amount = 0.5, k = 12 where id in (3, 4)",
+                "delete from {schema}.src where id = 5",
+            ):
+                if change:
+                    engine.query(change)
+                run = engine.run()
+                assert (run.plan.strategy == "ROW_BASED") == bool(change)
+                assert engine.rows("mv", "id, most") == wanted(engine, plain)
+            assert conf.get(EXCLUDED).endswith(".CombineConcats")
+        finally:
+            conf.unset(EXCLUDED)
 
 
 class TestLookAhead:

@@ -19,7 +19,7 @@ from spark_mv.maintenance.plan import Plan, Step
 from spark_mv.maintenance.record import SourceVersion, known_fields
 from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.steps.kinds import KINDS
-from spark_mv.query.analysis.union_subqueries import subquery_in_union
+from spark_mv.query.analysis.union_subqueries import subquery_in_columns, subquery_in_union
 from spark_mv.query.functions.level import Level
 from spark_mv.query.solver.zone import zone_of
 from spark_mv.query.syntax.table_name import quoted_name
@@ -91,8 +91,8 @@ def _planned(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], l
         native_settings(profile, config.ai)
     model = _Model(adapter, invocation, profile, config, session, read)
     first, second = (_at(model, query, instant, k) for k, instant in enumerate(macro_only.INSTANTS))
-    if first["incremental"] != second["incremental"]:
-        first["incremental"] = second["incremental"] = {}  # every run recomputes
+    if first["incremental"] != second["incremental"] or subquery_in_columns(read.whole_sql):
+        first["incremental"] = second["incremental"] = {}  # every run recomputes: changed rows would stand in a UNION
     if first != second:
         raise NeedsAdapter("a value of the clock stands in it in a form that macros cannot fill in")
     return {
