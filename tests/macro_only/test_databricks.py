@@ -100,3 +100,17 @@ def _run_id() -> str:
     import hashlib
 
     return json.dumps({"run_id": hashlib.md5(b"0a1b model.p.review_triage").hexdigest()})
+
+
+def test_what_macros_do_not_follow() -> None:
+    """Changed rows stand in a UNION, over which Spark plans a subquery among the columns only with a setting of the session."""
+    tables = {"raw.t": {"id": "bigint", "k": "int"}, "raw.u": {"id": "bigint", "v": "int"}}
+    queries = {
+        "select id, (select max(v) from raw.u where u.id = t.id) as m from raw.t": set(),
+        "select id, k + 1 as m from raw.t": {"raw.t"},
+    }
+    for sql, followed in queries.items():
+        ((_, plan),) = planned(
+            Warehouse(tables, {"id": "bigint", "m": "int"}), "m", sql, {**CONFIG, "unique_key": "id"}, {}
+        )["tables"].items()
+        assert set(plan["incremental"]) == followed, plan
