@@ -21,6 +21,8 @@ from spark_mv.spark.formats.session_settings import session_setting
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 TXN_APP = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+_USERS = (USER_METADATA, "spark.sql.optimizer.", "spark.sql.constraintPropagation.")
+"""Beginnings of settings that users make, too."""
 LOOK_BACK = (1, 10, 100)
 """Commits among which a run looks for its own: others may have come after it."""
 _LOST = re.compile(
@@ -127,5 +129,5 @@ def _set(session: TurnSession, key: str, value: str) -> None:
 
 
 def _set_by_user(session: TurnSession, key: str) -> str | None:
-    """The user's own value, where statements are all there is."""
-    return None if key in (TXN_APP, TXN_VERSION) else session_setting(session.query, key) or None
+    """The user's own value, where statements are all there is: others of these keys are the run's alone, and SET would tell their default."""
+    return session_setting(session.query, key) or None if key.startswith(_USERS) else None
