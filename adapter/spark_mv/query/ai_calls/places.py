@@ -276,10 +276,7 @@ class Places:
         return False
 
     def _from_has(self, block: TokenBlock, words: Collection[str]) -> bool:
-        if "FROM" not in block.clauses:
-            return False
-        first, end = self.text.token_range(block.clauses["FROM"])
-        return any(self.text.words[i] in words for i in self.text.top_level(first, end))
+        return "FROM" in block.clauses and self.text.has(block.clauses["FROM"], words)
 
     # ---- edits
 

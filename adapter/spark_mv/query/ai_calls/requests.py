@@ -90,7 +90,7 @@ class Requests:
         while (found := self._reader(query)) is not None:
             outer, alias = found
             where_from = outer.clauses["FROM"]
-            if self._names_in(where_from, hidden, skip=query.span) or self._has(
+            if self._names_in(where_from, hidden, skip=query.span) or self.text.has(
                 where_from, {"NATURAL", "PIVOT", "UNPIVOT"}
             ):
                 break
@@ -109,7 +109,7 @@ class Requests:
             body = f"SELECT {alias}.{quoted(name)} AS request FROM {self._with(where_from, edits)}"
             if conditions:
                 body += " WHERE " + " AND ".join(bracketed(self._with(c, edits)) for c in conditions)
-            if conditions or self._has(where_from, {"JOIN"}):
+            if conditions or self.text.has(where_from, {"JOIN"}):
                 sql, more = self._in_context(outer.query, self._distinct(parsed, identity, body), edits)
                 blanked = [p for c, _ in changes for p in self.places.inside([c])]
                 arguments = [p for p in self.places.inside([s for _, s, _ in parsed.row]) if p is not parsed]
@@ -339,7 +339,3 @@ class Requests:
             for i in range(first, end)
             if self.text.identifier(i) and not (skip and skip.holds(self.text.span(i, i + 1)))
         )
-
-    def _has(self, span: Span, words: set[str]) -> bool:
-        first, end = self.text.token_range(span)
-        return any(self.text.words[i] in words for i in self.text.top_level(first, end))

@@ -116,6 +116,10 @@ class TokenText:
         inside = [i for i, t in enumerate(self.tokens) if span.start <= t.start and t.end < span.end]
         return (inside[0], inside[-1] + 1) if inside else (0, 0)
 
+    def has(self, span: Span, words: Collection[str]) -> bool:
+        """Whether one of the words stands in the span outside of parentheses."""
+        return any(self.words[i] in words for i in self.top_level(*self.token_range(span)))
+
     def lateral_view(self, span: Span) -> int | None:
         """Index of the token that begins the first LATERAL VIEW of a FROM clause."""
         first, end = self.token_range(span)

@@ -22,7 +22,10 @@ def subquery_in_columns(sql: str) -> bool:
     >>> subquery_in_columns("select id from t where exists (select 1 from u)"), subquery_in_columns("select (select 1) as a")
     (False, True)
     """
-    return sql.lower().count("select") > 1 and _in_columns(parse(sql))
+    if sql.lower().count("select") < 2:  # spares reading it
+        return False
+    found = parse(sql)
+    return not isinstance(found, QueryError) and _in_columns(found)
 
 
 @deep
@@ -36,11 +39,9 @@ def subquery_in_union(sql: str) -> bool:
     False
     """
     found = parse(sql)
-    return _in_columns(found) and not isinstance(found, QueryError) and found.tree.find(exp.Union) is not None
+    return not isinstance(found, QueryError) and found.tree.find(exp.Union) is not None and _in_columns(found)
 
 
-def _in_columns(found: Parsed | QueryError) -> bool:
-    if isinstance(found, QueryError):
-        return False
+def _in_columns(found: Parsed) -> bool:
     columns = (column for select in found.tree.find_all(exp.Select) for column in select.expressions)
     return any(column.find(exp.Query) is not None for column in columns)
