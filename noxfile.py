@@ -48,4 +48,4 @@ def versions(session: nox.Session, name: str) -> None:
     packages = ["-e", f".[{EXTRAS}]", *want.more]
     session.run("uv", "pip", "install", "--python", python, *overrides, *packages, external=True)
     session.run(python, "-m", "pytest", "-m", "not slow and not spark", "tests", external=True)
-    session.run(python, "-m", "integration_tests.servers.core_suite", "embedded", "delta", external=True)
+    session.run(python, "-m", "integration_tests.servers.ways", "embedded", "delta", external=True)

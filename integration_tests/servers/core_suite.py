@@ -1,20 +1,15 @@
-"""The core suite: a project of small models lives through some days, by any way in which dbt reaches Spark; what holds is counted.
+"""The core suite: a project of small models lives through some days, by any way in which dbt reaches Spark (ways.py); what holds is counted.
 
-    python -m integration_tests.servers.core_suite WAY FORMAT [FILE]
-
-runs it by one way (see ways.py) and prints the counts; with FILE a line is appended to it. `CORE_MODELS=drawn,joined` takes these models alone.
+`CORE_MODELS=drawn,joined` takes these models alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from integration_tests.servers.conftest import Project
@@ -149,23 +144,3 @@ def _compare(outcome: Outcome, step: str, model: CoreModel, before: dict[str, st
         if moved != (edited and model.edited == "redrawn"):
             wrong.append(f"{key}: {before[key]}, {now[key]}")
     outcome.looked_at[step, model.name, "keeps"] = "; ".join(wrong)
-
-
-def main(way: str, table_format: str, file: str = "") -> None:
-    from integration_tests.servers.ways import WAYS
-
-    with tempfile.TemporaryDirectory(prefix="dbt-spark-mv-core-") as folder:
-        outcome = WAYS[way](Path(folder), table_format)
-    for place, why in outcome.failed.items():
-        print(*place, why[:2000], sep=" | ")
-    for model, why in outcome.refused.items():
-        print("refused", model, why[:300], sep=" | ")
-    line = f"{way}, {table_format}: {outcome.counts}"
-    print(line)
-    if file:
-        with Path(file).open("a", encoding="utf-8") as log:
-            log.write(line + "\n")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,9 +1,15 @@
-"""The ways in which dbt reaches Spark, each as one function: a folder and a table format in, what the core suite found out."""
+"""The ways in which dbt reaches Spark, each as one function: a folder and a table format in, what the core suite found out.
+
+    python -m integration_tests.servers.ways WAY FORMAT [FILE]
+
+runs the suite by one of them and prints the counts; with FILE a line is appended to it.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -131,3 +137,21 @@ WAYS: dict[str, Callable[[Path, str], Outcome]] = {
     "macro-only": macro_only,
     "macro-only-thrift": macro_only_thrift,
 }
+
+
+def main(way: str, table_format: str, file: str = "") -> None:
+    with tempfile.TemporaryDirectory(prefix="dbt-spark-mv-core-") as folder:
+        outcome = WAYS[way](Path(folder), table_format)
+    for place, why in outcome.failed.items():
+        print(*place, why[:2000], sep=" | ")
+    for model, why in outcome.refused.items():
+        print("refused", model, why[:300], sep=" | ")
+    line = f"{way}, {table_format}: {outcome.counts}"
+    print(line)
+    if file:
+        with Path(file).open("a", encoding="utf-8") as log:
+            log.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -16,12 +16,12 @@ from spark_mv.spark.run import ai_upkeep
     "text", ["the record in a commit has what is not known", "model b: the record has what is not known"]
 )
 def test_the_model_that_cannot_be_read_is_named(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def look(adapter: Any, invocation: Any, profile: Any) -> Any:
+    def looked(adapter: Any, invocation: Any, profile: Any) -> Any:
         if invocation.name == "b":
             raise RefusedError("NEWER_FORMAT", text)
-        return SimpleNamespace(ai=None)
+        return nullcontext(SimpleNamespace(ai=None))
 
-    monkeypatch.setattr(ai_upkeep, "look", look)
+    monkeypatch.setattr(ai_upkeep, "looked", looked)
     monkeypatch.setattr(ai_upkeep, "session_of", lambda *_: nullcontext())
     invocations: Any = [SimpleNamespace(name=name) for name in ("a", "b")]
     for one in invocations:

@@ -28,6 +28,7 @@ from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.table_name import quoted
 
 _JOIN_WORDS = {"JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER", "SEMI", "ANTI"}
+_NEXT_ITEM = {*_JOIN_WORDS, ",", "LATERAL"}  # begin what stands behind an item of FROM
 _MOST_STEPS = 100
 
 
@@ -265,8 +266,8 @@ def _out_of_join(text: TokenText, call: TokenCall, block: TokenBlock, hoists: in
     on = next((i for i in reversed(top) if i < at and text.words[i] == "ON"), None)
     if on is None:
         return None
-    stop = next((i for i in top if i > at and (text.words[i] in {*_JOIN_WORDS, ",", "LATERAL", "LATERAL VIEW"})), end)
-    if any(on < i < at and text.words[i] in {",", "JOIN", "LATERAL", "LATERAL VIEW"} for i in top):
+    stop = next((i for i in top if i > at and text.words[i] in _NEXT_ITEM), end)
+    if any(on < i < at and text.words[i] in {",", "JOIN", "LATERAL"} for i in top):
         return None
     alias = _only_table(text, call)
     relation = _relation(text, top, first, end, alias) if alias else None
@@ -284,7 +285,7 @@ def _early_conditions(
     text: TokenText, block: TokenBlock, top: list[int], first: int, relation: Span, alias: str
 ) -> str:
     """Conditions of WHERE over this table alone, where they may be tried before the joins: fewer rows to ask about."""
-    if "WHERE" not in block.clauses or {text.words[i] for i in top} & {"RIGHT", "FULL", "LATERAL", "LATERAL VIEW"}:
+    if "WHERE" not in block.clauses or {text.words[i] for i in top} & {"RIGHT", "FULL", "LATERAL"}:
         return ""
     start = text.token_range(relation)[0]
     if start != first and {text.words[start - 1], text.words[start - 2]} & {"LEFT", "OUTER", "SEMI", "ANTI"}:
@@ -337,7 +338,7 @@ def _only_table(text: TokenText, call: TokenCall) -> str | None:
 
 def _relation(text: TokenText, top: list[int], first: int, end: int, alias: str) -> Span | None:
     """The span `table [AS] alias` or `(subquery) [AS] alias` of FROM that has the alias."""
-    stops = {*_JOIN_WORDS, ",", "ON", "USING", "LATERAL", "LATERAL VIEW"}
+    stops = {*_NEXT_ITEM, "ON", "USING"}
     starts = [first] + [i + 1 for i in top if text.words[i] in {"JOIN", ","} and i + 1 < end]
     for start in starts:
         stop = next((i for i in top if i >= start and text.words[i] in stops), end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -38,8 +39,8 @@ from spark_mv.spark.run.header import header_of, session_of
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY, describe
 from spark_mv.spark.run.operation_arguments import condition_text, days, flag, texts
-from spark_mv.spark.run.planning import planned_for, set_for, settings_for
-from spark_mv.spark.run.prepare import look
+from spark_mv.spark.run.planning import set_for, settings_for
+from spark_mv.spark.run.prepare import looked
 from spark_mv.spark.run.prepared import Prepared
 from spark_mv.spark.run.read_model import read_model
 
@@ -251,9 +252,9 @@ class Models:
         """Those with AI functions, one after the other, while their session lasts. Raises RefusedError where there is none."""
         found = False
         for invocation in self.invocations:
-            with session_of(self.adapter, invocation):
+            with ExitStack() as opened:
                 try:
-                    model = look(self.adapter, invocation.by_any_strategy(), self.profile)
+                    model = opened.enter_context(looked(self.adapter, invocation.by_any_strategy(), self.profile))
                 except AiConfigError as error:  # a run of one model need not say whose block it is
                     said = QueryError(error.code, str(error).removeprefix(f"[{error.code}] "))
                     raise refused([said], f"model {invocation.name}: ") from None
@@ -268,8 +269,7 @@ class Models:
                     raise RefusedError("AI_OPERATION", why) from error
                 if model.ai is not None and model.ai.calls:
                     found = True
-                    with planned_for(self.adapter, model.rewritten.sql):
-                        yield model
+                    yield model
         if not found:
             names = ", ".join(asked.name for asked in self.invocations) or "no nondeterministic_mv in this project"
             raise RefusedError("NO_AI_FUNCTION", f"there is no AI function in {names}")
@@ -277,8 +277,9 @@ class Models:
     def _asks_nothing(self, invocation: Invocation) -> bool:
         """Whether a model that cannot be run is known to have no AI function."""
         try:
-            query = Ask(self.query, self.adapter.mv_spark())
-            read = read_model(query, invocation, ModelConfig(unique_key=()), self.profile)
+            with session_of(self.adapter, invocation):
+                query = Ask(self.query, self.adapter.mv_spark())
+                read = read_model(query, invocation, ModelConfig(unique_key=()), self.profile)
         except Exception:  # it may have one
             return False
         unread = {error.code for error in read.analysis.errors} - {"MISSING_UNIQUE_KEY"}
