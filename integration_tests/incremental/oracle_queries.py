@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 Draw = st.DrawFn
 SAMPLE = "rand() < 0.5"
+OF_U = 1_000_000
+"""Keys of u's rows begin here, beside those of t."""
 
 
 @dataclass(frozen=True)
@@ -417,8 +419,18 @@ def over_view(draw: Draw) -> Query:
 
 def sampled(draw: Draw) -> Query:
     """A random filter: the draws of all candidates are kept, so that a sample stays the same sample."""
-    more = _pick(draw, "", f"and {_filter(draw, '')}", f"and {_clock(draw, '')}")
-    return Query("sampled", f"select id, {_values(draw, '')} from t where {SAMPLE} {more}", ("id",))
+    more = _pick(draw, "", f"and ({_filter(draw, '')})", f"and {_clock(draw, '')}")
+    below = f"with q as (select * from t where {SAMPLE} {more})"
+    sql = _pick(
+        draw,
+        f"select id, {_values(draw, '')} from t where {SAMPLE} {more}",
+        f"{below} select * from q",
+        f"{below} select q.id, q.x, u.w from q left join u on u.k = q.k",
+        f"{below} select id, x from q where {_clock(draw, '')}",
+        f"{below}, r as (select *, row_number() over (partition by k order by x, id) as rn from q) select id, rn from r where rn < 3",
+        f"select id, x from t where {SAMPLE} {more} union all select k + {OF_U}, y from u",
+    )
+    return Query("sampled", sql, ("id",))
 
 
 def keeping(draw: Draw) -> Query:

@@ -18,7 +18,7 @@ CLOCK = "current_timestamp()"
 
 class Sampled(NamedTuple):
     """`sql` has its FROM and WHERE at the end, a draw where it says {0}, {1}. `rest` are the conditions of the candidates. `anew`: a column
-    that the query draws at each look."""
+    that the query draws at each look. `around`: what stands around this SELECT."""
 
     select: str
     source: str
@@ -28,19 +28,21 @@ class Sampled(NamedTuple):
     keys: tuple[str, ...] = ("id",)
     anew: str = ""
     with_: str = ""
+    around: str = "{}"
 
     @property
     def sql(self) -> str:
         drawn = f", rand() as {self.anew}" if self.anew else ""
-        return f"{self.with_}select {self.select}{drawn} from {self.source} where {self.where.format(*self.draws)}"
+        where = self.where.format(*self.draws)
+        return self.around.format(f"{self.with_}select {self.select}{drawn} from {self.source} where {where}")
 
     def kept(self, state: str) -> str:
         """The query, with the draws of the state table."""
         columns = [f"st.__mv_draw_{k}" for k in range(len(self.draws))]
         same = " and ".join(f"st.{key} = t.{key}" for key in self.keys)
-        return (
-            f"{self.with_}select {self.select} from {self.source} join {state} st on {same} "
-            f"where {self.where.format(*columns)}"
+        where = self.where.format(*columns)
+        return self.around.format(
+            f"{self.with_}select {self.select} from {self.source} join {state} st on {same} where {where}"
         )
 
     @property
@@ -76,9 +78,37 @@ MODELS = {
         "{0} < 0.6",
         with_="with t as (select id, k, x from s.t where x > 2), b as (select k, max(y) as y from s.u group by k) ",
     ),
+    "below": Sampled(
+        "t.id, t.k, x",
+        "s.t",
+        "x > 3 and {0} < 0.6",
+        "x > 3",
+        around="with q as ({}), f as (select * from q) select * from f",
+    ),
+    "below_left": Sampled(
+        "t.id, t.k", "s.t", "{0} < x / 10.0", around="select q.id, q.k, u.y from ({}) q left join s.u as u on u.k = q.k"
+    ),
+    "below_where": Sampled("t.id, t.k, x", "s.t", "{0} < 0.6", around="with q as ({}) select id, x from q where x > 4"),
+    "below_join": Sampled(
+        "t.id, t.k", "s.t", "{0} < 0.6", around="with q as ({}) select q.id, u.y from q join s.u as u on u.k = q.k"
+    ),
+    "below_window": Sampled(
+        "t.id, ts", "s.t", "{0} < 0.6", around=f"select * from ({{}}) where ts > {CLOCK} - interval 3 days"
+    ),
+    "below_rank": Sampled(
+        "t.id, t.k, x",
+        "s.t",
+        "{0} < 0.6",
+        around="with q as ({}), r as (select *, row_number() over (partition by k order by x, id) as n from q) "
+        "select id, n from r where n < 4",
+    ),
+    "in_a_union": Sampled(
+        "t.id, t.k", "s.t", "{0} < 0.6", around="{} union all select k + 1000000 as id, y from s.u where y > 2"
+    ),
     "two_keys": Sampled("t.id, t.k, x", "s.t", "t.k is not null and {0} < 0.5", "t.k is not null", keys=("id", "k")),
 }
-SOME = ("condition", "draws", "by_partner", "window_by_row", "groups", "two_keys")
+SOME = ("condition", "draws", "by_partner", "window_by_row", "groups", "two_keys", "below", "below_left")
+RECOMPUTED = ("below_where", "below_join", "below_window", "below_rank", "in_a_union")
 FOLLOWED = {"ROW_BASED", "NO_OP"}
 
 
@@ -196,6 +226,12 @@ def test_a_life(pool: Pool) -> None:
     """What a first run, an incremental one and a recompute leave, the next goes on from."""
     for name, strategies in live(pool, 2, 3, ("", "", "full", ""), SOME).items():
         assert {strategies[1], strategies[3]} <= FOLLOWED, (name, strategies)
+
+
+def test_filters_below_what_leaves_rows_out(pool: Pool) -> None:
+    """The draws of all rows of the SELECT that filters are kept, also of those that the result lacks: nothing follows that."""
+    for name, strategies in live(pool, 3, 3, names=RECOMPUTED).items():
+        assert set(strategies) <= {"COMPLETE_RECOMPUTE", "NO_OP"}, (name, strategies)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ DRAWS: tuple[Fault, ...] = (
     Fault(
         "a draw that comes in through a join is the row's own",
         draw_lineage,
-        "_key_column",
+        "key_column",
         _own_name,
         "with p as (select k, rand() as dice from u) select a.id, p.dice from t a join p on p.k = a.k where p.dice < 0.9",
         shows=Shows.DRAWS,
@@ -53,7 +53,7 @@ DRAWS: tuple[Fault, ...] = (
     Fault(
         "what a join reads is drawn by its first item",
         draw_lineage,
-        "_items",
+        "from_items",
         _first_item_is_all,
         "with p as (select k as pk, rand() as dice from u) select p.dice, a.id from p join t a on p.pk = a.k where dice < 2",
         shows=Shows.DRAWS,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from spark_mv.query.ai_calls.kept_rows import split_rows
 from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.filter_draws import split_filter_draws
 
@@ -54,6 +56,102 @@ def test_draws_are_taken_out(sql: str, key: list[str], draw_sql: str, filtered_s
     assert found is not None and found.reason == ""
     assert found.draw_sql == draw_sql
     assert found.filtered_sql == filtered_sql
+
+
+_STATE = "(SELECT `id` AS __mv_key_0, __mv_draw_0 FROM s.m__state) AS __mv_state"
+
+
+@pytest.mark.parametrize(
+    ("sql", "draw_sql", "filter_", "whole"),
+    [
+        (
+            "with a as (select * from o), q as (select k as i, x from a where rand() < 1 and x > 2), f as (select i as id, x from q) "
+            "select * from f",
+            "WITH a as (select * from o) SELECT k AS `id`, rand() AS __mv_draw_0 from a where 1 = 1 and x > 2",
+            f"from a, {_STATE} where (__mv_state.__mv_draw_0 < 1 and x > 2) AND (k) <=> __mv_state.__mv_key_0), f as",
+            True,
+        ),
+        (
+            "with q as (select * from o where rand() < 1) select q.id, u.w from q left join u on u.k = q.k order by 1",
+            "SELECT `id` AS `id`, rand() AS __mv_draw_0 from o where 1 = 1",
+            f"(select * EXCEPT (__mv_key_0, __mv_draw_0) from o, {_STATE} where (__mv_state.__mv_draw_0 < 1) AND",
+            True,
+        ),
+        (
+            "select * from (select id, x from o where rand() < 1) d where x > 2",
+            "SELECT id AS `id`, rand() AS __mv_draw_0 from o where 1 = 1",
+            f"from o, {_STATE} where (__mv_state.__mv_draw_0 < 1) AND (id) <=> __mv_state.__mv_key_0) d where x > 2",
+            False,
+        ),
+        (
+            "with q as (select id from o where rand() < 1) select q.id from q join u on u.k = q.id",
+            "SELECT id AS `id`, rand() AS __mv_draw_0 from o where 1 = 1",
+            "",
+            False,
+        ),
+        (
+            "with q as (select id, k from o where rand() < 1) select id, count(*) over (partition by k) as n from q",
+            "SELECT id AS `id`, rand() AS __mv_draw_0 from o where 1 = 1",
+            "",
+            False,
+        ),
+        (
+            "with q as (select id, a from o where rand() < 1) select id, explode(a) from q",
+            "SELECT id AS `id`, rand() AS __mv_draw_0 from o where 1 = 1",
+            "",
+            False,
+        ),
+        (
+            "with q as (select id from o where rand() < 1) select p.id from u left join q as p on u.k = p.id",
+            "SELECT id AS `id`, rand() AS __mv_draw_0 from o where 1 = 1",
+            "",
+            False,
+        ),
+        (
+            "with a as (select * from o), g as (select k, count(*) as n from a group by k having rand() < 1) select k as id, n from g",
+            "SELECT `k` AS `id`, rand() AS __mv_draw_0 FROM (WITH a as (select * from o) select k, count(*) as n from a "
+            "group by k having 1 = 1) AS __mv_groups",
+            f"from a, {_STATE} WHERE (k) <=> __mv_state.__mv_key_0 group by k having max(__mv_state.__mv_draw_0) < 1)",
+            False,
+        ),
+        (
+            "select x, id from u union all select y, k from o where rand() < 1",
+            "SELECT k AS `id`, rand() AS __mv_draw_0 from o where 1 = 1",
+            f"union all select y, k from o, {_STATE} where (__mv_state.__mv_draw_0 < 1) AND (k) <=> __mv_state.__mv_key_0",
+            False,
+        ),
+        (
+            "with q as (select id from o where rand() < 1 union all select 1), r as (select x, id from u union all by name "
+            "(select id, y as x from q)) select * from r",
+            "SELECT id AS `id`, rand() AS __mv_draw_0 from o where 1 = 1",
+            f"from o, {_STATE} where (__mv_state.__mv_draw_0 < 1) AND (id) <=> __mv_state.__mv_key_0 union all select 1)",
+            False,
+        ),
+    ],
+)
+def test_draws_below_are_kept_by_the_key_that_is_passed_on(sql: str, draw_sql: str, filter_: str, whole: bool) -> None:
+    found = split_filter_draws(sql, ["id"], "s.m__state")
+    assert found is not None and found.reason == "" and found.filtered_sql is not None
+    assert found.draw_sql == draw_sql
+    assert filter_ in found.filtered_sql
+    assert (found.followed is not None) == whole
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "with a as (select *, rand() as r from t), q as (select * from a where r < 1) select * from q",
+        "with a as (select *, rand() as r from t), q as (select id, x, r from a where r < 1) select id, x, r from q where x > 1",
+        "select * from (select * from (select *, rand() as r from t) where r < 1) order by x",
+    ],
+)
+def test_a_drawn_column_that_filters_below(sql: str) -> None:
+    def read(text: str) -> Analysis:
+        return analyze(text, unique_key=["id"], schemas={"t": {"id": "int", "x": "int"}})
+
+    kept = split_rows(sql, read, ["id"], {}, "s.m__state")
+    assert kept.draw_sql.endswith("AS __mv_draw_0, r AS __mv_draw_1 " + kept.draw_sql.partition("__mv_draw_1 ")[2])
+    assert "(__mv_state.__mv_draw_1 < 1)" in kept.filtered_sql and "__mv_state.__mv_draw_0 AS `r`" in kept.filtered_sql
 
 
 @pytest.mark.parametrize(
@@ -113,8 +211,38 @@ def test_unknown_functions_draw_until_declared() -> None:
     ("sql", "place", "words"),
     [
         ("select id from t\nwhere x in (select y from z where rand() < 1)", (2, 35), "a subquery"),
-        ("with a as (select id from t where rand() < 1) select id from a", (1, 35), "the CTE a"),
-        ("select id from (select id from t where rand() < 1) a", (1, 40), "a subquery"),
+        ("with a as (select id from t where rand() < 1) select id + 1 as id from a", (1, 35), "the CTE a, from which"),
+        ("select max(id) as id from (select id from t where rand() < 1) a", (1, 51), "a subquery, from which"),
+        (
+            "with a as (select * from t where rand() < 1) select id, w from a join u on u.k = a.k",
+            (1, 34),
+            "where others",
+        ),
+        ("with a as (select id from t where rand() < 1) select * except (ID) from a", (1, 35), "the CTE a, from which"),
+        (
+            "select 1 as id union all select id + 1 from t where rand() < 1",
+            (1, 53),
+            "a term of a set operation, from which the unique_key id",
+        ),
+        ("select id from t where rand() < 1 union all select id from t where rand() < 1", (1, 68), "in another SELECT"),
+        ("select * from u union all select id from t where rand() < 1", (1, 50), "from which"),
+        ("select id, x from u union all select *, 1 from t where rand() < 1", (1, 56), "from which"),
+        (
+            "select id from (select * from a where uuid() > '5') b where rand() < 1",
+            (1, 61),
+            "in another SELECT than uuid()",
+        ),
+        ("select t.id from t, lateral (select id from u where rand() < 1) as l", (1, 53), "a subquery, where"),
+        ("with a as (select id from t where rand() < 1 union select 1) select id from a", (1, 35), "but UNION ALL"),
+        ("with a as (select id from t where rand() < 1) select distinct id from a", (1, 35), "from which"),
+        (
+            "with a as (select id from t where rand() < 1) select id, count(*) from a group by id",
+            (1, 35),
+            "no GROUP BY",
+        ),
+        ("with a as (select id from t where rand() < 1) select id from u left anti join a", (1, 35), "from which"),
+        ("with a as (select distinct id from t where rand() < 1) select * from a", (1, 44), "DISTINCT"),
+        ("with a as (select id from t where rand() < 1) select * from a tablesample (5 rows)", (1, 35), "from which"),
         ("select count(*) as id from t having rand() > 0", (1, 37), "HAVING without GROUP BY"),
         ("select id, count(*) from t group by rollup(id) having rand() > 0", (1, 55), "several grouping sets"),
         ("select id, count(*) from t group by id with cube having rand() > 0", (1, 57), "several grouping sets"),
@@ -136,7 +264,6 @@ def test_unknown_functions_draw_until_declared() -> None:
         ("select distinct id from t where rand() < 1", (1, 33), "DISTINCT"),
         ("select max(x) as id from t where rand() < 1", (1, 34), "an aggregate"),
         ("select kll_sketch_agg_bigint(x) as id from t where rand() < 1", (1, 52), "an aggregate"),
-        ("select id from t where rand() < 1 union all select id from u", (1, 24), "set operation"),
         ("select x from t where rand() < 1", (1, 23), "unique_key column id is not found"),
         ("select * except (ID) from t where rand() < 1", (1, 35), "unique_key column id is not found"),
         ("select id from t where hash(*) > 1 and rand() < 1", (1, 40), "beside a * in WHERE"),

@@ -112,8 +112,12 @@ def _selected(sql: str, block: Block, entries: Sequence[str], edits: Sequence[Ed
     """Another select list over FROM and WHERE of the block; what follows them is left out."""
     start, end = block.select.end, block.where.end if block.where else block.select.end
     moved = [Edit(edit.start - start, edit.end - start, edit.replacement) for edit in edits]
-    head = f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
-    return f"{head}SELECT {', '.join(entries)}{apply_edits(sql[start:end], moved)}"
+    return f"{seen_by(sql, block)}SELECT {', '.join(entries)}{apply_edits(sql[start:end], moved)}"
+
+
+def seen_by(sql: str, block: Block) -> str:
+    """The CTEs that the block sees, as the clause that goes before it where it stands by itself."""
+    return f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
 
 
 def accepted_sql_of(

@@ -15,7 +15,7 @@ from sqlglot import exp
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.draw_lineage import drawn_per_row
+from spark_mv.query.rewrite.draw_lineage import drawn_per_row, read_twice
 from spark_mv.query.rewrite.draw_texts import (
     DRAW,
     Draw,
@@ -29,6 +29,7 @@ from spark_mv.query.rewrite.draw_texts import (
     stars,
 )
 from spark_mv.query.rewrite.group_draws import draw_sql_of_groups, filtered_sql_of_groups, obstacle_of_groups
+from spark_mv.query.rewrite.keyed_rows import Keyed, keyed
 from spark_mv.query.rewrite.pin import clock_spans
 from spark_mv.query.syntax.aggregates import aggregates, not_of_one_row
 from spark_mv.query.syntax.depth import deep
@@ -45,6 +46,7 @@ from spark_mv.query.syntax.source_text import (
 )
 from spark_mv.query.syntax.table_name import quoted, unquoted
 
+_PLACES = {Context.CTE: "the CTE {}", Context.OUTERMOST: "a term of a set operation"}
 CURE = "give the draw its own nondeterministic_mv with that unique_key, and filter on its column"
 
 
@@ -103,15 +105,16 @@ def split_filter_draws(
     tree = parsed.tree if isinstance(parsed, Parsed) else exp.Select()
     draws = [draw for draw in _draws(tree, blocks, levels or {}) if draw.clause != "SELECT"]
     named = _reads(blocks, reads)
-    if any(read.clause == "WHERE" for read in named):
-        draws = sorted([*draws, *named], key=lambda draw: draw.span.start)
+    in_where = {read.block for read in named if read.clause == "WHERE"}
+    draws = sorted([*draws, *(read for read in named if read.block in in_where)], key=lambda draw: draw.span.start)
     if not draws:
         return None
     texts = tuple(draw.span.of(sql) for draw in draws)
     try:
-        block = _supported(sql, blocks, draws)
-        _check_lineage(sql, tree, block, draws, unique_key, levels or {})
-        keys = [(name, _key(sql, block, name, levels or {})) for name in map(unquoted, unique_key)]
+        names = [unquoted(name) for name in unique_key]
+        block, rows = _supported(sql, tree, blocks, draws, names)
+        _check_lineage(sql, tree, block, draws, rows, levels or {})
+        keys = [(name, _key(sql, block, own, levels or {})) for name, own in zip(names, rows.key, strict=True)]
         of_groups = draws[0].clause == "HAVING"
     except _NotKept as refusal:
         culprit = refusal.draw or draws[0]
@@ -120,7 +123,7 @@ def split_filter_draws(
     columns = tuple(f"{DRAW}{i}" for i in range(len(draws)))
     prints = tuple(draw.fingerprint or text_print(text) for draw, text in zip(draws, texts, strict=True))
     if of_groups:
-        candidates = draw_sql_of_groups(sql, block, draws, [name for name, _ in keys], columns)
+        candidates = draw_sql_of_groups(sql, block, draws, dict(zip(names, rows.key, strict=True)), columns)
         filtered = filtered_sql_of_groups(sql, block, draws, keys, columns, state_table)
         return FilterDraws(texts, columns, prints, candidates, filtered)
     candidates = draw_sql_of(sql, block, draws, keys, columns)
@@ -133,7 +136,7 @@ def split_filter_draws(
         filtered,
         trial_sql=draw_sql_of(sql, block, draws, keys, columns, members) if members else None,
         accepted_sql=accepted_sql_of(sql, block, draws, keys, columns, members) if members else None,
-        followed=FilterTexts(filtered, candidates) if _reads_its_row(sql, block, draws) else None,
+        followed=FilterTexts(filtered, candidates) if rows.whole and _reads_its_row(sql, block, draws) else None,
     )
 
 
@@ -146,26 +149,36 @@ def _reads_its_row(sql: str, block: Block, draws: Sequence[Draw]) -> bool:
     return not any(part.find(exp.Query) or any(map(span_of(part).holds, clock)) for part in drawn)
 
 
-def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[Draw]) -> Block:
-    """The outermost block, when every draw stands in its WHERE and its rows keep their key, or in its HAVING and its groups
-    do."""
+def _supported(
+    sql: str, tree: exp.Expr, blocks: tuple[Block, ...], draws: Sequence[Draw], key: Sequence[str]
+) -> tuple[Block, Keyed]:
+    """The block in whose WHERE every draw stands, where its rows have the unique_key, or in whose HAVING, where its groups do."""
     having = all(draw.clause == "HAVING" for draw in draws)
+    first = blocks[draws[0].block]
     for draw in draws:
         block = blocks[draw.block]
-        if block.context != Context.OUTERMOST:
-            where = f"the CTE {block.name}" if block.context == Context.CTE else "a subquery"
+        where = _PLACES.get(block.context, "a subquery").format(block.name)
+        if block.context == Context.EXPRESSION or block.lateral:
             raise _NotKept(f"stands in {where}, where a row has no unique_key to keep the draw by; {CURE}", draw)
+        if block is not first:
+            raise _NotKept(
+                f"stands in another SELECT than {draws[0].span.of(sql)}, and rows of one alone can be kept; {CURE}",
+                draw,
+            )
         if not having and draw.clause != "WHERE" and not (draw.fingerprint and draw.clause == "SELECT"):
             raise _NotKept(f"stands in {draw.clause}, where a row has no unique_key to keep the draw by; {CURE}", draw)
-    outermost = [block for block in blocks if block.context == Context.OUTERMOST]
-    if len(outermost) != 1 or outermost[0].set_operand:
-        raise _NotKept(f"stands below a set operation, so that its row has no unique_key; {CURE}")
-    block = outermost[0]
+    block, rows = first, keyed(tree, first.span.start, key)
+    if rows is None:
+        raise _NotKept(
+            f"stands in {where}, from which the unique_key {', '.join(key)} does not come to the result as it is (a column by its name, with the "
+            "table's before it where others are joined; through no GROUP BY, no DISTINCT and no set operation but UNION ALL), so that a row has no key "
+            f"to keep the draw by; pass it on, or {CURE}"
+        )
     if having:
         why = obstacle_of_groups(sql, block, draws)
         if why is not None:
             raise _NotKept(f"{why[0]}; {CURE}", why[1])
-        return block
+        return block, rows
     obstacle = (
         "GROUP BY"
         if "GROUP BY" in block.clauses
@@ -183,7 +196,7 @@ def _supported(sql: str, blocks: tuple[Block, ...], draws: Sequence[Draw]) -> Bl
         raise _NotKept("filters a SELECT without FROM")
     if block.where is not None and any(of_all_items(s) and block.where.holds(_star_at(s)) for s in stars(block)):
         raise _NotKept("stands beside a * in WHERE, which would take in the kept draws; name the columns there")
-    return block
+    return block, rows
 
 
 def _star_at(star: exp.Star) -> Span:
@@ -196,20 +209,19 @@ def text_print(text: str) -> str:
 
 
 def _reads(blocks: tuple[Block, ...], reads: Sequence[tuple[int, int, str]]) -> list[Draw]:
-    """The drawn columns that WHERE and the select list of the outermost block name."""
+    """The drawn columns that WHERE and the select lists name."""
     found = []
     for start, end, print_ in reads:
         span = Span(start, end)
         owner = _owner(blocks, span)
-        if owner is not None and blocks[owner].context == Context.OUTERMOST:
-            clause = _clause(blocks[owner], span)
-            if clause in ("WHERE", "SELECT"):
-                found.append(Draw(span, owner, clause, print_))
+        clause = _clause(blocks[owner], span) if owner is not None else ""
+        if owner is not None and clause in ("WHERE", "SELECT"):
+            found.append(Draw(span, owner, clause, print_))
     return found
 
 
 def _check_lineage(
-    sql: str, tree: exp.Expr, block: Block, draws: Sequence[Draw], key: Sequence[str], levels: Mapping[str, Level]
+    sql: str, tree: exp.Expr, block: Block, draws: Sequence[Draw], rows: Keyed, levels: Mapping[str, Level]
 ) -> None:
     """Raises _NotKept unless every drawn column that is read is one draw per row of the result."""
     within = {
@@ -232,12 +244,18 @@ def _check_lineage(
             f"is read by {star.span.of(sql).strip()} as well, as another value; name the columns of the select list",
             reads[0],
         )
+
+    def drawn(name: str) -> bool:
+        return _level(name, levels) is Level.NONDETERMINISTIC
+
+    if block.context != Context.OUTERMOST or block.set_operand:
+        several = read_twice(tree, rows, drawn)
+        if several:
+            raise _NotKept(f"comes from {several}, which is read elsewhere, too, as another value; {CURE}", reads[0])
     nodes = {column.parts[0].meta.get("start"): column for column in tree.find_all(exp.Column)}
     for read in reads:
         column = nodes.get(read.span.start)
-        if column is None or not drawn_per_row(
-            tree, [column], key, lambda name: _level(name, levels) is Level.NONDETERMINISTIC
-        ):
+        if column is None or not drawn_per_row(rows, [column], drawn):
             raise _NotKept(f"is not drawn once per row of the result, so that no unique_key can keep it; {CURE}", read)
 
 
@@ -345,10 +363,11 @@ def expand_star(sql: str, analysis: Analysis) -> str:
         every = select_blocks(sql)
     except SourceTextError:
         return sql
-    blocks = [block for block in every if block.context == Context.OUTERMOST]
-    if len(blocks) != 1 or not any(draw.clause == "WHERE" for draw in _reads(every, analysis.drawn_reads)):
+    filtered = {read.block for read in _reads(every, analysis.drawn_reads) if read.clause == "WHERE"}
+    block, names = every[min(filtered)] if filtered else None, [column.name for column in analysis.columns]
+    rows = keyed(block.tree.root(), block.span.start, ()) if block is not None else None
+    if block is None or rows is None or not rows.same or block.set_operand or len(filtered) > 1:
         return sql
-    block, names = blocks[0], [column.name for column in analysis.columns]
     lone = len(block.items) == 1 and block.items[0].span.of(sql).rstrip().endswith("*")
     if not lone or block.joins or "*" in names or len({name.lower() for name in names}) < len(names):
         return sql

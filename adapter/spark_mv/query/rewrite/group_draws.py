@@ -6,11 +6,11 @@ that pass the other conjuncts; the state table joins below GROUP BY, where each 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from spark_mv.query.rewrite.draw_texts import Draw, joined, stars
+from spark_mv.query.rewrite.draw_texts import Draw, joined, seen_by, stars
 from spark_mv.query.syntax.aggregates import of_rows
 from spark_mv.query.syntax.condition import ALWAYS
 from spark_mv.query.syntax.parse import read_query
@@ -46,19 +46,23 @@ def obstacle_of_groups(sql: str, block: Block, draws: Sequence[Draw]) -> tuple[s
 
 
 def draw_sql_of_groups(
-    sql: str, block: Block, draws: Sequence[Draw], names: Sequence[str], columns: Sequence[str]
+    sql: str, block: Block, draws: Sequence[Draw], names: Mapping[str, str], columns: Sequence[str]
 ) -> str:
-    """For every candidate group its key and its draws. The select list stays, because GROUP BY may name its entries."""
+    """For every candidate group its key (the model's name: the one in this SELECT) and its draws. The select list stays, because GROUP BY may name
+    its entries."""
     having = block.tree.args["having"]
+    start = block.span.start
     drawn = [
-        Edit(span.start, span.end, ALWAYS)
+        Edit(span.start - start, span.end - start, ALWAYS)
         for span in map(span_of, conjuncts(having.this))
         if any(span.holds(draw.span) for draw in draws)
     ]
     end = next(body.end for word, body in block.others if word == "HAVING")
-    entries = [quoted(name) for name in names]
+    entries = [quoted(own) if own == name else f"{quoted(own)} AS {quoted(name)}" for name, own in names.items()]
     entries += [f"{draw.span.of(sql)} AS {column}" for draw, column in zip(draws, columns, strict=True)]
-    return f"SELECT {', '.join(entries)} FROM ({apply_edits(sql[:end], drawn)}) AS {CANDIDATES}"
+    return (
+        f"SELECT {', '.join(entries)} FROM ({seen_by(sql, block)}{apply_edits(sql[start:end], drawn)}) AS {CANDIDATES}"
+    )
 
 
 def filtered_sql_of_groups(
