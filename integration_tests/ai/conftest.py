@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.results import create_sql, table_name
 from spark_mv.ai.settings import AiSettings
 from spark_mv.query.ai_calls.ai_plan import AiPlan, plan_ai
+from spark_mv.spark.formats.commits import Ask
+from spark_mv.spark.run.planning import CONSTRAINTS, EXCLUDED, settings_for
 
 SECRET = "sk-planted-7c1f5d90"
 
@@ -27,6 +30,7 @@ class Bench:
     schema: str
     results: str
     ask_from: str = "executors"
+    _runs: Iterator[int] = field(default_factory=lambda: count(1))
 
     def sql(self, statement: str) -> Any:
         return self.spark.sql(in_format(statement))
@@ -61,16 +65,28 @@ class Bench:
         return plan
 
     def run(self, sql: str, settings: AiSettings, **more: Any) -> tuple[AiOutcome, list[tuple[Any, ...]]]:
-        """All rounds (of one run), then the rows of the rewritten query."""
+        """All rounds (of one run), then the rows of the rewritten query, with the settings that a run makes for it."""
         plan = self.plan(sql, settings)
-        total = AiOutcome()
+        for setting, value in settings_for(Ask(self._query, self.spark), plan.sql).items():
+            self.spark.conf.set(setting, value)
+        try:
+            return self._run(plan, settings, **more)
+        finally:
+            for setting in (EXCLUDED, CONSTRAINTS):
+                self.spark.conf.unset(setting)
+
+    def _query(self, sql: str) -> list[dict[str, Any]]:
+        return [row.asDict() for row in self.spark.sql(sql).collect()]
+
+    def _run(self, plan: AiPlan, settings: AiSettings, **more: Any) -> tuple[AiOutcome, list[tuple[Any, ...]]]:
+        total, invocation = AiOutcome(), more.pop("invocation_id", None) or f"run-{next(self._runs)}"
         for calls in plan.rounds:
             total += run_ai_round(
                 self.spark,
                 calls,
                 settings=settings,
                 results_table=self.results,
-                invocation_id=more.pop("invocation_id", "run-1"),
+                invocation_id=invocation,
                 spent=total,
                 **more,
             )

@@ -92,6 +92,16 @@ QUERIES = [
         "WHERE k LIKE '%b') WHERE l LIKE '%b'",
         4,
     ),
+    # in subqueries of an expression
+    ("SELECT id, (SELECT max(GEN(i.t)) FROM {s}.src i WHERE i.id = o.id) AS k FROM {s}.src o", 2),
+    ("SELECT id, (SELECT count(*) FROM {s}.src i WHERE i.t = o.t AND GEN(i.u) > 'ai_gen: x') AS m FROM {s}.src o", 4),
+    ("SELECT id FROM {s}.src WHERE GEN(t) = (SELECT max(GEN(b.t)) FROM {s}.src b WHERE b.id = src.id)", 2),
+    ("SELECT id, GEN(u) = (SELECT min(GEN(i.u)) FROM {s}.src i WHERE i.t = o.t) AS k FROM {s}.src o WHERE id < 4", 4),
+    ("SELECT id, (SELECT max(GEN(t)) FROM {s}.src) AS k FROM {s}.src WHERE u NOT IN (SELECT GEN(u) FROM {s}.src)", 6),
+    # over the first rows, of which Spark takes any where a subquery looks the answers up
+    ("SELECT id, GEN(t) AS k FROM (SELECT * FROM {s}.src ORDER BY id DESC LIMIT 2)", 1),
+    ("WITH c AS (SELECT * FROM {s}.src ORDER BY id DESC LIMIT 2 OFFSET 1) SELECT id, GEN(u) AS k FROM c", 2),
+    ("SELECT GEN(u) AS k, count(*) AS m FROM (SELECT * FROM {s}.src ORDER BY id DESC OFFSET 3) GROUP BY 1", 1),
     # keys of groups
     ("SELECT t, GEN(t) AS k, count(*) AS m FROM {s}.src GROUP BY t", 2),
     (

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,11 +203,16 @@ class TestFromDelta:
     def models(self) -> dict[str, str]:
         return {"mv.sql": MODEL.replace("'iceberg'", "'delta'")}
 
-    def test_a_model_that_was_a_delta_table(self, model: Model, sql: Callable[..., Any]) -> None:
+    def test_a_model_that_was_a_delta_table(
+        self, model: Model, project: Any, sql: Callable[..., Any], warehouse: Path
+    ) -> None:
         kept = model.run(3, "COMPLETE_RECOMPUTE")
+        folder = warehouse / "tables" / f"{project.test_schema}.db"
+        assert (folder / "mv" / "_delta_log").exists()
         model.write(MODEL)
         assert "Run once with --full-refresh" in model.fails(3)
         assert model.run(3, "COMPLETE_RECOMPUTE", args=("--full-refresh",)) == kept
+        assert not [file for file in folder.iterdir() if "mv" in file.name and (file / "_delta_log").exists()]
         model.run(3, "NO_OP")
         sql("update {schema}.events set name = 'A' where id = 1")
         assert model.run(3, "ROW_BASED", 0, 1, 0) == kept

@@ -186,6 +186,23 @@ class TestSubqueriesAmongColumns:
         finally:
             conf.unset(EXCLUDED)
 
+    @pytest.mark.parametrize("first", ["order by amount desc, id limit 7", "order by amount desc, id limit 5 offset 3"])
+    def test_the_first_rows_are_those_of_the_order(self, engine: Any, first: str) -> None:
+        """Spark alone takes any rows: it drops the ORDER BY. The query below asks for the rows first."""
+        source(engine, rows=200)
+        source(engine, "other", rows=200)
+        top = f"(select * from {{schema}}.src {first})"
+        look_up = "(select max(o.amount) from {schema}.other o where o.id = t.id)"
+        engine.model(f"with t as {top} select id, {look_up} as most, ai_gen(cast(amount as string)) as a from t")
+        engine.profile = {**engine.profile, "ai": AI}
+        for change in ("", "update {schema}.src set amount = amount + 5000 where id in (3, 4)"):
+            if change:
+                engine.query(change)
+            engine.run()
+            ids = ", ".join(str(row["id"]) for row in engine.query(f"select id from {top}"))
+            expected = f"select id, {look_up} as most, concat('ai_gen: ', amount) as a from {{schema}}.src t where id in ({ids})"
+            assert engine.rows("mv", "id, most, a") == wanted(engine, expected)
+
 
 class TestLookAhead:
     @delta_only("a summary of its log")

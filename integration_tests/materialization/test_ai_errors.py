@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.tests.util import run_dbt
 
 MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', ai=var('ai', {})) }}
@@ -162,3 +164,64 @@ class TestKeepOldOverSubqueries(TestKeepOld):
     def models(self) -> dict[str, str]:
         body = "(select max(i.body) from {{ target.schema }}.kept i where i.id = o.id)"
         return {"mv.sql": KEEP.replace("ai_gen(body)", f"ai_gen({body})").replace(".kept\n", ".kept o\n")}
+
+
+FROZEN = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', freeze=['answer'], max_ai_calls=5) }}
+select id, ai_gen(body) as answer, case when id > 3 then rand() end as draw from {{ target.schema }}.src
+"""
+
+
+class TestFrozenAnswers:
+    """Frozen is the first answer; a budget or an outage that kept it away is none."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"mv.sql": FROZEN}
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "ai": {"provider": "scripted"}}
+
+    def test_it_stays_once_it_is_there(self, project: Any, mv: Any, sql: Any) -> None:
+        sql("create table {schema}.src using delta as select id, concat('text ', id) as body from range(8)")
+        mv.run()
+        answered = [id for id, answer in mv.rows("id, answer") if answer is not None]
+        drawn = mv.rows("id, draw")
+        assert len(answered) == 5
+        sql(f"update {{schema}}.src set body = 'another' where id = {answered[0]}")
+        mv.run()
+        assert mv.rows("id, answer") == {(id, f"ai_gen: text {id}"): 1 for id in range(8)}
+        assert mv.rows("id, draw") == drawn  # a draw that is NULL was drawn
+        assert mv.run()["strategy"] == "NO_OP"
+
+
+SHARED = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', ai=var('ai', {})) }}
+select id, ai_gen(body) as answer from {{ target.schema }}.shared
+"""
+
+
+class TestTwoModelsOfARun:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"one.sql": SHARED, "two.sql": SHARED}
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "ai": {"provider": "scripted", "max_attempts": 1}}
+
+    def test_the_first_asks_and_the_next_run_asks_again(self, project: Any, sql: Any, tmp_path: Path) -> None:
+        counted = tmp_path / "asked"
+        sql("create table {schema}.shared using delta as select id, concat('text ', id) as body from range(4)")
+
+        def run(fail: dict[str, float]) -> int:
+            counted.write_text("")
+            options = {"count_file": str(counted), "fail": fail, "fail_attempts": 1000}
+            run_dbt(["run", "--vars", json.dumps({"ai": {"options": options}})])
+            return len(counted.read_text().splitlines())
+
+        assert run({"server": 1.0}) == 4
+        assert run({}) == 4
+        for model in ("one", "two"):
+            assert sql(f"select count(answer) from {{schema}}.{model}") == [(4,)]

@@ -85,10 +85,15 @@ class TestSchemaAndLayout:
             assert self.describe(sql)["Part 0"] == "bucket(4, id)"
         assert mv.rows() == drawn
         assert mv.run()["strategy"] == "NO_OP"
-        if FORMAT == "delta":  # others come back from any layout
-            write_file(BY_DAY, project.project_root, "models", "mv.sql")
-            assert "clustered" in mv.run(expect_pass=False)
-        write_file(CLUSTERED, project.project_root, "models", "mv.sql")
+        # Delta replaces no table by a partitioned one that is clustered, or ever was
+        plain = MODEL.replace("**LAYOUT", "meta={'laid': 'out'}")
+        for model in (BY_DAY, CLUSTERED, plain, BY_DAY, CLUSTERED):
+            write_file(model, project.project_root, "models", "mv.sql")
+            assert mv.run()["strategy"] == "COMPLETE_RECOMPUTE"
+            assert mv.rows() == drawn
+            assert ("# Partition Information" in self.describe(sql)) == (model == BY_DAY)
+            assert not [row for row in sql("show tables in {schema}") if "mv_stage" in row[1]]
+            assert mv.run()["strategy"] == "NO_OP"
         assert len(run_dbt(["run", "--select", "tag:nightly"])) == 1
 
     def test_changed_columns(self, project: Any, mv: Any, sql: Any) -> None:

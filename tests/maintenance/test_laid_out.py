@@ -21,7 +21,7 @@ QUERY = [Column(name, kind) for name, kind in {**TYPES, "r": "double"}.items()]
 
 
 def problems(**config: Any) -> list[str]:
-    return layout_problems(QUERY, read_config("m", {"unique_key": "id", **config}), TargetFacts())
+    return layout_problems(QUERY, read_config("m", {"unique_key": "id", **config}))
 
 
 @pytest.mark.parametrize(

@@ -94,13 +94,43 @@ PLACES = [
     ("SELECT id, ai_gen(to_json(struct(id, r.*))) AS k FROM r", "all columns"),
     ("SELECT r.*, hash(*) AS h FROM r ORDER BY ai_gen(t)", "beside a function of all columns"),
     ("SELECT id FROM r WHERE ai_gen((SELECT max(t) FROM i WHERE i.id = r.id)) = 'a'", "about a correlated subquery"),
+    ("SELECT (SELECT max(ai_gen(i.t)) FROM i JOIN j ON j.k = r.k) AS m FROM r", "whose joins name the row around it"),
     ("SELECT t, ai_gen(t) AS k, count(*) FROM r GROUP BY t HAVING k = 'a'", "used in HAVING of its own SELECT"),
     ("SELECT id FROM r LATERAL VIEW explode(a) x AS e WHERE ai_gen(ai_gen(e)) = 'a'", "a column of a LATERAL VIEW"),
+    (
+        "SELECT ai_gen(t) AS k FROM r GROUP BY ai_gen(t) HAVING ai_gen( t ) <> 'a'",
+        "a key of GROUP BY and stands in HAVING",
+    ),
+    ("SELECT ai_gen(t) AS k FROM r GROUP BY 1 HAVING ai_gen(t) <> 'a'", "a key of GROUP BY and stands in HAVING"),
+    ("SELECT ai_gen(t) AS k FROM r GROUP BY ALL HAVING ai_gen(t) <> 'a'", "a key of GROUP BY and stands in HAVING"),
+    ("SELECT t, count(*) FROM r GROUP BY t HAVING ai_gen(ai_gen(t)) <> 'a'", "the arguments of another call"),
+    ("SELECT t, count(*) FROM r GROUP BY t HAVING ai_gen(ai_gen(max(x))) <> 'a'", "the arguments of another call"),
     (
         "WITH c AS (SELECT ai_gen(t) AS k FROM r) SELECT k FROM c GROUP BY k HAVING ai_gen(k) = 'a'",
         "over keys that are",
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "asked"),
+    [
+        ("SELECT id FROM s.t WHERE id < (SELECT max(ai_gen(b.t)) FROM s.t b WHERE b.k = t.k AND b.x > 1)", "(b.x > 1)"),
+        ("SELECT id FROM t a WHERE id < (SELECT max(ai_gen(t.t)) FROM t WHERE t.k = a.k AND t.x > 1)", "(t.x > 1)"),
+        ("SELECT ai_gen(s.t.b) AS k FROM s.t WHERE s.t.x > 1 AND t.y > 2", "(s.t.x > 1) AND (t.y > 2)"),
+        ("SELECT ai_gen(x) AS k FROM (t JOIN u USING (i)) LATERAL VIEW explode(l) e AS v WHERE e.v > 1 AND u.y > 1", "(e.v > 1) AND (u.y > 1)"),
+    ],
+)  # fmt: skip
+def test_conditions_on_the_row_around_are_not_asked(sql: str, asked: str) -> None:
+    found = plan(sql)
+    assert not found.errors
+    assert f"WHERE {asked})" in found.rounds[0][0].request_sql
+
+
+@pytest.mark.parametrize("sql", ["FROM r |> SELECT ai_gen(t) AS k", "SELECT * FROM (FROM r |> SELECT ai_gen(t) AS k)"])
+def test_pipes_are_refused_with_what_to_write(sql: str) -> None:
+    (error,) = plan(sql).errors
+    assert error.code == "AI_SQL_NOT_UNDERSTOOD" and "begin with SELECT" in error.message
 
 
 @pytest.mark.parametrize(("sql", "message"), PLACES)

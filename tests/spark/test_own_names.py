@@ -137,3 +137,10 @@ def test_a_catalogue_without_delta_has_a_cure() -> None:
 def test_rights_that_a_catalogue_does_not_have(said: str) -> None:
     """What Spark says of `grants` in the first run, and in the next."""
     assert "take `grants` out" in readable(RuntimeError(said))
+
+
+def test_an_ai_function_elsewhere_has_a_cure() -> None:
+    said = readable(
+        Exception("[UNRESOLVED_ROUTINE] Cannot resolve routine `ai_gen` on search path [`system`.`builtin`].")
+    )
+    assert "Cannot resolve routine `ai_gen`" in said and "`materialized: nondeterministic_mv`" in said

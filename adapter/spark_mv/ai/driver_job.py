@@ -51,7 +51,7 @@ def run_ai_round_on_driver(
     spent = spent or AiOutcome()
     with endpoint_lock(settings):
         begun = time.time()
-        rows = execute(counts_sql(calls, results_table, settings, timestamp(begun), project))
+        rows = execute(counts_sql(calls, results_table, settings, timestamp(begun), project, invocation_id))
         counts = {str(row[0]): int(row[1]) for row in rows}
         before = failed_before(counts, [row[3] for row in rows])
         if any(row[4] for row in rows):
@@ -72,7 +72,7 @@ def run_ai_round_on_driver(
         columns = ", ".join(asked_columns(settings))
         while job is not None and done.calls < total:
             size = min(_PAGE, total - done.calls)
-            pending = pending_sql(calls, results_table, settings, timestamp(begun))
+            pending = pending_sql(calls, results_table, settings, timestamp(begun), invocation_id=invocation_id)
             # what this run has asked is in the table: an error of it must not come back on the next page
             asked = f"SELECT result_key FROM {results_table} WHERE invocation_id = {quote(invocation_id)} AND status <> 'stale'"
             first = (

@@ -108,7 +108,7 @@ def run_ai_round(
     spent = spent or AiOutcome()
     with endpoint_lock(settings):
         alone = _alone(spark)
-        pending = pending_sql(calls, results_table, settings, timestamp(time.time()), project)
+        pending = pending_sql(calls, results_table, settings, timestamp(time.time()), project, invocation_id)
         frame, found = _checkpoint(spark.sql(pending), alone)
         counts = {state: int(found[state]) for state in STATES}
         if found["unclaimed"]:

@@ -58,7 +58,7 @@ def ask_by_statements(
 ) -> AiOutcome:
     """As `ask`, over plain SQL: at most so many requests, those of the first call sites first. `at`, see pending_sql."""
     done = AiOutcome()
-    pending = pending_sql(calls, results_table, settings, at, project)
+    pending = pending_sql(calls, results_table, settings, at, project, invocation_id)
     found = execute(f"SELECT site, count(*) FROM ({pending}) AS p WHERE state = 'missing' GROUP BY site")
     missing = {int(row[0]): int(row[1]) for row in found}
     for number, call in enumerate(calls):

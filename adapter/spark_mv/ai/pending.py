@@ -39,11 +39,18 @@ def requests_sql(calls: Sequence[AiCall]) -> str:
     )
 
 
-def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSettings, at: str, project: str = "") -> str:
+def pending_sql(
+    calls: Sequence[AiCall],
+    results_table: str,
+    settings: AiSettings,
+    at: str,
+    project: str = "",
+    invocation_id: str = "",
+) -> str:
     """The requests with their state: `reused` (answered), `refused` (failed for good), `blocked` (failed, not to be tried
-    again before `retry_at`, which is later than `at`, a timestamp literal's text), `submitted` (an open batch holds it) or `missing`; `failures` is how often a
-    missing one has failed, `old_at` when another model last answered the same arguments; `unclaimed`, whether `project`
-    reads an answer that nothing in the table says it pays for or uses.
+    again before `retry_at`, which is later than `at`, a timestamp literal's text, or by this invocation), `submitted` (an open batch holds it) or
+    `missing`; `failures` is how often a missing one has failed, `old_at` when another model last answered the same arguments; `unclaimed`, whether
+    `project` reads an answer that nothing in the table says it pays for or uses.
 
     Under `dedupe` a missing one whose near duplicate is asked, or answered, is `near`, and there are two more columns, see near_parts.
 
@@ -52,8 +59,9 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
     """
     functions = ", ".join(quote(f) for f in sorted({c.function for c in calls}))
     identity = settings.identity()
+    asker = ", invocation_id" if invocation_id else ""
     known = (
-        f"SELECT result_key, arguments_hash, status, error_class, called_at, next_retry_at, project, batch FROM {results_table} "
+        f"SELECT result_key, arguments_hash, status, error_class, called_at, next_retry_at, project, batch{asker} FROM {results_table} "
         f"WHERE function IN ({functions})"
     )
     # what another model said of the same arguments is looked up in the same pass: the table is read once
@@ -68,6 +76,7 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
     failed_as = f"if(k.error_class IN ({_listed(sorted(FINAL_CLASSES))}), '{REFUSED}', k.status)"
     mine = f"coalesce(bool_or(k.project = {quote(project)} AND ({same} OR {answered})), false)"
     old_at = f"max(k.called_at) FILTER (WHERE {answered})" if settings.keep_old else "cast(NULL AS timestamp)"
+    failed_in = f" max_by(k.invocation_id, k.called_at) FILTER (WHERE {failed}) AS failed_in," if invocation_id else ""
     counted = f"k.error_class IN ({_listed(sorted(COUNTED_CLASSES))})"
     parts = [
         f"__mv_requests AS ({requests_sql(calls)})",
@@ -77,14 +86,15 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
         f" max(k.called_at) FILTER (WHERE {failed}) AS error_at,"
         f" max_by({failed_as}, k.called_at) FILTER (WHERE {failed}) AS failed_as,"
         f" collect_list(k.called_at) FILTER (WHERE {failed} AND {counted}) AS failed_at,"
-        f" max_by(k.next_retry_at, k.called_at) FILTER (WHERE {failed}) AS retry_at, {mine} AS mine, {old_at} AS old_at, size({open_}) > 0 AS under_way"
+        f" max_by(k.next_retry_at, k.called_at) FILTER (WHERE {failed}) AS retry_at,{failed_in} {mine} AS mine, {old_at} AS old_at, size({open_}) > 0 AS under_way"
         f" FROM __mv_requests q LEFT JOIN ({known}) k ON {of_any_model if settings.keep_old else same} GROUP BY ALL)",
     ]
     since = "coalesce(stale_at, timestamp '1970-01-01')"
+    in_this_one = f" OR failed_in = {quote(invocation_id)}" if invocation_id else ""
     state = (
         f"CASE WHEN ok_at > {since} THEN 'reused' WHEN under_way THEN '{SUBMITTED}' "
         f"WHEN error_at > {since} AND failed_as <> '{ERROR}' THEN 'refused' "
-        f"WHEN error_at > {since} AND retry_at > timestamp '{at}' THEN 'blocked' ELSE 'missing' END"
+        f"WHEN error_at > {since} AND (retry_at > timestamp '{at}'{in_this_one}) THEN 'blocked' ELSE 'missing' END"
     )
     failures = f"size(filter(failed_at, x -> x > {since}))"
     if settings.keep_old and settings.on_model_change == "keep":
@@ -102,13 +112,20 @@ def pending_sql(calls: Sequence[AiCall], results_table: str, settings: AiSetting
     return f"WITH {', '.join(parts)} SELECT * FROM __mv_near"
 
 
-def counts_sql(calls: Sequence[AiCall], results_table: str, settings: AiSettings, at: str, project: str = "") -> str:
+def counts_sql(
+    calls: Sequence[AiCall],
+    results_table: str,
+    settings: AiSettings,
+    at: str,
+    project: str = "",
+    invocation_id: str = "",
+) -> str:
     """Per state: how many requests, how many tokens their texts are at four bytes each, when the first of them may be
     asked again (microseconds since the epoch), and how many are unclaimed."""
     return (
         f"SELECT state, count(*) AS number, sum(ceil(octet_length(request) / 4)) AS tokens, {FIRST_RETRY} AS retry_at, "
         "count_if(unclaimed) AS unclaimed "
-        f"FROM ({pending_sql(calls, results_table, settings, at, project)}) AS __mv_p GROUP BY state"
+        f"FROM ({pending_sql(calls, results_table, settings, at, project, invocation_id)}) AS __mv_p GROUP BY state"
     )
 
 

@@ -29,7 +29,7 @@ PAID_CLASSES = frozenset({"invalid_answer"})
 @dataclass(frozen=True)
 class Retries:
     """How often an input is asked again by later runs, and `first` how long the second of these waits at least (seconds);
-    each further one waits twice as long. The first is up to the next run."""
+    each further one waits twice as long. The first is up to the next run: no other model of the same invocation asks."""
 
     times: int
     first: float

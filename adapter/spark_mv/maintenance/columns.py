@@ -41,7 +41,8 @@ class StagedColumn:
     its JSON text is compared. `forget`: markers of rows whose value was asked
     to be forgotten. `cast` / `retyped`: the query's / the target's value must be cast to `type`. For an audit: `watched`
     columns may differ without a fault, `approximate` ones are equal up to rounding.
-    `may_fail`: under on_ai_error: keep_old, a failing answer leaves the value that the row had.
+    `may_fail`: under on_ai_error: keep_old, a failing answer leaves the value that the row had. `asked`: frozen, with an AI answer in it and no
+    draw, so that a NULL is no value yet.
     `stands_in`: the target's column that holds its values, where that has another name.
     """
 
@@ -59,6 +60,7 @@ class StagedColumn:
     watched: bool = False
     approximate: bool = False
     may_fail: bool = False
+    asked: bool = False
     stands_in: str = ""
 
 
@@ -266,8 +268,13 @@ def _staged(
         as_json=bool(_NOT_COMPARABLE.search(column.type)),
         cast=in_query and not same_type(wanted[name], column),
         forget=tuple(r.flag for r in forget if name in r.columns) if role is Role.KEPT else (),
+        asked=role is Role.KEPT and verdict is not None and _asks_alone(verdict),
         retyped=in_target and not same_type(existing[name], column),
     )
+
+
+def _asks_alone(verdict: ColumnVerdict) -> bool:
+    return Level.AI in verdict.levels and Level.NONDETERMINISTIC not in verdict.levels
 
 
 def _role(verdict: ColumnVerdict | None) -> Role:

@@ -91,7 +91,7 @@ def _columns(situation: Situation, refused: tuple[str, ...]) -> ColumnPlan:
         *columns.problems,
         *refused,
         *_window_problems(config, rewritten),
-        *layout_problems(rewritten.columns, config, facts.target),
+        *layout_problems(rewritten.columns, config),
     ]
     if problems:
         raise ConfigError(facts.model, problems)

@@ -91,7 +91,7 @@ def layout_changed(query: Sequence[Column], config: ModelConfig, target: TargetF
     )
 
 
-def layout_problems(query: Sequence[Column], config: ModelConfig, target: TargetFacts) -> list[str]:
+def layout_problems(query: Sequence[Column], config: ModelConfig) -> list[str]:
     """What keeps a table of these columns from being laid out as the settings say."""
     types = {c.name.lower(): c.type for c in query}
     settings = {"partition_by": config.partition_by, "liquid_clustered_by": config.cluster_by}
@@ -118,12 +118,13 @@ def layout_problems(query: Sequence[Column], config: ModelConfig, target: Target
         problems.append(
             f"liquid_clustered_by: Delta clusters by {MOST_CLUSTERS} columns at most; these are {len(config.cluster_by)}"
         )
-    if target.cluster_by and config.partition_by and not config.cluster_by:
-        problems.append(
-            "partition_by: the table is clustered, and Delta replaces no clustered table with a partitioned one. Use "
-            "liquid_clustered_by, or drop the table (its kept values go with it)"
-        )
     return problems
+
+
+def stays_clustered(config: ModelConfig, target: TargetFacts) -> bool:
+    """Whether the table is to be partitioned, and Delta does not replace it by such a table: not one that is clustered, or ever was."""
+    clustered = target.cluster_by or "delta.feature.clustering=supported" in target.written
+    return bool(target.provider == config.file_format == "delta" and config.partition_by and clustered)
 
 
 def _type_of(path: Sequence[str], types: Mapping[str, str]) -> str:

@@ -75,7 +75,7 @@ def differs(columns: Sequence[StagedColumn]) -> str:
         test
         for c in columns
         if c.role is not Role.KEY or _key_may_differ(c)
-        for test in (*(f"t.{flag}" for flag in c.forget), _differs(c))
+        for test in (*_waiting(c), *(f"t.{flag}" for flag in c.forget), _differs(c))
     ]
     return f"({' or '.join(test for test in tests if test) or 'false'})"
 
@@ -149,7 +149,13 @@ def _staged(column: StagedColumn, updated: str, stays: bool = False) -> str:
 
 
 def _redrawn(column: StagedColumn, updated: str) -> list[str]:
-    return [*([updated] if column.redraw else []), *(f"t.{flag}" for flag in column.forget)]
+    return [*([updated] if column.redraw else []), *(f"t.{flag}" for flag in column.forget), *_waiting(column)]
+
+
+def _waiting(column: StagedColumn) -> list[str]:
+    """The row has been kept without an answer, which has come since."""
+    there = column.asked and column.in_query and column.in_target and not column.fresh
+    return [f"({_old(column)} is null and {_new(column)} is not null)"] if there else []
 
 
 def _found_on(keys: Sequence[StagedColumn], identity: Mapping[str, Any]) -> str:

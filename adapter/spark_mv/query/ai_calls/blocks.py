@@ -57,6 +57,9 @@ class TokenBlock:
     items: list[TokenItem] = field(default_factory=list)
     clauses: dict[str, Span] = field(default_factory=dict)
     children: list[Query] = field(default_factory=list)  # subqueries: derived tables and in expressions
+    # what columns of its FROM items may be written with (`t.`), in lower case, and the conditions of its joins
+    qualifiers: set[str] = field(default_factory=set)
+    conditions: list[Span] = field(default_factory=list)
 
     def clause_of(self, span: Span) -> str:
         """SELECT, FROM, WHERE, …: the clause that the span stands in."""

@@ -6,7 +6,8 @@ subquery behind the FROM clause: calls inside calls, in ORDER BY, in a LATERAL V
 group keys not selected.
 
 A look-up whose arguments come from another look-up, or from a subquery among the columns of what is read, is a join: Spark 4.1 fails, or
-reads all rows of the inner one, where it pushes a filter on such a column down ("No plan for DomainJoin", SCALAR_SUBQUERY_TOO_MANY_ROWS).
+reads all rows of the inner one, where it pushes a filter on such a column down ("No plan for DomainJoin", SCALAR_SUBQUERY_TOO_MANY_ROWS). So is
+one in a subquery of an expression, in which Spark finds no place for another one below an aggregate ("Cannot generate code").
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenCte, edited, outermost
 from spark_mv.query.ai_calls.desugar import hidden_star
-from spark_mv.query.ai_calls.group_keys import asked_of_rows, over_groups
+from spark_mv.query.ai_calls.group_keys import asked_of_rows, grouped_by, over_groups
 from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.keys import LookUp
 from spark_mv.query.ai_calls.signatures import ParsedCall
@@ -65,12 +66,15 @@ class Places:
         return grouped and not selected
 
     def _stacked(self, block: TokenBlock) -> bool:
-        """Whether what the SELECT reads has a column from an AI call or a subquery, and answers can be joined to it, row by row."""
+        """Whether what the SELECT reads has a column from an AI call or a subquery, or it is itself a subquery in an expression, and answers can be
+        joined to it, row by row."""
         if "FROM" not in block.clauses or {"GROUP BY", "HAVING"} & block.clauses.keys():
             return False
         if self._sees_all_columns(block.span, block) or self._from_has(block, {"PIVOT", "UNPIVOT"}):
             return False
-        return self.text.lateral_view(block.clauses["FROM"]) is None and self._reads_answers(block)
+        if self.text.lateral_view(block.clauses["FROM"]) is not None:
+            return False
+        return _in_expression(block.query) or self._reads_answers(block)
 
     def _reads_answers(self, block: TokenBlock) -> bool:
         """Whether what the SELECT reads has a column from an AI call or a subquery."""
@@ -158,6 +162,9 @@ class Places:
                 found.append(
                     self._refuse(parsed, "has an argument from outside its subquery", "call it outside, in a CTE")
                 )
+            if any(self.outer_references(block, condition) for condition in block.conditions):
+                reason = "stands in a subquery whose joins name the row around it"
+                found.append(self._refuse(parsed, reason, "move that to its WHERE, or call it in a CTE"))
             if any(self._outer_row(span) for _, span, _ in parsed.row):
                 found.append(
                     self._refuse(parsed, "is asked about a correlated subquery", "compute that as a column in a CTE")
@@ -167,6 +174,8 @@ class Places:
             if self.clause[id(parsed)] == "HAVING" and self._keys_of_answers(parsed, block):
                 reason = "stands in HAVING over keys that are themselves looked up"
                 found.append(self._refuse(parsed, reason, "make it a column, and filter by that in an outer SELECT"))
+            elif self.clause[id(parsed)] == "HAVING":
+                found += self._in_having(parsed, block)
             if self._recursive(block.query):
                 found.append(self._refuse(parsed, "stands in a recursive CTE", "call it on the CTE's result"))
             if any(self._sees_all_columns(span, block) for _, span, _ in parsed.row):
@@ -233,15 +242,13 @@ class Places:
             level = level.outer
         if level is None:
             return False
-        own = set()
-        if "FROM" in block.clauses:
-            first, end = self.text.token_range(block.clauses["FROM"])
-            own = {self.text.tokens[i].text.lower() for i in range(first, end) if self.text.identifier(i)}
         first, end = self.text.token_range(span)
         for i in range(first, end - 1):
             if self.text.words[i + 1] == "." and self.text.identifier(i) and (i == 0 or self.text.words[i - 1] != "."):
                 inner = self.text.block_of(self.text.span(i, i + 1))
-                if inner is block and self.text.tokens[i].text.lower() not in own | self._struct_names(block):
+                if inner is block and self.text.tokens[i].text.lower() not in block.qualifiers | self._struct_names(
+                    block
+                ):
                     return True
         return False
 
@@ -251,6 +258,20 @@ class Places:
         of_groups = of_groups or bool(asked_of_rows(self.text, block.clauses["HAVING"], parsed.call.span))
         other = any(self.block[id(p)] is block and self.clause[id(p)] != "HAVING" for p in self.calls)
         return (other or not of_groups) and self._reads_answers(block)
+
+    def _in_having(self, parsed: ParsedCall, block: TokenBlock) -> Iterator[QueryError]:
+        """Calls about rows of which Spark has none left there, but in an aggregate."""
+        if asked_of_rows(self.text, block.clauses["HAVING"], parsed.call.span):
+            return
+        cure = "make it a column, and filter by that in an outer SELECT"
+        if self._around(parsed):
+            yield self._refuse(parsed, "stands in HAVING among the arguments of another call", cure)
+        keys = [item.span for item in grouped_by(self.text, block)] if "GROUP BY" in block.clauses else []
+        keys += [block.clauses["GROUP BY"]] if "GROUP BY" in block.clauses else []
+        if any(self._text(p) == self._text(parsed) for p in self.inside(keys)):
+            yield self._refuse(
+                parsed, "is a key of GROUP BY and stands in HAVING", "name its column there, by its alias"
+            )
 
     def _outer_row(self, span: Span) -> bool:
         """Whether a subquery in the span names a table of the row around it."""
@@ -262,9 +283,7 @@ class Places:
         every = {self.text.tokens[i].text.lower() for i in range(len(self.text.tokens)) if self.text.identifier(i)}
         level = block.query.parent
         while level is not None:
-            if "FROM" in level.clauses:
-                first, end = self.text.token_range(level.clauses["FROM"])
-                outer |= {self.text.tokens[i].text.lower() for i in range(first, end) if self.text.identifier(i)}
+            outer |= level.qualifiers
             level = level.query.parent
         return every - outer
 
@@ -323,3 +342,10 @@ class Places:
             if item.star and self.text.text(item.span).startswith("*"):
                 out.append((item.span, hidden_star(self.text, item, names)))
         return out
+
+
+def _in_expression(query: Query) -> bool:
+    """Whether it, or the set operation that it is a term of, is a subquery elsewhere than in FROM."""
+    while query.parent is None and query.parent_cte is None and query.outer is not None:
+        query = query.outer
+    return query.parent is not None and query.parent.clause_of(query.span) != "FROM"

@@ -24,6 +24,10 @@ _TOGETHER = {
     "LATERAL VIEW": "FROM",
 }
 
+_NOT_A_SELECT = (
+    "a query that is not written as SELECT … FROM … (pipes, FROM first) is not taken apart: begin with SELECT"
+)
+
 
 @deep
 def structure(sql: str, tokens: Sequence[Token]) -> list[TokenBlock]:
@@ -47,6 +51,8 @@ class _Structure:
         self.blocks: list[TokenBlock] = []
 
     def query(self, node: exp.Expr, parent: TokenBlock | None, outer: Query | None = None) -> Query:
+        if "span" not in node.meta:
+            raise TextError(_NOT_A_SELECT)
         query = Query(span_of(node), parent, outer=outer)
         self.ctes(query, node.args.get("with_"))
         terms = list(_terms(node))
@@ -86,9 +92,7 @@ class _Structure:
         """The block of a SELECT; none of `TABLE t`, which is short for one."""
         parts = node.meta.get("select")
         if not isinstance(parts, SelectParts):
-            raise TextError(
-                "a query that is not written as SELECT … FROM … (pipes, FROM first) is not taken apart: begin with SELECT"
-            )
+            raise TextError(_NOT_A_SELECT)
         if self.tokens[self.index[parts.span[0]]].text.upper() == "TABLE":
             return []
         block = TokenBlock(Span(*parts.span), query, Span(*parts.listed), node.args.get("distinct") is not None)
@@ -98,6 +102,7 @@ class _Structure:
             name = _TOGETHER.get(word, word)
             inner = self.tokens[self.index[start] + 1].start
             block.clauses[name] = Span(block.clauses[name].start if name in block.clauses else inner, end)
+        _read_from(node, block)
         self.children(block, {key: value for key, value in node.args.items() if key != "with_"})
         return [block]
 
@@ -134,6 +139,27 @@ def _queries(value: object) -> Iterator[exp.Expr]:
             stack += [child for key, child in part.args.items() if key not in ("this", "with_")]
         elif isinstance(part, exp.Expr):
             stack += part.iter_expressions()
+
+
+def _read_from(select: exp.Select, block: TokenBlock) -> None:
+    """What the FROM items are called (the alias, or all parts of a table's name) and how they are joined."""
+    stack = [select.args.get(key) for key in ("from_", "joins", "laterals")]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, list):
+            stack += part
+        elif isinstance(part, exp.From | exp.Join | exp.Paren):
+            stack += [part.this]
+            on = part.args.get("on")
+            block.conditions += [span_of(on)] if on is not None and "span" in on.meta else []
+        elif isinstance(part, exp.Expr):
+            stack += [part.args.get(key) for key in ("joins", "laterals")]
+            if part.alias:
+                block.qualifiers.add(part.alias.lower())
+            elif isinstance(part, exp.Table):
+                block.qualifiers |= {name.name.lower() for name in part.parts}
+            elif isinstance(part, exp.Subquery) and not isinstance(part.this, exp.Select | exp.SetOperation):
+                stack += [part.this]
 
 
 def _item(node: exp.Expr) -> TokenItem:

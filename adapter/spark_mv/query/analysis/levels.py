@@ -23,6 +23,7 @@ from spark_mv.query.analysis.clock_strings import (
 from spark_mv.query.analysis.containers import held
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
 from spark_mv.query.analysis.resolve import identifier_parts, name_value
+from spark_mv.query.analysis.rules import forbid_per_row, rows_key
 from spark_mv.query.analysis.scopes import Scope
 from spark_mv.query.analysis.taint import CLEAN, Field, Taint, TaintedValue, digest, union
 from spark_mv.query.analysis.walk import Env, Walk
@@ -112,6 +113,8 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Tain
     parts = _arguments(walk, node, scope)
     name = f"{qualifier}{call.name}"
     level = _call_level(walk, node, call.name, qualifier)
+    if level == Level.AI:
+        forbid_per_row(walk, "AI argument", parts.taint, f"{name}(…)", rows_key(scope, walk))
     if level == Level.ORDER_DEPENDENT and orders.is_ordered_aggregate(walk, node, call.name, scope, value):
         level = Level.DETERMINISTIC
     shown = call.name if qualifier in _BUILT_IN else name

@@ -53,6 +53,11 @@ _RULES: dict[str, tuple[str, str, str]] = {
         "A drawn value cannot decide how many rows a row becomes",
         "there would be others whenever it is drawn again",
     ),
+    "AI argument": (
+        "PER_ROW_IN_AI_ARGUMENT",
+        "An AI function cannot be asked about a drawn value",
+        "where its answer is looked up, it is drawn again: there would be none, and each run would pay for others",
+    ),
     "LIMIT": (
         "PER_ROW_IN_LIMIT",
         "A drawn value cannot be the number of rows",
@@ -73,6 +78,7 @@ _CURES = {
     "ORDER BY … LIMIT": "take the LIMIT of that",
     "LIMIT": "number the rows of that",
     "generator": "take that apart",
+    "AI argument": "ask about its column",
     "unique_key": "key this model by columns of its source",
 }
 

@@ -19,7 +19,7 @@ from spark_mv.maintenance.plan import Plan, Step
 from spark_mv.maintenance.record import SourceVersion, known_fields
 from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.steps.kinds import KINDS
-from spark_mv.query.analysis.union_subqueries import subquery_in_columns, subquery_in_union
+from spark_mv.query.analysis.column_subqueries import subquery_in_columns, subquery_in_union, subquery_over_limit
 from spark_mv.query.functions.level import Level
 from spark_mv.query.solver.zone import zone_of
 from spark_mv.query.syntax.table_name import quoted_name
@@ -86,6 +86,10 @@ def _planned(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], l
     if subquery_in_union(read.whole_sql):
         raise NeedsAdapter(
             "it has a UNION and a subquery among its columns, which Spark plans only with a setting of the session"
+        )
+    if subquery_over_limit(read.whole_sql):
+        raise NeedsAdapter(
+            "it has a LIMIT and a subquery among its columns, of which Spark takes the first rows of any order but for a setting of the session"
         )
     if Level.AI in read.analysis.levels:
         native_settings(profile, config.ai)

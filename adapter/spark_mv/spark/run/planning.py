@@ -10,7 +10,7 @@ from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
-from spark_mv.query.analysis.union_subqueries import subquery_in_columns, subquery_in_union
+from spark_mv.query.analysis.column_subqueries import subquery_in_columns, subquery_in_union
 from spark_mv.spark.formats.commits import Ask, Query, log_and_snapshot
 from spark_mv.spark.formats.session_settings import session_setting
 from spark_mv.spark.formats.turn import tagged
@@ -19,7 +19,10 @@ from spark_mv.spark.session.spark_settings import is_local
 ADAPTIVE = "spark.sql.adaptive.enabled"
 CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 EXCLUDED = "spark.sql.optimizer.excludedRules"
-PUSHED = "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion"
+PUSHED = ",".join(
+    f"org.apache.spark.sql.catalyst.optimizer.PushProjectionThrough{what}"
+    for what in ("Union", "LimitAndOffset", "Limit")  # the last one before Spark 4
+)
 FEW_PARTITIONS = 32
 """Partitions of a shuffle up to which small data is not worth coalescing."""
 
@@ -37,8 +40,8 @@ def planned_once(spark: Any) -> dict[str, str]:
 
 
 def settings_for(query: Query, sql: str) -> dict[str, str]:
-    """Settings of the session without which Spark does not plan what is asked of this query: its keys checked, the answers of its AI
-    functions looked up."""
+    """Settings of the session without which Spark does not plan what is asked of this query (its keys checked, the answers of its AI
+    functions looked up), or plans another one, see query.analysis.column_subqueries."""
     if not subquery_in_columns(sql):
         return {}
     theirs = session_setting(query, EXCLUDED)

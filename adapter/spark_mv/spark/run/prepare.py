@@ -17,7 +17,7 @@ from spark_mv.maintenance.errors import ConfigError, RefusedError
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
 from spark_mv.maintenance.ground import refuse, refuse_foreign, same_filter, state_lost
 from spark_mv.maintenance.key_types import key_type_problems
-from spark_mv.maintenance.layout import layout_clause
+from spark_mv.maintenance.layout import layout_clause, stays_clustered
 from spark_mv.maintenance.nested_names import repeated_field_problems
 from spark_mv.maintenance.notes import order_notes, shared_notes
 from spark_mv.maintenance.read_query import row_bounds
@@ -94,7 +94,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         leftovers=_leftovers(adapter, invocation),
         follows=prepared.facts.target.record,
         columns_seen=prepared.facts.target.columns,
-        in_the_way=_in_the_way(prepared.facts.target, prepared.config.file_format),
+        in_the_way=_in_the_way(prepared.facts.target, prepared.config),
         ai_round=prepared.runner.run if prepared.runner else None,
         on_ai_error=prepared.runner.settings.on_ai_error if prepared.runner else "null",
         next_change_at=prepared.plan.record.next_change_at if prepared.plan.record else None,
@@ -350,9 +350,10 @@ def _amendments(prepared: Prepared) -> Amendments:
     )
 
 
-def _in_the_way(target: TargetFacts, file_format: str) -> str | None:
-    """What exists of this name that CREATE OR REPLACE TABLE … USING `file_format` cannot replace: a view, a table, or nothing."""
-    if not target.exists or (target.is_table and target.provider == file_format):
+def _in_the_way(target: TargetFacts, config: ModelConfig) -> str | None:
+    """What exists of this name that CREATE OR REPLACE TABLE cannot replace by the model's table: a view, a table, or nothing."""
+    replaced = target.is_table and target.provider == config.file_format and not stays_clustered(config, target)
+    if not target.exists or replaced:
         return None
     return "table" if target.is_table else "view"
 

@@ -93,11 +93,12 @@ def _made_way(run: CurrentRun) -> Iterator[None]:
         yield
         return
     table, aside = run.relations["target"], run.relations["aside"]
+    with_files = run.with_files if run.in_the_way == "table" else ""
     try:
         run.statement(f"alter {run.in_the_way} {table} rename to {aside}")
         renamed = True
     except Exception:
-        run.statement(f"drop {run.in_the_way} {table}")
+        run.statement(f"drop {run.in_the_way} {table}{with_files}")
         renamed = False
     try:
         yield
@@ -106,7 +107,7 @@ def _made_way(run: CurrentRun) -> Iterator[None]:
             run.statement(f"alter {run.in_the_way} {aside} rename to {table}")
         raise
     if renamed:
-        run.statement(f"drop {run.in_the_way} {aside}")
+        run.statement(f"drop {run.in_the_way} {aside}{with_files}")
 
 
 def drop(run: CurrentRun, relation: str) -> None:

@@ -38,6 +38,8 @@ _CURES = {
     "(in the profile, for all), or make Delta's catalogue the default one.",
     "GRANT is not valid": _NO_RIGHTS,
     "missing 'FUNCTIONS'": _NO_RIGHTS,
+    "Cannot resolve routine `ai_": "AI functions are answered in models with `materialized: nondeterministic_mv` alone, those that docs/ai.md lists and those that the profile "
+    "declares: make this model one, or select the answers from one.",
     "packedCdc": "Delta's MERGE cannot write the change feed of a table that has a column with a backtick in its name. Give the column another name, or leave "
     "delta.enableChangeDataFeed away.",
     "DELTA_UNSUPPORTED_DATA_TYPES": "Take such a column as another type: a text with a collation as an ordinary one (`… collate UTF8_BINARY`), others as a text or a number. "

@@ -1,9 +1,12 @@
-"""Whether a query is of those that Spark's optimizer stops at.
+"""Whether a query has subqueries among its columns, and is so of those that Spark's optimizer stops at, or takes for another one.
 
 Spark 4.1: of a UNION it rewrites the columns above it (PushProjectionThroughUnion), and once its rows are filtered, which every check of keys
 does, what is known of the columns of its branches (UnionBase.rewriteConstraints). In a correlated subquery among these columns it meets one
 of the subquery's own, which it does not find: `NoSuchElementException: key not found: id#17`. Answers of AI functions are looked up by such
 subqueries, and an incremental run reads a source's changed rows beside others in a UNION of its own.
+
+Columns above ORDER BY … LIMIT it moves below the LIMIT (PushProjectionThroughLimitAndOffset). A correlated subquery among them becomes a join
+there, right above the ORDER BY, which it then drops: any rows are the first ones, without an error.
 """
 
 from __future__ import annotations
@@ -40,6 +43,18 @@ def subquery_in_union(sql: str) -> bool:
     """
     found = parse(sql)
     return not isinstance(found, QueryError) and found.tree.find(exp.Union) is not None and _in_columns(found)
+
+
+@deep
+def subquery_over_limit(sql: str) -> bool:
+    """Whether there is a LIMIT or OFFSET, and a subquery among the columns of a SELECT. False for what cannot be read.
+
+    >>> subquery_over_limit("select id, (select max(v) from u where u.id = t.id) as m from (select * from t order by x limit 3) t")
+    True
+    """
+    found = parse(sql)
+    limited = not isinstance(found, QueryError) and found.tree.find(exp.Limit, exp.Offset) is not None
+    return limited and not isinstance(found, QueryError) and _in_columns(found)
 
 
 def _in_columns(found: Parsed) -> bool:
