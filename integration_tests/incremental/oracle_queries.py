@@ -405,6 +405,18 @@ def asked(draw: Draw) -> Query:
                     f"select t.id, ai_gen((select max(u.w) from u where u.k = t.k)) as a{{kept}} from t where true {clock}",
                     ("id",),
                 ),
+                Query(
+                    "asked",
+                    f"with c as (select * from t where true {clock} order by x desc nulls last, id limit 4) "
+                    "select id, x, ai_gen(s) as a{kept} from c",
+                    ("id",),
+                ),
+                Query(
+                    "asked",
+                    "select u.k, (select max(ai_gen(t.s)) from t where t.k = u.k) as a, "
+                    f"(select count(*) from t where t.k = u.k {clock} and ai_gen(t.s) > 'ai_gen: a') as n{{kept}} from u",
+                    ("k",),
+                ),
             ]
         )
     )

@@ -241,6 +241,11 @@ def test_unknown_functions_draw_until_declared() -> None:
             "no GROUP BY",
         ),
         ("with a as (select id from t where rand() < 1) select id from u left anti join a", (1, 35), "from which"),
+        (
+            "with a as (select 1) select * from (with a as (select * from t) select id from a where rand() < 1) b",
+            (1, 88),
+            "two CTEs of one",
+        ),
         ("with a as (select distinct id from t where rand() < 1) select * from a", (1, 44), "DISTINCT"),
         ("with a as (select id from t where rand() < 1) select * from a tablesample (5 rows)", (1, 35), "from which"),
         ("select count(*) as id from t having rand() > 0", (1, 37), "HAVING without GROUP BY"),

@@ -43,6 +43,7 @@ from spark_mv.query.syntax.source_text import (
     apply_edits,
     line_and_column,
     one_line,
+    tokenize,
 )
 from spark_mv.query.syntax.table_name import quoted, unquoted
 
@@ -167,6 +168,9 @@ def _supported(
             )
         if not having and draw.clause != "WHERE" and not (draw.fingerprint and draw.clause == "SELECT"):
             raise _NotKept(f"stands in {draw.clause}, where a row has no unique_key to keep the draw by; {CURE}", draw)
+    seen = [unquoted(tokenize(cte.of(sql))[0].text).lower() for cte in first.ctes]
+    if len(set(seen)) < len(seen):
+        raise _NotKept(f"stands in {where}, which sees two CTEs of one name; rename one of them")
     block, rows = first, keyed(tree, first.span.start, key)
     if rows is None:
         raise _NotKept(
