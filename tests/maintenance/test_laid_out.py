@@ -9,7 +9,7 @@ import pytest
 from spark_mv.maintenance.columns import plan_columns
 from spark_mv.maintenance.config import read_config
 from spark_mv.maintenance.facts import Column, TargetFacts
-from spark_mv.maintenance.layout import layout_changed, layout_clause, layout_problems
+from spark_mv.maintenance.layout import layout_changed, layout_clause, layout_problems, stays_clustered
 from spark_mv.query.analysis.analyze import analyze
 
 pytestmark = pytest.mark.unit
@@ -111,3 +111,19 @@ def test_rows_that_no_key_finds_keep_nothing() -> None:
     for more, keeps in (((), False), ((Column("id", "bigint"),), True)):
         there = TargetFacts(exists=True, columns=(*columns, *more), ours=True)
         assert plan_columns(analysis, QUERY, there, config, None).keeps is keeps
+
+
+@pytest.mark.parametrize(
+    ("target", "asked", "stays"),
+    [
+        ({"cluster_by": ("id",)}, {"partition_by": "day"}, True),
+        ({"written": "[clusteringColumns=[],delta.feature.clustering=supported]"}, {"partition_by": "day"}, True),
+        ({"written": "[delta.feature.deletionVectors=supported]"}, {"partition_by": "day"}, False),
+        ({"cluster_by": ("id",)}, {"liquid_clustered_by": "day"}, False),
+        ({"partition_by": ("day",), "written": "delta.feature.clustering=supported"}, {"partition_by": "day"}, False),
+        ({"cluster_by": ("id",)}, {"partition_by": "day", "file_format": "iceberg"}, False),
+    ],
+)
+def test_what_delta_does_not_replace(target: dict[str, Any], asked: dict[str, Any], stays: bool) -> None:
+    config = read_config("m", {"unique_key": "id", **asked})
+    assert stays_clustered(config, TargetFacts(exists=True, provider="delta", **target)) == stays

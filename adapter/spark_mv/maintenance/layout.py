@@ -124,7 +124,8 @@ def layout_problems(query: Sequence[Column], config: ModelConfig) -> list[str]:
 def stays_clustered(config: ModelConfig, target: TargetFacts) -> bool:
     """Whether the table is to be partitioned, and Delta does not replace it by such a table: not one that is clustered, or ever was."""
     clustered = target.cluster_by or "delta.feature.clustering=supported" in target.written
-    return bool(target.provider == config.file_format == "delta" and config.partition_by and clustered)
+    to_be_partitioned = config.partition_by and not target.partition_by
+    return bool(target.provider == config.file_format == "delta" and to_be_partitioned and clustered)
 
 
 def _type_of(path: Sequence[str], types: Mapping[str, str]) -> str:

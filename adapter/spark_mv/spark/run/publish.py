@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -61,7 +61,7 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
         for amendment in run.amend.before():
             run.statement(amendment)
     try:
-        with _made_way(run):
+        with _made_way(run) if step.of.makes else nullcontext():
             if step.kind == "create_table":
                 make_over_remains(run.ask, run.plan.model, run.relations["target"], publish_as, statement, record.turn)
             else:
