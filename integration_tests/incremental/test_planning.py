@@ -203,6 +203,18 @@ class TestSubqueriesAmongColumns:
             expected = f"select id, {look_up} as most, concat('ai_gen: ', amount) as a from {{schema}}.src t where id in ({ids})"
             assert engine.rows("mv", "id, most, a") == wanted(engine, expected)
 
+    def test_a_column_of_the_row_around_is_told_by_the_tables(self, engine: Any) -> None:
+        source(engine, rows=60)
+        engine.query("create or replace table {schema}.around using delta as select id as kk from range(4)")
+        asked = "(select max(ai_gen(cast(amount as string))) from {schema}.src where k = kk and amount > 10)"
+        engine.model(f"select kk as id, {asked} as a from {{schema}}.around")
+        engine.profile = {**engine.profile, "ai": AI}
+        run = engine.run()
+        plain = asked.replace("ai_gen(", "concat('ai_gen: ', ")
+        assert engine.rows("mv", "id, a") == wanted(engine, f"select kk as id, {plain} as a from {{schema}}.around")
+        (texts,) = engine.query("select count(distinct amount) as n from {schema}.src where amount > 10")
+        assert run.ai.calls == texts["n"]
+
 
 class TestLookAhead:
     @delta_only("a summary of its log")

@@ -127,6 +127,39 @@ def test_conditions_on_the_row_around_are_not_asked(sql: str, asked: str) -> Non
     assert f"WHERE {asked})" in found.rounds[0][0].request_sql
 
 
+@pytest.mark.parametrize(
+    ("inner", "asked"),
+    [
+        ("SELECT max(ai_gen(txt)) FROM r WHERE k = pid AND stars > 1", "(stars > 1)"),
+        ("SELECT max(ai_gen(txt)) FROM r AS x JOIN s USING (k) WHERE k = pid AND more > 1", "(more > 1)"),
+        (
+            "SELECT max(ai_gen(txt)) FROM r WHERE k = id AND stars > 1",
+            "(k = id) AND (stars > 1)",
+        ),  # a column of both is its own
+        ("SELECT max(ai_gen(txt)) FROM r, LATERAL VIEW explode(l) e AS pid WHERE k = pid", "(k = pid)"),
+        ("SELECT max(ai_gen(txt)) FROM (SELECT * FROM r) WHERE k = pid", "(k = pid)"),  # whose columns are not known
+        ("WITH r AS (SELECT 1) SELECT max(ai_gen(txt)) FROM r WHERE k = pid", "(k = pid)"),
+    ],
+)
+def test_columns_of_the_row_around(inner: str, asked: str) -> None:
+    """By their tables' columns, where these are known."""
+    schemas = {
+        "p": {"pid": "int", "id": "int"},
+        "r": {"k": "int", "id": "int", "txt": "string", "stars": "int", "l": "array<int>"},
+        "s": {"k": "int", "more": "int"},
+    }
+    inner = inner.replace(", LATERAL VIEW", " LATERAL VIEW")
+    found = plan(f"SELECT pid, ({inner}) AS m FROM p", schemas=schemas)
+    assert not found.errors
+    assert f"WHERE {asked})" in found.rounds[0][0].request_sql
+
+
+def test_an_argument_of_the_row_around() -> None:
+    schemas = {"p": {"pid": "int", "name": "string"}, "r": {"k": "int"}}
+    (error,) = plan("SELECT (SELECT max(ai_gen(name)) FROM r WHERE k = pid) AS m FROM p", schemas=schemas).errors
+    assert "from outside its subquery" in error.message
+
+
 @pytest.mark.parametrize("sql", ["FROM r |> SELECT ai_gen(t) AS k", "SELECT * FROM (FROM r |> SELECT ai_gen(t) AS k)"])
 def test_pipes_are_refused_with_what_to_write(sql: str) -> None:
     (error,) = plan(sql).errors

@@ -101,7 +101,7 @@ def plan_ai(
         sql: the SELECT, compiled.
         results_table: the result table as it stands in SQL, quoted where needed.
         identity: model, version and what else the result key covers.
-        schemas: table name → columns; only used to tell a column from a lateral column alias.
+        schemas: table name → columns, as far as they are known: those of a subquery are told from those of the row around it.
         functions: the project's own AI functions.
         failing_keys: the columns of unique_key, where it is asked which rows show failing answers.
 
@@ -137,7 +137,7 @@ def plan_ai(
             return AiPlan(sql, errors=refused)
         if plain is not text:
             parsed = [parse_call(plain, c, declared, who.is_embedding) for c in plain.calls({*BUILT_IN, *declared})]
-        plan = Planner(plain, parsed, results_table, who, failing_keys, prompts).plan()
+        plan = Planner(plain, parsed, results_table, who, failing_keys, prompts, schemas).plan()
     except TextError as error:
         return AiPlan(
             sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"the query's AI calls cannot be taken out: {error}."),)
@@ -170,11 +170,12 @@ class Planner:
         identity: AiIdentity,
         failing_keys: Sequence[str] = (),
         prompts: Mapping[tuple[int, int], str] | None = None,
+        schemas: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         self.text, self.results_table, self.identity, self.failing_keys = text, results_table, identity, failing_keys
         self.prompts = prompts or {}  # by the call's line and column: what its arguments were before they moved
         self.calls = sorted(parsed, key=lambda p: p.call.span.end - p.call.span.start)  # inner calls first
-        self.places = Places(text, self.calls)
+        self.places = Places(text, self.calls, schemas)
 
     def plan(self) -> AiPlan:
         errors = self.places.errors()

@@ -57,8 +57,10 @@ class TokenBlock:
     items: list[TokenItem] = field(default_factory=list)
     clauses: dict[str, Span] = field(default_factory=dict)
     children: list[Query] = field(default_factory=list)  # subqueries: derived tables and in expressions
-    # what columns of its FROM items may be written with (`t.`), in lower case, and the conditions of its joins
+    # of FROM: what columns may be written with (`t.`), in lower case, names of tables, whether there is more than tables, and conditions of joins
     qualifiers: set[str] = field(default_factory=set)
+    tables: list[tuple[str, ...]] = field(default_factory=list)
+    made: bool = False
     conditions: list[Span] = field(default_factory=list)
 
     def clause_of(self, span: Span) -> str:

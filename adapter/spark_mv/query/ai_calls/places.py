@@ -12,13 +12,14 @@ one in a subquery of an expression, in which Spark finds no place for another on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenCte, edited, outermost
 from spark_mv.query.ai_calls.desugar import hidden_star
 from spark_mv.query.ai_calls.group_keys import asked_of_rows, grouped_by, over_groups
 from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.keys import LookUp
+from spark_mv.query.ai_calls.outer_rows import OuterRows
 from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.query_error import QueryError
@@ -30,8 +31,11 @@ Render = Callable[[Span], str]
 class Places:
     """The calls of one statement in their blocks."""
 
-    def __init__(self, text: TokenText, calls: Sequence[ParsedCall]) -> None:
+    def __init__(
+        self, text: TokenText, calls: Sequence[ParsedCall], schemas: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
         self.text = text
+        self.outer = OuterRows(text, schemas or {})
         self.calls = list(calls)
         self.block: dict[int, TokenBlock] = {}
         self.clause: dict[int, str] = {}
@@ -158,11 +162,11 @@ class Places:
                         parsed, "stands in ORDER BY of groups", "make it a column, and order by that in an outer SELECT"
                     )
                 )
-            if any(self.outer_references(block, span) for _, span, _ in parsed.row):
+            if any(self.outer.named_in(block, span) for _, span, _ in parsed.row):
                 found.append(
                     self._refuse(parsed, "has an argument from outside its subquery", "call it outside, in a CTE")
                 )
-            if any(self.outer_references(block, condition) for condition in block.conditions):
+            if any(self.outer.named_in(block, condition) for condition in block.conditions):
                 reason = "stands in a subquery whose joins name the row around it"
                 found.append(self._refuse(parsed, reason, "move that to its WHERE, or call it in a CTE"))
             if any(self._outer_row(span) for _, span, _ in parsed.row):
@@ -235,23 +239,6 @@ class Places:
             for i in stars
         )
 
-    def outer_references(self, block: TokenBlock, span: Span) -> bool:
-        """Whether the span names a table that is not in the block's own FROM (a correlated subquery's outer row)."""
-        level: Query | None = block.query
-        while level is not None and level.parent is None:
-            level = level.outer
-        if level is None:
-            return False
-        first, end = self.text.token_range(span)
-        for i in range(first, end - 1):
-            if self.text.words[i + 1] == "." and self.text.identifier(i) and (i == 0 or self.text.words[i - 1] != "."):
-                inner = self.text.block_of(self.text.span(i, i + 1))
-                if inner is block and self.text.tokens[i].text.lower() not in block.qualifiers | self._struct_names(
-                    block
-                ):
-                    return True
-        return False
-
     def _keys_of_answers(self, parsed: ParsedCall, block: TokenBlock) -> bool:
         """Whether Spark would have to push the filter of HAVING below the groups, to where keys come from answers or subqueries."""
         of_groups = any(over_groups(self.text, span) for _, span, _ in parsed.row)
@@ -275,17 +262,7 @@ class Places:
 
     def _outer_row(self, span: Span) -> bool:
         """Whether a subquery in the span names a table of the row around it."""
-        return any(self.outer_references(inner, inner.span) for inner in self.text.blocks if span.holds(inner.span))
-
-    def _struct_names(self, block: TokenBlock) -> set[str]:
-        """Names that outer blocks do not have as tables: `x.y` is then a field of a column x."""
-        outer: set[str] = set()
-        every = {self.text.tokens[i].text.lower() for i in range(len(self.text.tokens)) if self.text.identifier(i)}
-        level = block.query.parent
-        while level is not None:
-            outer |= level.qualifiers
-            level = level.query.parent
-        return every - outer
+        return any(self.outer.named_in(inner, inner.span) for inner in self.text.blocks if span.holds(inner.span))
 
     def _recursive(self, query: Query) -> bool:
         while query is not None:

@@ -100,7 +100,7 @@ class Requests:
                     for c in self.text.conjuncts(outer.clauses["WHERE"])
                     if not self._names_in(c, hidden)
                     and not self.places.inside([c])
-                    and not self.places.outer_references(outer, c)
+                    and not self.places.outer.named_in(outer, c)
                 ]
                 if "WHERE" in outer.clauses
                 else []
@@ -174,7 +174,7 @@ class Requests:
     def _conditions(self, block: TokenBlock, name: str, clause: str) -> list[Span]:
         if name not in block.clauses:
             return []
-        found = [c for c in self.text.conjuncts(block.clauses[name]) if not self.places.outer_references(block, c)]
+        found = [c for c in self.text.conjuncts(block.clauses[name]) if not self.places.outer.named_in(block, c)]
         return [c for c in found if not self.places.inside([c])] if clause == name else found
 
     def _guards(self, parsed: ParsedCall) -> list[tuple[list[str], list[Span]]]:

@@ -154,12 +154,17 @@ def _read_from(select: exp.Select, block: TokenBlock) -> None:
             block.conditions += [span_of(on)] if on is not None and "span" in on.meta else []
         elif isinstance(part, exp.Expr):
             stack += [part.args.get(key) for key in ("joins", "laterals")]
-            if part.alias:
-                block.qualifiers.add(part.alias.lower())
-            elif isinstance(part, exp.Table):
-                block.qualifiers |= {name.name.lower() for name in part.parts}
-            elif isinstance(part, exp.Subquery) and not isinstance(part.this, exp.Select | exp.SetOperation):
+            bracketed = isinstance(part, exp.Subquery) and not isinstance(part.this, exp.Select | exp.SetOperation)
+            if bracketed and not part.alias:
                 stack += [part.this]
+                continue
+            names = [name.name for name in part.parts] if isinstance(part, exp.Table) else []
+            block.qualifiers |= {part.alias.lower()} if part.alias else {name.lower() for name in names}
+            alias = part.args.get("alias")
+            if isinstance(part, exp.Table) and isinstance(part.this, exp.Identifier) and not (alias and alias.columns):
+                block.tables.append(tuple(names))
+            else:
+                block.made = True
 
 
 def _item(node: exp.Expr) -> TokenItem:
