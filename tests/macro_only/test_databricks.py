@@ -114,3 +114,23 @@ def test_what_macros_do_not_follow() -> None:
             Warehouse(tables, {"id": "bigint", "m": "int"}), "m", sql, {**CONFIG, "unique_key": "id"}, {}
         )["tables"].items()
         assert set(plan["incremental"]) == followed, plan
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        (
+            "select id, (select max(v) from raw.u where u.id = t.id) as m from (select * from raw.t order by k limit 3) t",
+            "a LIMIT and",
+        ),
+        (
+            "select id, (select max(v) from raw.u where u.id = t.id) as m from raw.t union all select id, 1 from raw.t",
+            "a UNION and",
+        ),
+    ],
+)
+def test_what_spark_plans_with_a_setting_alone(sql: str, said: str) -> None:
+    """Nothing in a session of the macros' own can set it."""
+    tables = {"raw.t": {"id": "bigint", "k": "int"}, "raw.u": {"id": "bigint", "v": "int"}}
+    found = planned(Warehouse(tables, {"id": "bigint", "m": "int"}), "m", sql, {**CONFIG, "unique_key": "id"}, {})
+    assert said in str(found)
