@@ -467,3 +467,53 @@ def test_a_run_that_cannot_drop_draws(pool: Pool, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("seed", range(3, 9))
 def test_long_lives(pool: Pool, seed: int) -> None:
     live(pool, seed, 10, ("", "", "auto", "", "full") if seed % 2 else ("",))
+
+
+SCORED = "with scored as (select id, x, rand() as r from s.t) select {key}, x, r, case when r < 0.2 then 'low' else 'high' end as part "
+SHAPES = {
+    "a filter": "select {key}, x, x as r, 'high' as part from s.t where rand() < 0.6",
+    "a drawn column": SCORED + "from scored where r < 0.6",
+    "a drawn column below": SCORED.replace("from s.t)", "from s.t), q as (select * from scored where r < 0.6)")
+    + "from q",
+    "below": "with q as (select id, x from s.t where rand() < 0.6) select {key}, x, x as r, 'high' as part from q",
+}
+
+
+@pytest.mark.parametrize("shape", list(SHAPES))
+def test_the_key_is_renamed(pool: Pool, shape: str) -> None:
+    """Draws are found by the key that they had, as values of the table are."""
+    with schema(pool.first, "s") as session:
+        session.query(f"create table s.t (id int, x int) {FEED}")
+        session.query("insert into s.t select id, id % 7 from range(40)")
+        model = Model("s", "m", SHAPES[shape].format(key="id"), {"unique_key": ["id"]})
+        model.run(session, "2026-01-05 12:00:00")
+        rows, draws = (
+            session.bag("select id, x, r, part from s.m"),
+            session.bag("select id, __mv_draw_0 from s.m__state"),
+        )
+        model.sql, model.config = SHAPES[shape].format(key="id as nid"), {"unique_key": ["nid"]}
+        run = model.run(session, "2026-01-06 12:00:00")
+        assert session.bag("select nid, x, r, part from s.m") == rows, run.plan.notes
+        assert session.bag("select nid, __mv_draw_0 from s.m__state") == draws
+        assert not any("all rows draw anew" in note for note in run.plan.notes), run.plan.notes
+
+
+@pytest.mark.parametrize("shape", list(SHAPES))
+def test_a_lost_state_is_made_again_from_the_table(pool: Pool, shape: str) -> None:
+    """Its rows stay, and show what they were judged by."""
+    with schema(pool.first, "s") as session:
+        session.query(f"create table s.t (id int, x int) {FEED}")
+        session.query("insert into s.t select id, id % 7 from range(40)")
+        model = Model("s", "m", SHAPES[shape].format(key="id"), {"unique_key": ["id"]})
+        model.run(session, "2026-01-05 12:00:00")
+        rows = session.bag("select id, x, r, part from s.m")
+        session.query("drop table s.m__state")
+        session.query("insert into s.t values (100, 1)")
+        model.run(session, "2026-01-06 12:00:00")
+        assert rows <= session.bag("select id, x, r, part from s.m")
+        judged = "select id from s.m__state where __mv_draw_0 < 0.6"
+        assert session.bag(judged) == session.bag("select id from s.m")
+        if "a drawn column" in shape:
+            assert session.bag("select id, r from s.m") == session.bag(
+                "select id, __mv_draw_0 from s.m__state where __mv_draw_0 < 0.6"
+            )

@@ -30,7 +30,7 @@ def _analysis(sql: str) -> Analysis:
 
 def _outcome(sql: str) -> str:
     """`kept`, or the place and the reason of the refusal; the way of spark/run/draws.py."""
-    sql = expand_star(sql, _analysis(sql))
+    sql = expand_star(sql, _analysis(sql), _analysis)
     analysis = _analysis(sql)
     assert not analysis.errors and analysis.rows_level is Level.NONDETERMINISTIC
     found = split_filter_draws(sql, ["id"], "s.st", {}, analysis.drawn_reads)

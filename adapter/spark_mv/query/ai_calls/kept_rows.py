@@ -37,7 +37,7 @@ def split_rows(
 ) -> KeptRows:
     """`read` gives the verdict on a text. Raises UnkeptDraws."""
     analysis = read(sql)
-    expanded = expand_star(sql, analysis)
+    expanded = expand_star(sql, analysis, read)
     if expanded != sql:
         sql, analysis = expanded, read(expanded)
     split = split_filter_draws(sql, unique_key, state_table, declared, analysis.drawn_reads)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.tokens import TokenType
@@ -13,18 +13,20 @@ from spark_mv.query.syntax.source_blocks import Block, Item
 from spark_mv.query.syntax.source_text import Edit, Span, apply_edits, tokenize
 from spark_mv.query.syntax.table_name import quoted, unquoted
 
-STATE, DRAW, KEY, TRIAL = "__mv_state", "__mv_draw_", "__mv_key_", "__mv_trial"
+STATE, DRAW, KEY, TRIAL, SHOWN = "__mv_state", "__mv_draw_", "__mv_key_", "__mv_trial", "__mv_shown_"
 
 
 @dataclass(frozen=True)
 class Members:
     """Rows that are known to have passed the filter, by the keys in `table`, while their draws are lost. So many `trials` are
     drawn for each of them (`trial_sql`, numbered in the column TRIAL) and written to the table `tried`; those that pass
-    (`accepted_sql`) are distributed as the lost ones were."""
+    (`accepted_sql`) are distributed as the lost ones were. A column that was drawn below has one value for all trials: it is read from the
+    column of the table that shows it (`shown`, by its fingerprint)."""
 
     table: str
     tried: str
     trials: int
+    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,10 +95,15 @@ def draw_sql_of(
         if any(conjunct.start <= draw.span.start and draw.span.end <= conjunct.end for draw in draws)
     ]
     entries = [f"{text} AS {quoted(name)}" for name, text in keys]
-    entries += [f"{draw.span.of(sql)} AS {column}" for draw, column in zip(draws, columns, strict=True)]
+    shown = {draw.fingerprint: members.shown[draw.fingerprint] for draw in draws if draw.fingerprint} if members else {}
+    at = {fingerprint: f"{SHOWN}{i}" for i, fingerprint in enumerate(shown)}
+    for draw, column in zip(draws, columns, strict=True):
+        value = f"{STATE}.{at[draw.fingerprint]}" if draw.fingerprint in at else draw.span.of(sql)
+        entries.append(f"{value} AS {column}")
     if members is not None:
         entries.append(f"{TRIAL}s.{TRIAL}")
-        edits += joined(sql, block, keys, (), members.table)
+        read = [f"{quoted(shown[fingerprint])} AS {name}" for fingerprint, name in at.items()]
+        edits += joined(sql, block, keys, read, members.table)
         edits.append(
             Edit(_end(block), _end(block), f", (SELECT id AS {TRIAL} FROM range({members.trials})) AS {TRIAL}s")
         )
@@ -131,8 +138,9 @@ def accepted_sql_of(
     """The key and the draws of those trials that pass the filter."""
     entries = [f"{STATE}.{KEY}{i} AS {quoted(name)}" for i, (name, _) in enumerate(keys)]
     entries += [f"{STATE}.{column}" for column in (*columns, TRIAL)]
-    edits = [*joined(sql, block, keys, (*columns, TRIAL), members.tried), *_read_back(draws, columns)]
-    return _selected(sql, block, entries, edits)
+    judged = [(d, c) for d, c in zip(draws, columns, strict=True) if d.clause == "WHERE"]  # the select list is another
+    edits = joined(sql, block, keys, (*columns, TRIAL), members.tried)
+    return _selected(sql, block, entries, [*edits, *_read_back(*zip(*judged, strict=True))])
 
 
 def filtered_sql_of(

@@ -7,7 +7,7 @@ model's state table, and the query reads it from there. Candidates are the rows 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -26,6 +26,7 @@ from spark_mv.query.rewrite.draw_texts import (
     expression_of,
     filtered_sql_of,
     of_all_items,
+    seen_by,
     stars,
 )
 from spark_mv.query.rewrite.group_draws import draw_sql_of_groups, filtered_sql_of_groups, obstacle_of_groups
@@ -245,7 +246,7 @@ def _check_lineage(
     star = next((item for item in block.items if any(item.span.holds(_star_at(s)) for s in stars(block))), None)
     if star is not None:
         raise _NotKept(
-            f"is read by {star.span.of(sql).strip()} as well, as another value; name the columns of the select list",
+            f"is read by {star.span.of(sql).strip()} as well, which would be another draw; name the columns of the select list",
             reads[0],
         )
 
@@ -255,7 +256,9 @@ def _check_lineage(
     if block.context != Context.OUTERMOST or block.set_operand:
         several = read_twice(tree, rows, drawn)
         if several:
-            raise _NotKept(f"comes from {several}, which is read elsewhere, too, as another value; {CURE}", reads[0])
+            raise _NotKept(
+                f"comes from {several}, which is read elsewhere, too, which would be another draw; {CURE}", reads[0]
+            )
     nodes = {column.parts[0].meta.get("start"): column for column in tree.find_all(exp.Column)}
     for read in reads:
         column = nodes.get(read.span.start)
@@ -360,20 +363,23 @@ def _plain_key(sql: str, block: Block, item: Item, text: str, name: str, levels:
     return text
 
 
-def expand_star(sql: str, analysis: Analysis) -> str:
+def expand_star(sql: str, analysis: Analysis, read: Callable[[str], Analysis]) -> str:
     """The query with a lone `*` over one FROM item written out as its columns, where one of them is drawn and WHERE
-    reads a drawn column: the star would read another draw. As it was where the columns or its structure are not known."""
+    reads a drawn column: the star would read another draw. As it was where the columns or its structure are not known. `read` gives the verdict on
+    a text."""
     try:
         every = select_blocks(sql)
     except SourceTextError:
         return sql
     filtered = {read.block for read in _reads(every, analysis.drawn_reads) if read.clause == "WHERE"}
-    block, names = every[min(filtered)] if filtered else None, [column.name for column in analysis.columns]
-    rows = keyed(block.tree.root(), block.span.start, ()) if block is not None else None
-    if block is None or rows is None or not rows.same or block.set_operand or len(filtered) > 1:
+    if len(filtered) != 1:
         return sql
+    block = every[filtered.pop()]
     lone = len(block.items) == 1 and block.items[0].span.of(sql).rstrip().endswith("*")
-    if not lone or block.joins or "*" in names or len({name.lower() for name in names}) < len(names):
+    if not lone or block.joins:
+        return sql
+    names = [column.name for column in read(f"{seen_by(sql, block)}{block.span.of(sql)}").columns]
+    if "*" in names or len({name.lower() for name in names}) < len(names):
         return sql
     qualifier = block.items[0].span.of(sql).rstrip()[:-1].rstrip()
     columns = ", ".join(f"{qualifier}{quoted(name)}" for name in names)

@@ -42,12 +42,11 @@ _ROW_BY_ROW = (
 @dataclass(frozen=True)
 class Keyed:
     """A SELECT whose rows the unique_key tells apart: `key` are the columns of it that are passed on as that. `whole`: each of its rows is one
-    of the result. `same`: its columns are those of the result, in their order."""
+    of the result."""
 
     place: Place
     key: tuple[str, ...]
     whole: bool = True
-    same: bool = True
 
 
 def keyed(tree: exp.Expr, start: int, key: Sequence[str]) -> Keyed | None:
@@ -73,9 +72,9 @@ def _keyed_in(found: Keyed, start: int, seen: set[tuple[int, tuple[str, ...]]]) 
         below, names = query_below(found.place, item), [_passed_on(found.place, name, item) for name in found.key]
         if below is None or None in names:
             continue
-        whole, same = found.whole and _gives_each(select, item), found.same and _gives_all(select, item)
+        whole = found.whole and _gives_each(select, item)
         terms = _terms(*below, tuple(name for name in names if name))
-        inner = _first((replace(t, whole=t.whole and whole, same=t.same and same) for t in terms), start, seen)
+        inner = _first((replace(term, whole=term.whole and whole) for term in terms), start, seen)
         if inner is not None:
             return inner
     return None
@@ -96,7 +95,7 @@ def _terms(node: exp.Expr, ctes: Ctes, key: tuple[str, ...]) -> Iterator[Keyed]:
     elif isinstance(node, exp.Union) and not node.args.get("distinct"):
         ctes, left = with_ctes(node, ctes), node.this
         for term in _terms(left, ctes, key):
-            yield replace(term, whole=False, same=False)
+            yield replace(term, whole=False)
         listed, others = _listed(left), _listed(node.expression)
         if node.args.get("by_name"):
             names: list[str | None] = list(key)
@@ -105,7 +104,7 @@ def _terms(node: exp.Expr, ctes: Ctes, key: tuple[str, ...]) -> Iterator[Keyed]:
             names = [others[at] if at < len(others) else None for at in places]
         if all(names):
             for term in _terms(node.expression, ctes, tuple(name for name in names if name)):
-                yield replace(term, whole=False, same=False)
+                yield replace(term, whole=False)
 
 
 def _listed(node: exp.Expr) -> list[str]:
@@ -144,11 +143,3 @@ def _gives_each(select: exp.Select, item: exp.Expr) -> bool:
     if source.this is not item or any(map(not_of_one_row, select.expressions)):
         return False
     return all(join.args.get("side") == "LEFT" and not join.args.get("kind") for join in joins)
-
-
-def _gives_all(select: exp.Select, item: exp.Expr) -> bool:
-    """Whether its columns are those of the item, by a `*` alone."""
-    alias, listed = item.args.get("alias"), select.expressions
-    renamed = isinstance(alias, exp.TableAlias) and alias.columns
-    star = len(listed) == 1 and isinstance(listed[0], exp.Star) and not listed[0].args.get("except_")
-    return star and not renamed and from_items(select) == [item]

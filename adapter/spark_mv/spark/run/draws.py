@@ -30,7 +30,8 @@ TRIALS_AT_MOST = 20_000
 @dataclass(frozen=True)
 class KeptDraws:
     """`filtered_sql` is the model's SELECT with its draws read from the state table, `candidates` is `draw_sql` with its clock, `texts` those
-    of a SELECT with a place for the state table. The rest as in Rewritten."""
+    of a SELECT with a place for the state table. `below`: fingerprints of drawn columns that are read, `shown`: of the columns of the result that
+    show a draw as it is, with their names. The rest as in Rewritten."""
 
     filtered_sql: str
     candidates: str
@@ -39,6 +40,8 @@ class KeptDraws:
     fingerprints: Mapping[str, str]
     state_table: str
     split: Callable[[Members], FilterDraws | None]
+    shown: Mapping[str, str]
+    below: frozenset[str]
     texts: Callable[[str], FilterTexts | None]
     pins: Pins
 
@@ -52,13 +55,17 @@ class KeptDraws:
         both: the fewer pass, the more trials it takes."""
         if not same_filter or not all(target.has(c.name) for c in self.columns if not c.name.startswith(DRAW)):
             return Seed()
+        kept = target.record.kept if target.record else {}
+        shown = {p: name for p, name in self.shown.items() if kept.get(name.lower()) == p and target.has(name)}
+        if self.below & set(self.fingerprints.values()) - shown.keys():
+            return Seed()
         counts = query(
             f"select (select count(*) from ({self.draw_sql})) as candidates, (select count(*) from {table}) as members"
         )[0]
         if not counts["members"]:
             return Seed()
         trials = min(TRIALS_AT_MOST, max(TRIALS, int(TRIALS * counts["candidates"] / counts["members"])))
-        split = self.split(Members(relation("target"), relation("trials"), trials))
+        split = self.split(Members(relation("target"), relation("trials"), trials, shown))
         if split is None or split.trial_sql is None or split.accepted_sql is None:
             return Seed()
         return Seed(pin(split.trial_sql, self.pins).sql, pin(split.accepted_sql, self.pins).sql)
@@ -113,6 +120,8 @@ def kept_draws(
         prints,
         state_table,
         lambda members: split_filter_draws(kept.sql, unique_key, state_table, declared, kept.reads, members),
+        {column.fingerprint: column.name for column in read(kept.sql).columns if column.kept},
+        frozenset(print_ for _, _, print_ in kept.reads),
         texts,
         pins,
     )
