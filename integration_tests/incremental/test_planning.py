@@ -206,7 +206,7 @@ class TestSubqueriesAmongColumns:
     def test_a_column_of_the_row_around_is_told_by_the_tables(self, engine: Any) -> None:
         source(engine, rows=60)
         engine.query("create or replace table {schema}.around using delta as select id as kk from range(4)")
-        asked = "(select max(ai_gen(cast(amount as string))) from {schema}.src where k = kk and amount > 10)"
+        asked = "(select max(ai_gen(concat('of one around ', amount))) from {schema}.src where k = kk and amount > 10)"
         engine.model(f"select kk as id, {asked} as a from {{schema}}.around")
         engine.profile = {**engine.profile, "ai": AI}
         run = engine.run()
