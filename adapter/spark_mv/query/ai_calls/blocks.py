@@ -45,6 +45,11 @@ class Query:
     set_operation: bool = False
     outer: Query | None = None  # the query whose WITH or set operation holds this one
 
+    @property
+    def around(self) -> Query | None:
+        """The query that this one stands in, as a CTE, a term or a subquery."""
+        return self.outer or (self.parent.query if self.parent else None)
+
 
 @dataclass(eq=False)
 class TokenBlock:

@@ -47,7 +47,7 @@ class OuterRows:
         while level is not None and len(table) == 1:
             if any(cte.name.lower() == table[0].lower() for cte in level.ctes):
                 return None
-            level = level.outer or (level.parent.query if level.parent else None)
+            level = level.around
         return self.columns.get(table_key(joined(table)))
 
 

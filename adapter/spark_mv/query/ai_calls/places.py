@@ -112,7 +112,7 @@ class Places:
                     wanted += self.text.text(cte.span).lower()
             yield used[::-1]
             before = level.parent_cte.position if level.parent_cte is not None else None
-            level = level.outer if level.outer is not None else (level.parent.query if level.parent else None)
+            level = level.around
 
     def _text(self, parsed: ParsedCall) -> str:
         first, end = self.text.token_range(parsed.call.span)  # tokens: blanks and comments make no difference
@@ -253,8 +253,9 @@ class Places:
         cure = "make it a column, and filter by that in an outer SELECT"
         if self._around(parsed):
             yield self._refuse(parsed, "stands in HAVING among the arguments of another call", cure)
-        keys = [item.span for item in grouped_by(self.text, block)] if "GROUP BY" in block.clauses else []
-        keys += [block.clauses["GROUP BY"]] if "GROUP BY" in block.clauses else []
+        if "GROUP BY" not in block.clauses:
+            return
+        keys = [block.clauses["GROUP BY"], *(item.span for item in grouped_by(self.text, block))]
         if any(self._text(p) == self._text(parsed) for p in self.inside(keys)):
             yield self._refuse(
                 parsed, "is a key of GROUP BY and stands in HAVING", "name its column there, by its alias"
@@ -268,7 +269,7 @@ class Places:
         while query is not None:
             if query.parent_cte is not None and query.parent_cte.recursive:
                 return True
-            query = query.outer if query.outer is not None else (query.parent.query if query.parent else None)  # type: ignore[assignment]
+            query = query.around  # type: ignore[assignment]
         return False
 
     def _from_has(self, block: TokenBlock, words: Collection[str]) -> bool:

@@ -41,8 +41,7 @@ def subquery_in_union(sql: str) -> bool:
     >>> subquery_in_union("select id from t where exists (select 1 from u where u.id = t.id) union all select id from t")
     False
     """
-    found = parse(sql)
-    return not isinstance(found, QueryError) and found.tree.find(exp.Union) is not None and _in_columns(found)
+    return _beside(sql, exp.Union)
 
 
 @deep
@@ -52,9 +51,12 @@ def subquery_over_limit(sql: str) -> bool:
     >>> subquery_over_limit("select id, (select max(v) from u where u.id = t.id) as m from (select * from t order by x limit 3) t")
     True
     """
+    return _beside(sql, exp.Limit, exp.Offset)
+
+
+def _beside(sql: str, *kinds: type[exp.Expr]) -> bool:
     found = parse(sql)
-    limited = not isinstance(found, QueryError) and found.tree.find(exp.Limit, exp.Offset) is not None
-    return limited and not isinstance(found, QueryError) and _in_columns(found)
+    return not isinstance(found, QueryError) and found.tree.find(*kinds) is not None and _in_columns(found)
 
 
 def _in_columns(found: Parsed) -> bool:
