@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
+from integration_tests.materialization.conftest import Mv
 
 MODEL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', ai=var('ai', {})) }}
@@ -39,7 +40,7 @@ class TestOnAiError:
 
 
 NESTED = """
-{{ config(materialized='nondeterministic_mv', unique_key='id', max_ai_calls=5) }}
+{{ config(materialized='nondeterministic_mv', unique_key='id', max_ai_calls=5, refresh='incremental') }}
 select id, ai_gen(ai_gen(body)) as answer from {{ target.schema }}.src
 """
 
@@ -54,7 +55,7 @@ class TestBudget:
         return {**dbt_profile_target, "ai": {"provider": "scripted"}}
 
     def test_it_is_that_of_the_run_not_of_each_call(self, project: Any, mv: Any, sql: Any) -> None:
-        """Eight texts, two calls each, five calls a run: four runs, none of which fails."""
+        """Eight texts, two calls each, five calls a run: four runs, none of which fails, nor is refused for what the last one left over."""
         sql("create table {schema}.src using delta as select id, concat('text ', id) as body from range(8)")
         calls = [mv.run()["ai_calls"] for _ in range(5)]
         assert calls == [5, 5, 5, 1, 0]
@@ -172,12 +173,19 @@ select id, ai_gen(body) as answer, case when id > 3 then rand() end as draw from
 """
 
 
+SHOWN = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', freeze=['answer'], refresh=var('refresh', 'auto')) }}
+with classified as (select *, ai_gen(ai_gen(body)) as answer, ai_gen(note) as noted from {{ target.schema }}.notes)
+select c.id, c.answer, c.noted, body from classified c where c.id < 100
+"""
+
+
 class TestFrozenAnswers:
-    """Frozen is the first answer; a budget or an outage that kept it away is none."""
+    """Frozen is the first answer; a budget or an outage that kept it away is none. Nothing is asked that would not be shown."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"mv.sql": FROZEN}
+        return {"mv.sql": FROZEN, "shown.sql": SHOWN}
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
@@ -190,10 +198,43 @@ class TestFrozenAnswers:
         drawn = mv.rows("id, draw")
         assert len(answered) == 5
         sql(f"update {{schema}}.src set body = 'another' where id = {answered[0]}")
-        mv.run()
+        assert mv.run()["ai_calls"] == 3
         assert mv.rows("id, answer") == {(id, f"ai_gen: text {id}"): 1 for id in range(8)}
         assert mv.rows("id, draw") == drawn  # a draw that is NULL was drawn
         assert mv.run()["strategy"] == "NO_OP"
+
+    @pytest.mark.parametrize("refresh", ["auto", "full"])
+    def test_nothing_is_asked_that_would_not_be_shown(
+        self, project: Any, mv: Any, sql: Any, operation: Any, refresh: str
+    ) -> None:
+        feed = "using delta tblproperties (delta.enableChangeDataFeed = true)"
+        sql(
+            f"create or replace table {{schema}}.notes {feed} as select id, concat('{refresh} ', id) as body, '{refresh}' as note from range(20)"
+        )
+        sql("drop table if exists {schema}.shown")
+
+        def run() -> int:
+            return int(Mv(sql, "shown").run(refresh=refresh)["ai_calls"])
+
+        def answers() -> dict[int, str]:
+            return dict(sql("select id, answer from {schema}.shown"))
+
+        assert run() == 41
+        before = answers()
+        sql("update {schema}.notes set body = concat(body, ' edited'), note = concat(note, '!') where id in (3, 4)")
+        assert run() == 1  # of the notes, which are not frozen, the one that is new
+        assert answers() == before
+        assert sql("select count(*) from {schema}.shown where noted like '%!' and body like '%edited'") == [(2,)]
+        sql(f"insert into {{schema}}.notes values (50, '{refresh} new', '{refresh}')")
+        assert run() == 2
+        operation("forget_values", {"model": "shown", "columns": ["answer"], "where": "id = 3"})
+        assert run() == 4  # of the whole query, also of row 4
+        assert answers() == {**before, 3: f"ai_gen: ai_gen: {refresh} 3 edited", 50: f"ai_gen: ai_gen: {refresh} new"}
+        # what somebody else wrote is no answer
+        sql("update {schema}.shown set answer = 'mine' where id = 5")
+        sql("update {schema}.notes set body = concat(body, ' edited') where id = 5")
+        run()
+        assert answers()[5] == before[5]
 
 
 SHARED = """

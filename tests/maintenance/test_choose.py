@@ -9,6 +9,7 @@ import pytest
 from plan_cases import plan_of
 from test_marts import SPEC, case_of
 
+from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.steps.fixed_cost import fixed_units
 
@@ -85,3 +86,26 @@ def test_fixed_cost_counts_what_is_sure_to_be_sent() -> None:
     assert fixed_units((stage, *publish)) == 3.25
     assert fixed_units((stage, *publish, stage)) == 4.5
     assert fixed_units((stage, replace(stage, kind="ai_round"))) is None
+
+
+ONLY: dict[str, Any] = {
+    "sql": "select id, x from t",
+    "columns": {"id": "bigint", "x": "int"},
+    "config": {"refresh": "incremental"},
+}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"record": {"ai_pending": 3}},
+        {"target": {"ask_again": "now"}},
+        {"target": {"forget": [{"id": "1", "columns": ["x"]}]}},
+    ],
+)
+def test_incremental_takes_a_recompute_for_what_is_to_come(asked: dict[str, Any]) -> None:
+    """Refused, the values would not come until the table is made anew."""
+    case = {**ONLY, **asked}
+    assert plan_of(case).strategy == "COMPLETE_RECOMPUTE"
+    with pytest.raises(RefusedError, match="QUERY_CHANGED"):
+        plan_of({**case, "record": {**case.get("record", {}), "query": "another"}})

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextvars import Context
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,22 @@ def test_a_sound_project_has_no_problems(project: Path) -> None:
     assert all(one["cure"] for one in data["findings"] if one["state"] != "ok")
     assert "method session" in found["profile"]["sentence"] and "17 at" in found["Java"]["sentence"]
     assert sorted(project.rglob("*")) == before, "doctor changes nothing"
+
+
+def test_the_profile_reads_the_environment(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As keys of models do. Which variables there are, dbt knows only within its own commands."""
+    key = "{{ env_var('DBT_ENV_SECRET_KEY') }}"
+    profile(project, schema="{{ env_var('DESK', 'none') }}", ai={"api_key": key})
+    monkeypatch.setenv("DESK", "mine")
+    monkeypatch.setenv("DBT_ENV_SECRET_KEY", "s3cret")
+    opened = Context().run(open_project)
+    assert (opened.problem, opened.config.credentials.schema, opened.config.credentials.ai) == (
+        "",
+        "mine",
+        {"api_key": "s3cret"},
+    )
+    monkeypatch.delenv("DBT_ENV_SECRET_KEY")
+    assert "Env var required but not provided: 'DBT_ENV_SECRET_KEY'" in Context().run(open_project).problem
 
 
 def test_text_is_a_line_each_and_its_cure(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

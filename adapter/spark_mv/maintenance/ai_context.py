@@ -10,6 +10,7 @@ from spark_mv.query.syntax.query_error import QueryError
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
     from spark_mv.query.ai_calls.ai_plan import AiPlan
+    from spark_mv.query.ai_calls.kept_answers import KeptAnswers
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class AiContext:
     identity: Any
     functions: Any
     failing_keys: tuple[str, ...] = ()  # unique_key, under on_ai_error: keep_old
+    kept: KeptAnswers | None = None  # where the model has frozen columns
     only_unanswered: bool = False
     """on_model_change: keep. A budget shows older answers as well, and asks for the new model's."""
 
@@ -53,5 +55,6 @@ def with_answers(
         schemas=schemas,
         functions=ai.functions,
         failing_keys=ai.failing_keys if whole else (),
+        kept=ai.kept,
     )
     return plan.sql, plan, plan.errors

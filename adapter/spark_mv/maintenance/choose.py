@@ -15,6 +15,9 @@ from spark_mv.maintenance.steps.fixed_cost import LOOKS, fixed_units
 
 STARTS = frozenset({"FIRST_RUN", "FULL_REFRESH"})
 """Reasons for a complete recompute that `refresh: incremental` accepts: there is nothing to start from."""
+REQUESTED = frozenset({"AI_PENDING", "ASK_AGAIN", "FORGET_REQUESTED"})
+"""Those that it accepts where nothing else stands in the way: values that are to come, or that the user asked for, whose rows the whole
+query tells. Refused, they would not come until the table is made anew."""
 MARGIN = 1.1
 """A complete recompute has to be quicker by this factor: its cost grows with the source."""
 
@@ -42,7 +45,7 @@ def choose(
     best = min(possible, key=lambda p: weight(p.candidate), default=None)
     only = config.refresh == "incremental"
     if best is None:
-        if only and not any(reason.code in STARTS for reason in no_op.reasons):
+        if only and not _accepted(no_op, proposals):
             raise RefusedError("NOT_INCREMENTAL", not_incremental(complete.model, candidates))
         return complete
     margin = 1.0 if by_rows else MARGIN
@@ -53,6 +56,12 @@ def choose(
     fallback = None if only else complete
     plan = replace(complete, strategy=ran.strategy, steps=best.steps, few=best.few, record=record, fallback=fallback)
     return replace(plan, fallback=replace(plan, steps=best.instead)) if best.instead else plan
+
+
+def _accepted(no_op: Candidate, proposals: Sequence[Proposal]) -> bool:
+    """Whether `refresh: incremental` takes the complete recompute."""
+    starts = any(reason.code in STARTS for reason in no_op.reasons)
+    return starts or {reason.code for p in proposals for reason in p.candidate.reasons} <= REQUESTED
 
 
 def timed(candidate: Candidate, steps: Sequence[Step], pace: Pace) -> Candidate:

@@ -10,6 +10,7 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError, refused
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.frozen_rows import frozen_rows, staying, with_frozen_bounds
+from spark_mv.maintenance.kept_answers import unkept
 from spark_mv.maintenance.layout import layout_changed, layout_problems
 from spark_mv.maintenance.notes import forget_notes, kept_notes
 from spark_mv.maintenance.rewritten import Rewritten
@@ -46,7 +47,9 @@ def ground(situation: Situation) -> Ground:
     target = situation.facts.target
     frozen = frozen_rows(situation)
     columns = staying(_columns(situation, frozen.problems), frozen)
-    situation = replace(situation, rewritten=with_frozen_bounds(situation.rewritten, frozen))
+    rewritten = with_frozen_bounds(situation.rewritten, frozen)
+    rewritten = replace(rewritten, ai_rounds=unkept(rewritten.ai_rounds, columns.columns, target))
+    situation = replace(situation, rewritten=rewritten)
     return Ground(
         situation,
         columns,

@@ -12,6 +12,7 @@ from spark_mv.maintenance.columns import ColumnPlan, Role
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.cost import Cost, cost_of
 from spark_mv.maintenance.facts import RunFacts
+from spark_mv.maintenance.kept_answers import unkept
 from spark_mv.maintenance.plan import Candidate, Reason, Step
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.delta.narrowed import KnownColumns, are_comparable
@@ -62,7 +63,8 @@ class IncrementalFacts:
             text, plan, errors = with_answers(pin(sql, self.pins).sql, schemas, self.ai)
             if errors:
                 raise NotIncremental("AI_CALLS", f"the AI calls of the restricted query: {errors[0].message}")
-            self._evaluated[sql] = EvaluatedSql(text, plan.rounds if plan is not None else ())
+            rounds = plan.rounds if plan is not None else ()
+            self._evaluated[sql] = EvaluatedSql(text, unkept(rounds, self.columns.columns, self.facts.target))
         return self._evaluated[sql]
 
     @cached_property

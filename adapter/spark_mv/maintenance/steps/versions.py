@@ -46,7 +46,14 @@ def rounds_at_versions(
 ) -> tuple[tuple[AiCall, ...], ...]:
     """The requests for answers, reading the sources as the query does."""
     return tuple(
-        tuple(replace(call, request_sql=at_versions(call.request_sql, sources) or call.request_sql) for call in calls)
+        tuple(
+            replace(
+                call,
+                request_sql=at_versions(call.request_sql, sources) or call.request_sql,
+                unkept_sql=(at_versions(call.unkept_sql, sources) or call.unkept_sql) if call.unkept_sql else "",
+            )
+            for call in calls
+        )
         for calls in rounds
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from spark_mv.query.ai_calls.blocks import TextError, edited
@@ -12,6 +13,7 @@ from spark_mv.query.ai_calls.cascade import Steps
 from spark_mv.query.ai_calls.desugar import desugar
 from spark_mv.query.ai_calls.failing import Failing, failing_rows
 from spark_mv.query.ai_calls.groups import with_lists
+from spark_mv.query.ai_calls.kept_answers import KeptAnswers, kept_answer
 from spark_mv.query.ai_calls.keys import (
     AiIdentity,
     LookUp,
@@ -43,7 +45,8 @@ to aggregate the answers of their functions."""
 class AiCall:
     """One call site. `request_sql` is a stand-alone SELECT of distinct result_key, function, arguments_hash and request, for the rows
     that can need an answer; `request` is canonical JSON of function and arguments. `result_type` is Spark DDL. `place` is the column of its
-    SELECT that it stands in, else the clause. `prompts` are the prompt files that its text is from, '' where there are none."""
+    SELECT that it stands in, else the clause. `prompts` are the prompt files that its text is from, '' where there are none. `kept_column`: the
+    frozen column that alone shows the answer, '' where there is none; `unkept_sql`: the requests of the rows for which the table has no value in it."""
 
     function: str
     line: int
@@ -64,6 +67,8 @@ class AiCall:
     place: str = ""
     prompts: str = ""
     answered: tuple[str, ...] = ("ok",)  # the statuses of rows that are answers to it
+    kept_column: str = ""
+    unkept_sql: str = ""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -94,6 +99,7 @@ def plan_ai(
     schemas: Mapping[str, Any] | None = None,
     functions: Sequence[AiFunction] | Mapping[str, Any] | None = None,
     failing_keys: Sequence[str] = (),
+    kept: KeptAnswers | None = None,
 ) -> AiPlan:
     """The plan for a model's SELECT.
 
@@ -104,6 +110,7 @@ def plan_ai(
         schemas: table name → columns, as far as they are known: those of a subquery are told from those of the row around it.
         functions: the project's own AI functions.
         failing_keys: the columns of unique_key, where it is asked which rows show failing answers.
+        kept: the model's table, where columns of it keep their answers.
 
     Errors never raise; they are in `AiPlan.errors`, and then `sql` is the text as given and `rounds` is empty.
     """
@@ -137,7 +144,7 @@ def plan_ai(
             return AiPlan(sql, errors=refused)
         if plain is not text:
             parsed = [parse_call(plain, c, declared, who.is_embedding) for c in plain.calls({*BUILT_IN, *declared})]
-        plan = Planner(plain, parsed, results_table, who, failing_keys, prompts, schemas).plan()
+        plan = Planner(plain, parsed, results_table, who, failing_keys, prompts, schemas, kept).plan()
     except TextError as error:
         return AiPlan(
             sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"the query's AI calls cannot be taken out: {error}."),)
@@ -171,8 +178,10 @@ class Planner:
         failing_keys: Sequence[str] = (),
         prompts: Mapping[tuple[int, int], str] | None = None,
         schemas: Mapping[str, Mapping[str, str]] | None = None,
+        kept: KeptAnswers | None = None,
     ) -> None:
         self.text, self.results_table, self.identity, self.failing_keys = text, results_table, identity, failing_keys
+        self.kept = kept
         self.prompts = prompts or {}  # by the call's line and column: what its arguments were before they moved
         self.calls = sorted(parsed, key=lambda p: p.call.span.end - p.call.span.start)  # inner calls first
         self.places = Places(text, self.calls, schemas)
@@ -184,12 +193,24 @@ class Planner:
         edits = self.places.edits(self._lookup)
         requests = Requests(self.places, edits, self._request, self.identity.salt)
         found = self._requests(requests)
+        shown = {id(p): kept_answer(self.places, p, self.kept) for p in self.calls} if self.kept else {}
+        unkept = (
+            self._requests(requests, {key: column[1] for key, column in shown.items() if column})
+            if any(shown.values())
+            else {}
+        )
         rounds: dict[int, int] = {}
         for parsed in self._by_need({k: needs for k, (_, needs) in found.items()}):
             rounds[id(parsed)] = 1 + max((rounds[id(n)] for n in found[id(parsed)][1]), default=-1)
         calls = sorted(self.calls, key=lambda p: (rounds[id(p)], p.call.line, p.call.column))
         ordered = tuple(
-            tuple(self._call(p, found[id(p)][0]) for p in calls if rounds[id(p)] == number)
+            tuple(
+                replace(self._call(p, found[id(p)][0]), kept_column=column[0], unkept_sql=unkept[id(p)][0])
+                if (column := shown.get(id(p)))
+                else self._call(p, found[id(p)][0])
+                for p in calls
+                if rounds[id(p)] == number
+            )
             for number in range(max(rounds.values()) + 1)
         )
         plan = AiPlan(edited(self.text.sql, Span(0, len(self.text.sql)), edits), ordered)
@@ -202,11 +223,14 @@ class Planner:
             else replace(plan, failing=failing)
         )
 
-    def _requests(self, requests: Requests) -> dict[int, tuple[str, list[ParsedCall]]]:
-        """Each call's request statement: the one with filters from further out, unless calls then wait for each other."""
-        found = {id(p): requests.own(p) for p in self.calls}
+    def _requests(
+        self, requests: Requests, unless: Mapping[int, str] = MappingProxyType({})
+    ) -> dict[int, tuple[str, list[ParsedCall]]]:
+        """Each call's request statement: the one with filters from further out, unless calls then wait for each other. `unless`: conditions
+        under which a row of a call's SELECT asks for nothing."""
+        found = {id(p): requests.own(p, unless.get(id(p), "")) for p in self.calls}
         for parsed in self.calls:
-            carried = requests.carried(parsed)
+            carried = requests.carried(parsed, unless.get(id(parsed), ""))
             if carried is None:
                 continue
             narrower = {**found, id(parsed): carried}

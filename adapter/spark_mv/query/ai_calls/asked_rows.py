@@ -18,6 +18,7 @@ from spark_mv.query.ai_calls.ai_plan import Planner, declared_functions
 from spark_mv.query.ai_calls.blocks import TextError, TokenItem
 from spark_mv.query.ai_calls.desugar import desugar
 from spark_mv.query.ai_calls.groups import with_lists
+from spark_mv.query.ai_calls.kept_answers import PLAIN
 from spark_mv.query.ai_calls.keys import (
     AiIdentity,
     LookUp,
@@ -36,7 +37,6 @@ from spark_mv.query.syntax.source_text import string_literal as quote
 
 MARK = "^mvAI:([0-9]+):([0-9a-f]{64}):([0-9a-f]{64})\\.$"
 """A mark: number of the call, result key, hash of the arguments. Neither upper() nor lower() leaves one as it was."""
-_PLAIN = re.compile(r"(?:(?:\w+|`[^`]+`)\s*\.\s*)*(?:\w+|`[^`]+`)")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class _Marking(Planner):
             name and name in _names(self.text.text(other.expression))
             for one in self.text.blocks
             for other in one.items
-            if other is not item and not other.star and not _PLAIN.fullmatch(self.text.text(other.expression).strip())
+            if other is not item and not other.star and not PLAIN.fullmatch(self.text.text(other.expression).strip())
         )
 
     def _inside_another(self, parsed: ParsedCall) -> bool:

@@ -11,13 +11,12 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenItem, edited, outermost
+from spark_mv.query.ai_calls.flow import Flow
 from spark_mv.query.ai_calls.group_keys import asked_of_rows, grouped_by
-from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.keys import arguments_hash_sql, key_sql
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
-from spark_mv.query.syntax.aggregates import groups_or_windows
-from spark_mv.query.syntax.condition import bracketed, read_expression
+from spark_mv.query.syntax.condition import bracketed
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.query.syntax.table_name import quoted
@@ -31,9 +30,10 @@ class Requests:
 
     def __init__(self, places: Places, edits: Sequence[Edit], build: BuildRequest, salt: str) -> None:
         self.places, self.text, self.edits, self.build, self.salt = places, places.text, list(edits), build, salt
+        self.flow = Flow(places.text)
 
-    def own(self, parsed: ParsedCall) -> Found:
-        """The requests of all rows of the call's own SELECT."""
+    def own(self, parsed: ParsedCall, unless: str = "") -> Found:
+        """The requests of all rows of the call's own SELECT, but for those where `unless`, SQL over its FROM, is not NULL."""
         block, clause = self.places.block[id(parsed)], self.places.clause[id(parsed)]
         spans = [span for _, span, _ in parsed.row]
         where = [] if clause == "FROM" else self._conditions(block, "WHERE", clause)
@@ -46,7 +46,7 @@ class Requests:
                 groups = [block.clauses["GROUP BY"]]
                 kept, blank = self._select_list(block)
             hidden = {item.name.lower() for item in blank if item.name}
-            having = [c for c in self._conditions(block, "HAVING", clause) if not self._names_in(c, hidden)]
+            having = [c for c in self._conditions(block, "HAVING", clause) if not self.flow.names_in(c, hidden)]
         guards = self._guards(parsed)
         read = [*spans, *where, *groups, *having, *kept, *(s for guard in guards for s in guard[1])]
         mine = [
@@ -55,7 +55,7 @@ class Requests:
             if p is not parsed and self.places.block[id(p)] is block and not p.call.span.holds(parsed.call.span)
         ]
         text, identity = self.build(parsed, self._render_inside)
-        asked = self._guarded(text, guards)
+        asked = _unless(self._guarded(text, guards), unless)
         listed = f"{asked} AS request"
         if groups:  # GROUP BY may name entries of the list, and HAVING as well
             entries = self._with(block.list_span, [*((item.expression, "NULL") for item in blank), *self.edits])
@@ -75,22 +75,22 @@ class Requests:
         sql, more = self._in_context(block.query, self._distinct(parsed, identity, body), self.edits)
         return sql, [*mine, *below, *more]
 
-    def carried(self, parsed: ParsedCall) -> Found | None:
+    def carried(self, parsed: ParsedCall, unless: str = "") -> Found | None:
         """The requests of the rows that pass the filters and inner joins outside the call's own SELECT; None when the
         call's column is more than handed on, or nothing outside filters."""
         block = self.places.block[id(parsed)]
         item = next((i for i in block.items if i.span.holds(parsed.call.span)), None)
-        if item is None or not item.name or not self._row_wise(block):
+        if item is None or not item.name or not self.flow.row_wise(block):
             return None
         text, identity = self.build(parsed, self._render_inside)
-        changes: list[Edit] = [(item.expression, self._guarded(text, self._guards(parsed)))]
+        changes: list[Edit] = [(item.expression, _unless(self._guarded(text, self._guards(parsed)), unless))]
         hidden = {item.name.lower()}
         changes += self._blanked(block, hidden, item.span)
         name, query, best = item.name, block.query, None
-        while (found := self._reader(query)) is not None:
+        while (found := self.flow.reader(query)) is not None:
             outer, alias = found
             where_from = outer.clauses["FROM"]
-            if self._names_in(where_from, hidden, skip=query.span) or self.text.has(
+            if self.flow.names_in(where_from, hidden, skip=query.span) or self.text.has(
                 where_from, {"NATURAL", "PIVOT", "UNPIVOT"}
             ):
                 break
@@ -98,7 +98,7 @@ class Requests:
                 [
                     c
                     for c in self.text.conjuncts(outer.clauses["WHERE"])
-                    if not self._names_in(c, hidden)
+                    if not self.flow.names_in(c, hidden)
                     and not self.places.inside([c])
                     and not self.places.outer.named_in(outer, c)
                 ]
@@ -115,9 +115,9 @@ class Requests:
                 arguments = [p for p in self.places.inside([s for _, s, _ in parsed.row]) if p is not parsed]
                 reads = [p for p in [*self.places.inside([where_from, *conditions]), *more] if p not in blanked]
                 best = sql, [*reads, *arguments]
-            if not self._row_wise(outer):
+            if not self.flow.row_wise(outer):
                 break
-            handed = next((i for i in outer.items if self._hands_on(i, name, alias)), None)
+            handed = next((i for i in outer.items if self.flow.hands_on(i, name, alias)), None)
             if handed is None:
                 break
             name = name if handed.star else handed.name
@@ -248,94 +248,18 @@ class Requests:
         kept = [item for item in asking if item in keys]
         return [item.span for item in kept], [item for item in asking if item not in kept]
 
-    # ---- how a column flows outwards
-
-    def _row_wise(self, block: TokenBlock) -> bool:
-        """Whether every row of FROM that passes WHERE gives one row, in a query that is this SELECT alone."""
-        if block.distinct or block.query.set_operation or len(block.query.blocks) != 1:
-            return False
-        if {"GROUP BY", "HAVING", "LIMIT", "QUALIFY"} & set(block.clauses):
-            return False
-        return not any(self._aggregates(i.expression) for i in block.items if not i.star)
-
-    def _aggregates(self, span: Span) -> bool:
-        tree = read_expression(self.text.text(span))
-        # a window's result depends on which rows there are, so filters must not move below it
-        return tree is None or groups_or_windows(tree, but=OF_GROUPS)
-
-    def _reader(self, query: Query) -> tuple[TokenBlock, str] | None:
-        """The one SELECT that reads the query in its FROM, and the name it has there."""
-        if query.parent is not None:
-            outer = query.parent
-            if "FROM" not in outer.clauses or not outer.clauses["FROM"].holds(query.span):
-                return None
-            last = self.text.token_range(query.span)[1]  # its closing parenthesis
-            alias = self._alias_after(last + 1, outer)
-            return (outer, alias) if alias else None
-        cte = query.parent_cte
-        if cte is None or cte.recursive or self.text.words[self.text.token_range(cte.span)[0] + 1] == "(":
-            return None
-        inside = range(*self.text.token_range(cte.span))
-        uses = [
-            i
-            for i in range(len(self.text.tokens))
-            if i not in inside
-            and self.text.identifier(i)
-            and self.text.tokens[i].text.lower() == cte.name.lower()
-            and self.text.words[i - 1] != "."
-            and (i + 1 == len(self.text.words) or self.text.words[i + 1] != ".")
-            and self.text.words[i - 1] in {"FROM", "JOIN", ","}
-        ]
-        named = sum(t.text.lower() == cte.name.lower() for t in self.text.tokens)
-        if len(uses) != 1 or named > 1 + len(uses) + self._qualifiers(cte.name):
-            return None
-        use = self.text.span(uses[0], uses[0] + 1)
-        reader = self.text.block_of(use)
-        if reader is None or reader.clause_of(use) != "FROM":
-            return None
-        return reader, self._alias_after(uses[0] + 1, reader) or quoted(cte.name)
-
-    def _qualifiers(self, name: str) -> int:
-        words = self.text.words
-        return sum(
-            t.text.lower() == name.lower() and i + 1 < len(words) and words[i + 1] == "."
-            for i, t in enumerate(self.text.tokens)
-        )
-
-    def _alias_after(self, i: int, block: TokenBlock) -> str | None:
-        if i < len(self.text.words) and self.text.words[i] == "AS":
-            i += 1
-        if (
-            i < len(self.text.words)
-            and self.text.identifier(i)
-            and block.clauses["FROM"].holds(self.text.span(i, i + 1))
-        ):
-            return quoted(self.text.tokens[i].text)
-        return None
-
     def _blanked(self, block: TokenBlock, hidden: set[str], but: Span) -> list[Edit]:
         """Edits that turn the other columns with AI calls, or made of such columns, to NULL; their names join `hidden`."""
         out: list[Edit] = []
         for item in block.items:
             if item.span == but or item.star:
                 continue
-            if self.places.inside([item.span]) or self._names_in(item.expression, hidden):
+            if self.places.inside([item.span]) or self.flow.names_in(item.expression, hidden):
                 out.append((item.expression, "cast(NULL AS STRING)"))
                 if item.name:
                     hidden.add(item.name.lower())
         return out
 
-    def _hands_on(self, item: TokenItem, name: str, alias: str) -> bool:
-        text = " ".join(self.text.text(item.expression).split()).lower().replace("`", "")
-        plain, table = name.lower(), alias.lower().replace("`", "")
-        if item.star:
-            return text in {"*", f"{table}.*"}
-        return text in {plain, f"{table}.{plain}"}
 
-    def _names_in(self, span: Span, names: set[str], skip: Span | None = None) -> bool:
-        first, end = self.text.token_range(span)
-        return any(
-            self.text.tokens[i].text.lower() in names
-            for i in range(first, end)
-            if self.text.identifier(i) and not (skip and skip.holds(self.text.span(i, i + 1)))
-        )
+def _unless(request: str, condition: str) -> str:
+    return f"CASE WHEN {condition} IS NULL THEN {request} END" if condition else request

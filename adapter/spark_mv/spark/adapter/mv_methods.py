@@ -214,8 +214,8 @@ class MvMixin(metaclass=AdapterMeta):
             one_of("format", form, ("text", "json"))
             with looked(self, asked, self._mv_profile()) as seen:
                 asks = seen.runner if seen.plan.steps else None
-                calls = asks.count(seen.rewritten.ai_rounds) if asks else None
-                costs = asks.forecast(seen.rewritten.ai_rounds) if asks else []
+                calls = asks.count(seen.ai_rounds) if asks else None
+                costs = asks.forecast(seen.ai_rounds) if asks else []
         except (ConfigError, RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
         explain = explain_json if form == "json" else explain_text
@@ -232,7 +232,7 @@ class MvMixin(metaclass=AdapterMeta):
         asked = replace(Invocation.from_macro(invocation), allow_future_as_of=True)
         try:
             with looked(self, asked, self._mv_profile()) as seen:
-                asks, rounds = seen.runner, seen.rewritten.ai_rounds if seen.plan.steps else ()
+                asks, rounds = seen.runner, seen.ai_rounds if seen.plan.steps else ()
                 if asks is None:
                     return model_cost(asked.name, None, (), None, {})
                 spent = asks.spent_so_far()

@@ -52,6 +52,7 @@ def open_project(arguments: Sequence[str] = ()) -> OpenProject:
         return OpenProject(root, target_folder(root), None, missing)
     target = target_folder(root)
     silence_dbt()
+    _know_the_environment()
     try:
         flags = Flags(args_to_context(["--no-send-anonymous-usage-stats", "parse", *arguments]))
         set_flags(flags)
@@ -59,6 +60,16 @@ def open_project(arguments: Sequence[str] = ()) -> OpenProject:
     except Exception as error:  # arguments, YAML, Jinja and dbt's own: each says what is wrong
         return OpenProject(root, target, None, Hidden().scrub(_said(error)))
     return OpenProject(root, root / str(config.target_path), config)
+
+
+def _know_the_environment() -> None:
+    """`env_var()` in a project's files reads what dbt's commands note when they begin; here none of them has."""
+    from dbt_common.context import get_invocation_context, set_invocation_context
+
+    try:
+        get_invocation_context()
+    except LookupError:
+        set_invocation_context(os.environ)
 
 
 def silence_dbt() -> None:

@@ -35,6 +35,7 @@ from spark_mv.spark.run.look_up import describe
 
 if TYPE_CHECKING:
     from spark_mv.query.ai_calls.ai_plan import AiCall
+    from spark_mv.query.ai_calls.kept_answers import KeptAnswers
 
 _CREATING = threading.Lock()
 _COMPLETE: set[tuple[str, str]] = set()
@@ -238,6 +239,7 @@ def ai_runner(
     own: Mapping[str, Any],
     unique_key: tuple[str, ...] = (),
     file_format: str | None = None,
+    kept: KeptAnswers | None = None,
 ) -> AiRunner:
     """The runner for one model; `own` are the model's AI settings, which win over the profile's.
 
@@ -262,6 +264,7 @@ def ai_runner(
             identity=settings.identity(),
             functions=settings.functions,
             failing_keys=unique_key if settings.on_ai_error == "keep_old" else (),
+            kept=kept,
             only_unanswered=settings.on_model_change == "keep",
         ),
         invocation_id=invocation_id,

@@ -86,6 +86,7 @@ def _state(query: Query, invocation: Invocation, config: ModelConfig, analysis: 
 def _runner(
     adapter: Any, invocation: Invocation, profile: Mapping[str, Any], config: ModelConfig, as_of: datetime
 ) -> AiRunner:
+    from spark_mv.query.ai_calls.kept_answers import KeptAnswers
     from spark_mv.spark.run.ai import ai_runner
 
     return ai_runner(
@@ -99,6 +100,7 @@ def _runner(
         config.ai,
         config.unique_key,
         (profile.get("safety") or {}).get("file_format"),
+        KeptAnswers(invocation.target, config.unique_key, config.freeze) if config.freeze else None,
     )
 
 

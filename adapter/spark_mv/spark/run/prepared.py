@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts
+from spark_mv.maintenance.kept_answers import unkept
 from spark_mv.maintenance.plan import Plan
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.situation import Situation
@@ -19,7 +20,7 @@ from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import state_facts
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
-    from spark_mv.query.ai_calls.ai_plan import AiPlan
+    from spark_mv.query.ai_calls.ai_plan import AiCall, AiPlan
     from spark_mv.spark.run.ai import AiRunner
 
 
@@ -48,6 +49,11 @@ class Prepared:
     @property
     def rewritten(self) -> Rewritten:
         return self.situation.rewritten
+
+    @property
+    def ai_rounds(self) -> tuple[tuple[AiCall, ...], ...]:
+        """The calls of the whole query, asked about rows whose answers a run would show."""
+        return unkept(self.rewritten.ai_rounds, self.plan.columns, self.facts.target)
 
     def to_audit(self, query: Query, facts: RunFacts) -> Situation:
         """The situation in which the table is compared with a recompute, by these facts and the state table as it is now."""
