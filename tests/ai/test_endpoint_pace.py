@@ -26,7 +26,7 @@ def test_the_headers_of_replies_keep_the_pace() -> None:
 
 
 def test_requests_under_way_are_not_in_the_headers_of_an_earlier_reply() -> None:
-    with Endpoint(Behaviour(window=(10, 1.0), seconds=0.03)) as endpoint, ThreadPoolExecutor(4) as pool:
+    with Endpoint(Behaviour(window=(10, 2.0), seconds=0.03)) as endpoint, ThreadPoolExecutor(4) as pool:
         provider = OpenAIProvider(ProviderSettings(endpoint.url, Secret("sk-test"), 5.0))
         asker = Asker(provider, Limits(Share(concurrency=4)), max_attempts=5)
         requests = [Request("ai_gen", {"prompt": f"text {n}"}, model="m") for n in range(35)]

@@ -30,6 +30,7 @@ def planned(sql: str) -> AiPlan:
         ("with x as (select *, ai_gen(body) as b from t), y as (select id as i2, b from x) select i2 as id, b as a from y", "`id`"),
         ("with x as (select id, ai_gen(body) as a from t) select x.id, x.a from x left join u on x.id = u.id", "id"),
         ("select * from (select id, ai_gen(body) as a from t) q", "id"),
+        ("with x as (select id, ai_gen(body) as a from t) select id, a from x join u on x.k = u.k", "id"),
     ],
 )  # fmt: skip
 def test_found(sql: str, key: str) -> None:
@@ -56,7 +57,6 @@ def test_calls_in_calls_and_beside_each_other() -> None:
         "select k as id0, id0 as id, ai_gen(body) as a from t",
         "with x as (select id, ai_gen(body) as a from t) select id, a from x where a = 'q'",
         "with x as (select id, ai_gen(body) as a from t) select x.id, a, upper(x.a) as b from x",
-        "with x as (select id, ai_gen(body) as a from t) select id, a from x join u on x.k = u.k",  # whose id?
         "with x as (select id, ai_gen(body) as a from t) select u.id, a from x join u on x.k = u.k",
         "with x as (select id, ai_gen(body) as a from t) select id, max(a) as a from x group by id",
         "with x as (select id, ai_gen(body) as a from t) select * from x union all select * from x",

@@ -10,6 +10,9 @@ from spark_mv.query.ai_calls.blocks import TokenBlock, TokenItem
 from spark_mv.query.ai_calls.flow import Flow
 from spark_mv.query.ai_calls.places import Places
 from spark_mv.query.ai_calls.signatures import ParsedCall
+from spark_mv.query.rewrite.keyed_rows import keyed
+from spark_mv.query.syntax.parse import parse
+from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.table_name import quoted
 
 PLAIN = re.compile(r"(?:(?:\w+|`[^`]+`)\s*\.\s*)*(?:\w+|`[^`]+`)")
@@ -33,31 +36,25 @@ def kept_answer(places: Places, parsed: ParsedCall, kept: KeptAnswers) -> tuple[
     if item is None or not item.name or not flow.row_wise(block) or _names(flow, block, item):
         return None
     name, query = item.name, block.query
-    around: list[tuple[TokenBlock, str]] = []
     while (found := flow.reader(query)) is not None:
         outer, alias = found
         handed = [i for i in outer.items if flow.hands_on(i, name, alias)]
         if not flow.row_wise(outer) or len(handed) != 1 or _names(flow, outer, handed[0], name):
             return None
         name = name if handed[0].star else handed[0].name
-        around.append((outer, alias))
         query = outer.query
     outermost = query.parent is None and query.parent_cte is None and query.outer is None
     if not outermost or name.lower() not in {column.lower() for column in kept.columns}:
         return None
-    keys: list[str] = []
-    for key in kept.keys:
-        inner: str | None = key
-        for outer, alias in reversed(around):
-            inner = _read_as(flow, outer, inner, alias) if inner else None
-        found_in = _expression(flow, block, inner) if inner else None
-        if found_in is None:
-            return None
-        keys.append(found_in)
+    read = parse(places.text.sql)
+    rows = keyed(read.tree, block.span.start, kept.keys) if not isinstance(read, QueryError) else None
+    keys = [_expression(flow, block, key) for key in rows.key] if rows is not None else [None]
+    if None in keys:
+        return None
     listed = ", ".join(f"{quoted(key)} AS __mv_kept_{n}" for n, key in enumerate(kept.keys))
     same = " AND ".join(f"__mv_kept_{n} = {key}" for n, key in enumerate(keys))
-    rows = f"SELECT {listed} FROM {kept.table} WHERE {quoted(name)} IS NOT NULL"
-    return name, f"(SELECT max(true) FROM ({rows}) AS __mv_kept WHERE {same})"
+    there = f"SELECT {listed} FROM {kept.table} WHERE {quoted(name)} IS NOT NULL"
+    return name, f"(SELECT max(true) FROM ({there}) AS __mv_kept WHERE {same})"
 
 
 def _names(flow: Flow, block: TokenBlock, item: TokenItem, name: str = "") -> bool:
@@ -71,36 +68,15 @@ def _names(flow: Flow, block: TokenBlock, item: TokenItem, name: str = "") -> bo
     return any(flow.text.text(span).strip("`").lower() in named for span in others)
 
 
-def _read_as(flow: Flow, block: TokenBlock, name: str, alias: str) -> str | None:
-    """What a column of the SELECT is called in the query that it reads by this alias; None where that is not certain."""
-    plain = _plain(flow, block, name)
-    alone = not flow.text.has(block.clauses["FROM"], {"JOIN", ",", "LATERAL", "PIVOT", "UNPIVOT"})
-    table = alias.strip("`").lower()
-    if plain is None:
-        stars = [flow.text.text(i.expression).replace("`", "").lower() for i in block.items if i.star]
-        return name if stars == [f"{table}.*"] or (stars == ["*"] and alone) else None
-    *qualified, column = [part.strip().strip("`") for part in plain.split(".")]
-    return column if ([part.lower() for part in qualified] == [table] or (not qualified and alone)) else None
-
-
 def _expression(flow: Flow, block: TokenBlock, name: str) -> str | None:
     """What gives a column of the SELECT, as SQL over its FROM: a column as it is. None for anything else."""
-    plain = _plain(flow, block, name)
-    if plain is not None:
-        return plain or None
+    listed = [item for item in block.items if not item.star and item.name.lower() == name.lower()]
+    if listed:
+        text = flow.text.text(listed[0].expression).strip()
+        aliases = {item.name.lower() for item in block.items if item.name} - {name.lower()}
+        plain = len(listed) == 1 and PLAIN.fullmatch(text) and text.strip("`").lower() not in aliases
+        return text if plain else None
     stars = [flow.text.text(item.expression) for item in block.items if item.star]
     if stars == ["*"]:
         return quoted(name)
     return f"{stars[0][:-1]}{quoted(name)}" if len(stars) == 1 and PLAIN.fullmatch(stars[0][:-2]) else None
-
-
-def _plain(flow: Flow, block: TokenBlock, name: str) -> str | None:
-    """The column that the SELECT lists under a name; '' where it lists something else, None where it does not list it."""
-    listed = [item for item in block.items if not item.star and item.name.lower() == name.lower()]
-    if not listed:
-        return None
-    text = flow.text.text(listed[0].expression).strip()
-    own = {item.name.lower() for item in block.items if item.name} - {name.lower()}
-    if len(listed) > 1 or not PLAIN.fullmatch(text) or text.strip("`").lower() in own:
-        return ""
-    return text

@@ -20,10 +20,16 @@ class Place:
 
 def place_of(node: exp.Expr, ctes: Ctes) -> Place | None:
     """The SELECT that a query is, in parentheses or not; None for a set operation."""
+    node, ctes = unwrapped(node, ctes)
+    return Place(node, with_ctes(node, ctes)) if isinstance(node, exp.Select) else None
+
+
+def unwrapped(node: exp.Expr, ctes: Ctes) -> tuple[exp.Expr, Ctes]:
+    """The query without the parentheses around it, and the CTEs that it sees."""
     while isinstance(node, exp.Subquery) and not more(node, ("this", "alias", "with_")):
         ctes = with_ctes(node, ctes)
         node = node.this
-    return Place(node, with_ctes(node, ctes)) if isinstance(node, exp.Select) else None
+    return node, ctes
 
 
 def with_ctes(node: exp.Expr, ctes: Ctes) -> Ctes:

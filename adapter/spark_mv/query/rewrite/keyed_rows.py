@@ -20,6 +20,7 @@ from spark_mv.query.rewrite.from_items import (
     key_column,
     more,
     query_below,
+    unwrapped,
     with_ctes,
 )
 from spark_mv.query.syntax.aggregates import aggregates, not_of_one_row
@@ -88,8 +89,7 @@ def _visible(select: exp.Select) -> Iterator[exp.Expr]:
 
 def _terms(node: exp.Expr, ctes: Ctes, key: tuple[str, ...]) -> Iterator[Keyed]:
     """The SELECTs of a query, each with its own names of the columns that are called `key` in the result."""
-    while isinstance(node, exp.Subquery) and not more(node, ("this", "alias", "with_")):
-        node, ctes = node.this, with_ctes(node, ctes)
+    node, ctes = unwrapped(node, ctes)
     if isinstance(node, exp.Select):
         yield Keyed(Place(node, with_ctes(node, ctes)), key)
     elif isinstance(node, exp.Union) and not node.args.get("distinct"):
