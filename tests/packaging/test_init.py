@@ -26,6 +26,7 @@ def test_spark_mv_init_makes_a_project_that_parses(tmp_path: Path, monkeypatch: 
     from dbt.cli.main import dbtRunner
 
     from spark_mv.cli import main
+    from spark_mv.spark.adapter.starter import StarterError, make_project
 
     monkeypatch.chdir(tmp_path)
     made = CliRunner().invoke(main, ["init", "desk"])
@@ -45,3 +46,6 @@ def test_spark_mv_init_makes_a_project_that_parses(tmp_path: Path, monkeypatch: 
     again = CliRunner().invoke(main, ["init", "desk"])
     assert again.exit_code == 2 and "exists already" in again.output
     assert CliRunner().invoke(main, ["init", "a-b"]).exit_code == 2
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StarterError, match=r"cannot be written \(.+\)\. Go to a folder"):
+        make_project("desk", tmp_path / "file")

@@ -34,7 +34,7 @@ CASES = [
     ("select id, sum(v) over (partition by k) as s from t", FULL),
     ("select id, sum(v) over () as s from t", FULL),
     ("select id from t limit 10", FULL),
-    ("select id from t tablesample (10 percent)", FULL),
+    ("select id from t tablesample (10 percent) repeatable (1)", FULL),
     ("select id from t where id in (select id from u)", FULL | {"ROW_BASED"}),
     ("select * from t pivot (sum(v) for k in ('a', 'b'))", FULL),
     ("from t |> where id > 3", FULL),

@@ -44,6 +44,14 @@ def test_the_user_wins() -> None:
     assert {key: settings[key] for key in user} == user
 
 
+def test_the_users_collector_is_the_only_one() -> None:
+    """Java does not start with two."""
+    java = "spark.driver.extraJavaOptions"
+    assert "-XX:+UseParallelGC" in embedded_settings({java: "-Dx=1"}, HOME, [JAR])[java].split()
+    options = embedded_settings({java: "-XX:+UseZGC -Dx=1"}, HOME, [JAR])[java].split()
+    assert [option for option in options if option.endswith("GC")] == ["-XX:+UseZGC"] and "-Xss4m" in options
+
+
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host:443", "local-cluster[2,1,1024]"])
 def test_on_a_cluster_what_fits_one_machine_is_left_out(master: str) -> None:
     """Executors elsewhere fetch the jars, look for the driver by its name, and have other numbers of cores than the driver's machine."""

@@ -13,7 +13,7 @@ SELECT id, name LIKE ANY ('a%', current_user()) AS x FROM t
 
 SELECT id, any(flag) AS a, some(flag) AS s, every(flag) AS e FROM t GROUP BY id
 
--- rows order-dependent
+-- rows nondeterministic
 SELECT id FROM (SELECT * FROM t) TABLESAMPLE (5 PERCENT) s WHERE s.id > 1
 
 -- rows order-dependent

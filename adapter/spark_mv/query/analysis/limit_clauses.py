@@ -47,10 +47,11 @@ def limit_taint(walk: Walk, node: exp.Expr, scope: Scope) -> Taint:
 
 
 def sample_taint(walk: Walk, sample: exp.Expr, scope: Scope) -> Taint:
-    """TABLESAMPLE, with a seed or without: Spark samples each partition as it finds it."""
+    """TABLESAMPLE: a share of the rows without a seed draws for each row, at each read; else Spark samples each partition as it finds it."""
     walk.flag("sample")
+    share = sample.args.get("size") is None and sample.args.get("seed") is None
     place = _keyword_place(walk, "TABLESAMPLE", sample)
-    taint = walk.origin("TABLESAMPLE", Level.ORDER_DEPENDENT, place)
+    taint = walk.origin("TABLESAMPLE", Level.NONDETERMINISTIC if share else Level.ORDER_DEPENDENT, place)
     _record(walk, "TABLESAMPLE", sample, scope, taint, place)
     return taint
 

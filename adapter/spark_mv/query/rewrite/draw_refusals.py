@@ -27,6 +27,12 @@ def refused(rest: Analysis, written: Analysis) -> str:
     if cause is None:
         return f"a draw decides which rows there are; {CURE}"
     place = _place(cause, written)
+    if cause.function == "TABLESAMPLE":
+        return (
+            f"line {place[0]}, column {place[1]}: TABLESAMPLE of a share of the rows takes other rows at each read. Write the share as a "
+            "filter, as in WHERE rand() < 0.1: the draws of that are kept, so that the sample stays; or give it a seed with REPEATABLE, and "
+            "it is the same sample as long as the table's files are the same"
+        )
     call = cause.function if cause.function.isupper() else f"{cause.function}()"
     through = f" through {', '.join(cause.path)}" if cause.path else ""
     return (

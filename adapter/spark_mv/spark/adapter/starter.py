@@ -10,11 +10,11 @@ _IN_TEXT = "{project_name}"
 
 
 class StarterError(ValueError):
-    """There is no project to be made; nothing was written."""
+    """There is no project to be made."""
 
 
 def make_project(name: str, folder: Path) -> Path:
-    """Makes `folder / name` and returns it. Raises StarterError for what is no project's name, or is there already."""
+    """Makes `folder / name` and returns it. Raises StarterError for what is no project's name, or is there already, and where no files can be made."""
     from dbt.include import spark_mv
 
     if not NAME.fullmatch(name) or name.startswith(("dbt_spark", "dbt_internal")) or name == "dbt":
@@ -28,6 +28,11 @@ def make_project(name: str, folder: Path) -> Path:
     for file in sorted(starter.rglob("*")):
         if file.is_file():
             to = made / file.relative_to(starter)
-            to.parent.mkdir(parents=True, exist_ok=True)
-            to.write_text(file.read_text(encoding="utf-8").replace(_IN_TEXT, name), encoding="utf-8")
+            try:
+                to.parent.mkdir(parents=True, exist_ok=True)
+                to.write_text(file.read_text(encoding="utf-8").replace(_IN_TEXT, name), encoding="utf-8")
+            except OSError as error:
+                raise StarterError(
+                    f"{to} cannot be written ({error.strerror or error}). Go to a folder in which you may make files"
+                ) from error
     return made

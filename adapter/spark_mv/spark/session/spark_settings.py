@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ _ONE_MACHINE_ONLY = (
 
 #: with one of these the user brings Delta, so that the adapter need not
 _BRINGS_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 
 
 def brings_delta(user: Mapping[str, str]) -> bool:
@@ -115,6 +117,8 @@ def embedded_settings(
         f"-Dlog4j2.configurationFile={log} -Dderby.stream.error.file={warehouse / 'derby.log'} "
         "-XX:+UseParallelGC -XX:MetaspaceSize=256m -Xss4m"
     )
+    if _COLLECTOR.search(user.get("spark.driver.extraJavaOptions", "")):  # Java starts with one of them only
+        settings["spark.driver.extraJavaOptions"] = _COLLECTOR.sub("", settings["spark.driver.extraJavaOptions"])
     merged = {**settings, **user}
     # lists to which the user may add without losing what makes Delta work
     for key, separator in (
