@@ -28,6 +28,13 @@ QUERIES = [
     ("SELECT *, GEN(lag(t) OVER (ORDER BY id)) AS p FROM {s}.src", 2),
     ("SELECT id, sum(id) OVER (PARTITION BY GEN(t)) AS p FROM {s}.src", 2),
     ("SELECT id, upper(t) AS tt, GEN(tt) AS k, k || '!' AS l FROM {s}.src", 2),
+    ("SELECT id, upper(t) AS tt, GEN(tt) AS k, GEN(k) AS l FROM {s}.src", 4),
+    ("SELECT *, upper(t) AS tt, GEN(tt) AS k, GEN(concat(k, u)) AS l, concat(l, '!') AS m FROM {s}.src", 5),
+    ("SELECT u, max(t) AS tt, GEN(tt) AS k, GEN(concat(k, count(*))) AS l, length(l) AS n FROM {s}.src GROUP BY u", 4),
+    (
+        "SELECT id, concat(t, '-') AS tt, GEN(tt) AS k, concat(k, 'y') AS k2, GEN(k2) AS l, row_number() OVER (PARTITION BY tt ORDER BY id) AS n FROM {s}.src",
+        4,
+    ),
     ("SELECT id, GEN(GEN(t)) AS k FROM {s}.src", 4),
     ("SELECT a.id, b.id AS other FROM {s}.src a JOIN {s}.src b ON GEN(a.t) = GEN(b.t)", 2),
     ("SELECT * FROM {s}.src a LEFT JOIN {s}.src b ON GEN(a.t) = concat('ai_gen: ', b.t)", 2),

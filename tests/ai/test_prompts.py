@@ -72,6 +72,13 @@ def test_free_text_has_no_schema() -> None:
         assert answer_text(request, " yes \n") == "yes"
 
 
+def test_a_reply_that_could_not_be_used_is_told_what_it_was_to_be() -> None:
+    free = Request("ai_gen", {"prompt": "hi"}, complaint="an empty answer")
+    assert messages(free)[-1]["content"] == "Your last reply could not be used: an empty answer. Reply again."
+    typed = Request("ai_classify", {"content": "hi"}, {"labels": ["a"]}, complaint="no label")
+    assert messages(typed)[-1]["content"].endswith("no label. Reply again, with valid JSON of the schema only.")
+
+
 def test_text_in_a_prompt_is_no_template() -> None:
     request = Request("f", {"a": "{b}", "b": "B"}, prompt='{"k": "{a}"} {b}')
     assert messages(request)[0]["content"] == '{"k": "{b}"} B'

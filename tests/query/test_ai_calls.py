@@ -137,8 +137,20 @@ def test_conditions_on_the_row_around_are_not_asked(sql: str, asked: str) -> Non
             "(k = id) AND (stars > 1)",
         ),  # a column of both is its own
         ("SELECT max(ai_gen(txt)) FROM r, LATERAL VIEW explode(l) e AS pid WHERE k = pid", "(k = pid)"),
-        ("SELECT max(ai_gen(txt)) FROM (SELECT * FROM r) WHERE k = pid", "(k = pid)"),  # whose columns are not known
-        ("WITH r AS (SELECT 1) SELECT max(ai_gen(txt)) FROM r WHERE k = pid", "(k = pid)"),
+        ("SELECT max(ai_gen(txt)) FROM (SELECT * FROM q) WHERE k = pid", "(k = pid)"),  # whose columns are not known
+        ("WITH r AS (SELECT * FROM q) SELECT max(ai_gen(txt)) FROM r WHERE k = pid", "(k = pid)"),
+        ("WITH r(k, txt) AS (SELECT * FROM r) SELECT max(ai_gen(txt)) FROM r WHERE k = pid", "(k = pid)"),
+        ("SELECT max(ai_gen(txt)) FROM (VALUES (1, 'a', 2)) x(k, txt, pid) WHERE k = pid", "(k = pid)"),
+        ("SELECT max(ai_gen(txt)) FROM (SELECT k, txt, stars FROM r) WHERE k = pid AND stars > 1", "(stars > 1)"),
+        ("SELECT max(ai_gen(txt)) FROM (SELECT *, 1 AS pid FROM r) WHERE k = pid", "(k = pid)"),
+        (
+            "WITH r AS (SELECT k, txt, stars FROM r) SELECT max(ai_gen(txt)) FROM r WHERE k = pid AND stars > 1",
+            "(stars > 1)",
+        ),
+        (
+            "WITH q AS (SELECT * FROM r) SELECT max(ai_gen(txt)) FROM (SELECT q.* FROM q) x JOIN s ON x.k = s.k WHERE x.k = pid AND more > 1",
+            "(more > 1)",
+        ),
     ],
 )
 def test_columns_of_the_row_around(inner: str, asked: str) -> None:

@@ -226,6 +226,7 @@ def test_unknown_functions_draw_until_declared() -> None:
         ),
         ("select id from t where rand() < 1 union all select id from t where rand() < 1", (1, 68), "in another SELECT"),
         ("select * from u union all select id from t where rand() < 1", (1, 50), "from which"),
+        ("select id from u union all select 'x' from t where rand() < 1", (1, 52), "from which"),
         ("select id, x from u union all select *, 1 from t where rand() < 1", (1, 56), "from which"),
         (
             "select id from (select * from a where uuid() > '5') b where rand() < 1",

@@ -30,9 +30,8 @@ def messages(request: Request) -> list[dict[str, Any]]:
             {"role": "user", "content": str(request.row["content"])},
         ]
     if request.complaint:
-        note = (
-            f"Your last reply could not be used: {request.complaint}. Reply again, with valid JSON of the schema only."
-        )
+        how = ", with valid JSON of the schema only" if response_schema(request) is not None else ""
+        note = f"Your last reply could not be used: {request.complaint}. Reply again{how}."
         out = [*out, {"role": "user", "content": note}]
     return out
 

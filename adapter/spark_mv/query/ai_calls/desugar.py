@@ -135,11 +135,10 @@ def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists:
     awkward = [c for c in mine if _awkward(text, c, block, calls)]
     outer_items = [i for i in block.items if any(i.span.holds(c.span) for c in awkward)]
     moved = {i.name.lower() for i in outer_items if i.name}
-    outer_items += [
-        i
-        for i in block.items
-        if i not in outer_items and not i.star and _mentions(text, i.expression, moved, after=outer_items)
-    ]
+    for item in block.items:  # an alias is named behind the column that it is of
+        if item not in outer_items and not item.star and _mentions(text, item.expression, moved, after=outer_items):
+            outer_items.append(item)
+            moved |= {item.name.lower()} - {""}
     if any(i.star for i in block.items):
         last_inner = max(n for n, i in enumerate(block.items) if i not in outer_items)
         if any(block.items.index(i) < last_inner for i in outer_items):
@@ -154,8 +153,9 @@ def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists:
         if item in outer_items:
             expression, columns = _hoisted(text, item, [c for c in awkward if item.span.holds(c.span)], moved, hoists)
             hoists += len(columns)
+            columns = columns or [(f"__mv_none{number}", "NULL")]
             hidden += [name for name, _ in columns]
-            placed = [f"{sql} AS {name}" for name, sql in columns] or ["NULL AS __mv_none"]
+            placed = [f"{sql} AS {name}" for name, sql in columns]
             inner.append(placed[0])  # in place, so that GROUP BY 2 keeps its meaning
             extra += placed[1:]
             name = f" AS {quoted(item.name)}" if item.name else ""
@@ -199,8 +199,8 @@ def _hoisted(
 
     covered: list[Span] = []
     for call in sorted(awkward, key=lambda c: c.span.start):
-        if any(c.holds(call.span) for c in covered):
-            continue
+        if any(c.holds(call.span) for c in covered) or any(_mentions(text, a, moved, ()) for a in call.arguments):
+            continue  # a call about a column that moves out is about an earlier column of the new SELECT, which the next step takes apart
         covered.append(call.span)
         for argument in call.arguments:
             first, end = text.token_range(argument)
@@ -216,13 +216,16 @@ def _hoisted(
         if inside is not None:
             i = text.token_range(inside)[1]
             continue
-        if text.identifier(i) and i + 1 < end and text.words[i + 1] == "(":
+        if i + 1 < end and text.words[i + 1] == "=>":
+            i += 2
+        elif text.identifier(i) and i + 1 < end and text.words[i + 1] == "(":
             close = text.match[i + 1]
             call_end = close + 1
             while call_end < end and text.words[call_end] in {"OVER", "FILTER"} and text.words[call_end + 1] == "(":
                 call_end = text.match[call_end + 1] + 1
             span = text.span(i, call_end)
-            if over_groups(text, span) and not any(span.holds(c) for c in covered):
+            whole = not any(span.holds(c) for c in covered) and not _mentions(text, span, moved, ())
+            if whole and over_groups(text, span):
                 hoist(span)
                 i = call_end
             else:

@@ -53,7 +53,7 @@ def split_rows(
         raise UnkeptDraws(refused(rest, analysis))
     if plan_ai(split.draw_sql, results_table="ai_results", identity={"model": "any"}).rounds:
         raise UnkeptDraws(
-            f"{split.draws[0]} stands in a WHERE beside an AI function. Which rows are drawn for would "
+            f"{split.draws[0]} stands in a filter beside an AI function. Which rows are drawn for would "
             "depend on answers that are asked only for rows drawn: put one of them into a model of its own"
         )
     return KeptRows(sql, split, split.filtered_sql, split.draw_sql, analysis.drawn_reads)

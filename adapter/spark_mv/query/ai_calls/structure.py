@@ -161,9 +161,10 @@ def _read_from(select: exp.Select, block: TokenBlock) -> None:
             names = [name.name for name in part.parts] if isinstance(part, exp.Table) else []
             block.qualifiers |= {part.alias.lower()} if part.alias else {name.lower() for name in names}
             alias = part.args.get("alias")
-            if isinstance(part, exp.Table) and isinstance(part.this, exp.Identifier) and not (alias and alias.columns):
+            renamed = alias is not None and alias.columns
+            if isinstance(part, exp.Table) and isinstance(part.this, exp.Identifier) and not renamed:
                 block.tables.append(tuple(names))
-            else:
+            elif not isinstance(part, exp.Subquery) or renamed or part.args.get("pivots"):
                 block.made = True
 
 

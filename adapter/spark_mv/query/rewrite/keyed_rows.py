@@ -108,11 +108,12 @@ def _terms(node: exp.Expr, ctes: Ctes, key: tuple[str, ...]) -> Iterator[Keyed]:
 
 
 def _listed(node: exp.Expr) -> list[str]:
-    """The names of a query's columns, as far as they are written: up to a `*`."""
+    """The names of a query's columns, as far as they are written: up to a `*`. What has none in the text cannot be named."""
     while isinstance(node, exp.Subquery | exp.SetOperation):
         node = node.this
     listed = node.expressions if isinstance(node, exp.Select) else []
-    return [e.alias_or_name.lower() for e in takewhile(lambda e: not e.is_star, listed)]
+    named = takewhile(lambda e: not e.is_star, listed)
+    return [e.alias_or_name.lower() if isinstance(e, exp.Alias | exp.Column | exp.Dot) else "" for e in named]
 
 
 def _passed_on(place: Place, name: str, item: exp.Expr) -> str | None:
