@@ -36,6 +36,11 @@ QUERIES = [
         4,
     ),
     ("SELECT id, GEN(GEN(t)) AS k FROM {s}.src", 4),
+    ("SELECT id, GEN(t) AS k FROM {s}.src ORDER BY id LIMIT 1", 1),
+    ("SELECT id, GEN(u) AS k FROM {s}.src ORDER BY t NULLS LAST, 1 LIMIT 1 OFFSET 1", 2),
+    ("WITH c AS (SELECT *, GEN(u) AS k FROM {s}.src) SELECT id, k FROM c WHERE id > 1 ORDER BY id DESC LIMIT 2", 2),
+    ("SELECT id, GEN(t) AS k, upper(k) AS l FROM {s}.src ORDER BY l DESC LIMIT 1", 2),
+    ("SELECT id, GEN(u) AS k FROM {s}.src WHERE GEN(t) = 'ai_gen: a' ORDER BY id DESC LIMIT 1", 3),
     ("SELECT a.id, b.id AS other FROM {s}.src a JOIN {s}.src b ON GEN(a.t) = GEN(b.t)", 2),
     ("SELECT * FROM {s}.src a LEFT JOIN {s}.src b ON GEN(a.t) = concat('ai_gen: ', b.t)", 2),
     (

@@ -21,7 +21,8 @@ def order_notes(analysis: Analysis) -> list[str]:
         if Level.ORDER_DEPENDENT in column.levels and not column.kept
     ]
     if analysis.rows_level is Level.ORDER_DEPENDENT:
-        notes.append(f"which rows there are depends on the order in which they are seen; {cure}")
+        asked = ", and AI functions are asked about these rows alone" if Level.AI in analysis.levels else ""
+        notes.append(f"which rows there are depends on the order in which they are seen; {cure}{asked}")
     return notes
 
 

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenItem, edited, outermost
+from spark_mv.query.ai_calls.first_rows import first_rows
 from spark_mv.query.ai_calls.flow import Flow
 from spark_mv.query.ai_calls.group_keys import asked_of_rows, grouped_by
 from spark_mv.query.ai_calls.keys import arguments_hash_sql, key_sql
@@ -60,13 +61,15 @@ class Requests:
         if groups:  # GROUP BY may name entries of the list, and HAVING as well
             entries = self._with(block.list_span, [*((item.expression, "NULL") for item in blank), *self.edits])
             listed = f"{entries}, {asked} AS __mv_request"
-        body = f"SELECT {listed}{self._from(block, mine, clause == 'FROM')}"
+        rest = self._from(block, mine, clause == "FROM")
         if where:
-            body += " WHERE " + " AND ".join(bracketed(self._render(s)) for s in where)
+            rest += " WHERE " + " AND ".join(bracketed(self._render(s)) for s in where)
         if groups:
-            body += f" GROUP BY {self._render(groups[0])}"
+            rest += f" GROUP BY {self._render(groups[0])}"
         if having:
-            body += " HAVING " + " AND ".join(f"({self._render(s)})" for s in having)
+            rest += " HAVING " + " AND ".join(f"({self._render(s)})" for s in having)
+        first = first_rows(self.places, block) if clause == "SELECT" else None
+        body = first.of(listed, rest) if first is not None else f"SELECT {listed}{rest}"
         if groups:
             body = f"SELECT __mv_request AS request FROM ({body}) AS __mv_g"
         if "FROM" in block.clauses:
@@ -94,22 +97,21 @@ class Requests:
                 where_from, {"NATURAL", "PIVOT", "UNPIVOT"}
             ):
                 break
-            conditions = (
-                [
-                    c
-                    for c in self.text.conjuncts(outer.clauses["WHERE"])
-                    if not self.flow.names_in(c, hidden)
-                    and not self.places.inside([c])
-                    and not self.places.outer.named_in(outer, c)
-                ]
-                if "WHERE" in outer.clauses
-                else []
-            )
+            every = self.text.conjuncts(outer.clauses["WHERE"]) if "WHERE" in outer.clauses else []
+            conditions = [
+                c
+                for c in every
+                if not self.flow.names_in(c, hidden)
+                and not self.places.inside([c])
+                and not self.places.outer.named_in(outer, c)
+            ]
             edits = [*changes, *self.edits]  # the first of equal spans counts
-            body = f"SELECT {alias}.{quoted(name)} AS request FROM {self._with(where_from, edits)}"
+            listed, rest = f"{alias}.{quoted(name)} AS request", f" FROM {self._with(where_from, edits)}"
             if conditions:
-                body += " WHERE " + " AND ".join(bracketed(self._with(c, edits)) for c in conditions)
-            if conditions or self.text.has(where_from, {"JOIN"}):
+                rest += " WHERE " + " AND ".join(bracketed(self._with(c, edits)) for c in conditions)
+            first = first_rows(self.places, outer, hidden) if conditions == every else None
+            body = first.of(listed, rest) if first is not None else f"SELECT {listed}{rest}"
+            if conditions or first is not None or self.text.has(where_from, {"JOIN"}):
                 sql, more = self._in_context(outer.query, self._distinct(parsed, identity, body), edits)
                 blanked = [p for c, _ in changes for p in self.places.inside([c])]
                 arguments = [p for p in self.places.inside([s for _, s, _ in parsed.row]) if p is not parsed]

@@ -31,8 +31,12 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def not_of_one_row(node: exp.Expr) -> bool:
     """Whether the expression reads more than one row, or makes several of it."""
-    generates = any(is_kind(called(part), Kind.GENERATOR) for part in node.walk())
-    return generates or groups_or_windows(node) or node.find(exp.Query) is not None
+    return generates(node) or groups_or_windows(node) or node.find(exp.Query) is not None
+
+
+def generates(node: exp.Expr) -> bool:
+    """Whether the expression makes rows: explode and its kin."""
+    return any(is_kind(called(part), Kind.GENERATOR) for part in node.walk())
 
 
 def aggregates(node: exp.Expr, but: Collection[str] = ()) -> bool:

@@ -158,7 +158,7 @@ class _Reader:
         config = self._try(f"the settings of {node.name}", partial(with_meta_words, node.name, said), said)
         return ModelFacts(
             unique_id=node.unique_id,
-            name=node.name,
+            name=_name(node),
             relation=str(relation).replace("`", ""),
             schema=str(node.schema),
             path=str(node.original_file_path),
@@ -246,4 +246,6 @@ def _schema(adapter: Any, node: Any) -> str:
 
 
 def _name(node: Any) -> str:
-    return str(node.name)
+    """With the version, as dbt writes it in a selection, where the model has several."""
+    version = getattr(node, "version", None)
+    return str(node.name) if version is None else f"{node.name}.v{version}"
