@@ -135,7 +135,7 @@ def status(from_: str | None, format_: str, variables: str | None, **dbt: str | 
 
 @main.command()
 @dbt_options
-@click.option("--output", "-o", default="target/spark_mv_report.html", show_default=True, help="The HTML file.")
+@click.option("--output", "-o", help="The HTML file.  [default: spark_mv_report.html in the project's target folder]")
 @click.option("--facts", metavar="FACTS.json", help="Also keep what was read, for --from.")
 @click.option("--from", "from_", metavar="FACTS.json", help="Read what --facts kept instead of the project.")
 @click.option("--runs", default=1000, show_default=True, type=click.IntRange(1), help="Newest runs of each model.")
@@ -144,7 +144,7 @@ def status(from_: str | None, format_: str, variables: str | None, **dbt: str | 
 @click.option("--every", type=click.IntRange(10), help="With --serve, also every so many seconds.")
 @click.option("--refresh", is_flag=True, hidden=True)
 def report(
-    output: str,
+    output: str | None,
     facts: str | None,
     from_: str | None,
     runs: int,
@@ -160,15 +160,16 @@ def report(
     Exit status: 0 it was written; 2 the project, its profile or the connection cannot be read, or the file not be written.
     """
     from spark_mv.report.page import report_html
+    from spark_mv.spark.adapter.open_project import open_project
 
     arguments = dbt_arguments(vars=variables, **dbt)
-    folder = Path(dbt.get("project_dir") or ".")
-    file = Path(output) if Path(output).is_absolute() or output != "target/spark_mv_report.html" else folder / output
+    folder = open_project(arguments).target if not (output and from_) else Path()
+    file = Path(output) if output else folder / "spark_mv_report.html"
     if serve:
         from spark_mv.report.serve import Rebuilt, serve_report
 
         extra = ["--runs", str(runs), *(["--from", from_] if from_ else [])]
-        watched = Path(from_) if from_ else folder / "target" / "run_results.json"
+        watched = Path(from_) if from_ else folder / "run_results.json"
         if from_ and not watched.is_file():
             raise click.UsageError(f"there is no file {from_}")
         try:
@@ -268,13 +269,11 @@ def eject(model: str, apply: bool, variables: str | None, **dbt: str | None) -> 
 @click.option(
     "--output",
     "-o",
-    default="macros/spark_mv_plans",
-    show_default=True,
-    help="Folder for the files, among the project's macros.",
+    help="Folder for the files, among the project's macros.  [default: spark_mv_plans in the first of its macro-paths]",
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit status 1 where a file is not what it would be now.")
 @dbt_options
-def plan(models: tuple[str, ...], output: str, check: bool, variables: str | None, **dbt: str | None) -> None:
+def plan(models: tuple[str, ...], output: str | None, check: bool, variables: str | None, **dbt: str | None) -> None:
     """Write the plans by which dbt runs the project's nondeterministic_mv models without the adapter: on dbt Cloud, for example.
 
     For one target at a time, whose sources must be there. One file a model, to be committed; a run stops where it no longer fits.
@@ -289,15 +288,16 @@ def plan(models: tuple[str, ...], output: str, check: bool, variables: str | Non
         raise click.UsageError(
             opened.problem or "the profile's target is not of `type: spark_mv`, with which plans are made"
         )
+    folder = opened.root / (output or f"{opened.config.macro_paths[0]}/spark_mv_plans")
     try:
-        files = plan_files(opened.root / output, arguments, models)
+        files = plan_files(folder, arguments, models)
     except ProjectError as error:
         raise click.ClickException(str(error)) from error
     for file in files:
         if not check:
             file.write()
         click.echo(f"{file.model}: {plain(file.says)}{' (changed)' if file.changed else ''}")
-    for path in [] if models else left_over(opened.root / output, files):
+    for path in [] if models else left_over(folder, files):
         click.echo(f"{path.name}: the plan of no model of this project; delete it")
     if any(file.failed or (check and file.changed) for file in files):
         raise SystemExit(1)
@@ -313,9 +313,10 @@ def cost(models: tuple[str, ...], format_: str, variables: str | None, **dbt: st
     Exit status: 0 it is said; 1 a model cannot be looked at, and why; 2 the project cannot be read.
     """
     from spark_mv.explain.project_cost import costs_json, costs_text
+    from spark_mv.explain.project_model import not_called
 
     found = json.loads(_asked_macro("mv_ai_costs", dbt_arguments(vars=variables, **dbt), models=list(models) or None))
-    if unknown := [name for name in models if name not in {one["model"] for one in found.values()}]:
+    if unknown := not_called(models, found):
         raise click.ClickException(f"the project has no nondeterministic_mv called {', '.join(unknown)}")
     click.echo(costs_json(found) if format_ == "json" else costs_text(found))
     if any("error" in one for one in found.values()):

@@ -32,7 +32,7 @@ QUERIES = [
     ("SELECT *, upper(t) AS tt, GEN(tt) AS k, GEN(concat(k, u)) AS l, concat(l, '!') AS m FROM {s}.src", 5),
     ("SELECT u, max(t) AS tt, GEN(tt) AS k, GEN(concat(k, count(*))) AS l, length(l) AS n FROM {s}.src GROUP BY u", 4),
     (
-        "SELECT id, concat(t, '-') AS tt, GEN(tt) AS k, concat(k, 'y') AS k2, GEN(k2) AS l, row_number() OVER (PARTITION BY tt ORDER BY id) AS n FROM {s}.src",
+        "SELECT id, concat(t, '-') AS tt, GEN(tt) AS k, concat(k, 'y') AS k2, GEN(k2) AS l, row_number() OVER (PARTITION BY u ORDER BY id) AS n FROM {s}.src",
         4,
     ),
     ("SELECT id, GEN(GEN(t)) AS k FROM {s}.src", 4),

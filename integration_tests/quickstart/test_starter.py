@@ -47,3 +47,13 @@ def test_spark_mv_init_and_dbt_build(tmp_path: Path) -> None:
     assert "visits" in run(project, "spark-mv", "explain", "visitors")
     run(project, "spark-mv", "report")
     assert "visitors" in (project / "target" / "spark_mv_report.html").read_text(encoding="utf-8")
+    # folders of the project's own
+    file = project / "dbt_project.yml"
+    file.write_text(f'{file.read_text()}\nmacro-paths: ["makros"]\ntarget-path: out\n')
+    assert "visitors: planned" in run(project, "spark-mv", "plan", "desk.visitors")
+    assert list((project / "makros" / "spark_mv_plans").glob("*.sql"))
+    run(project, "spark-mv", "report")
+    assert (project / "out" / "spark_mv_report.html").is_file()
+    assert "nothing to ask: visitors" in run(project, "spark-mv", "cost", "desk.visitors")
+    run(project, "spark-mv", "eject", "visitors", "--apply")
+    assert "never run" in run(project, "spark-mv", "status")

@@ -2,7 +2,7 @@
 {% macro mv_ai_costs(models=none) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
   {%- set costs = {} -%}
-  {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.config.materialized == 'nondeterministic_mv' and (not models or node.name in models) -%}
+  {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.config.materialized == 'nondeterministic_mv' and adapter.mv_is_called(node, models) -%}
     {%- do costs.update({node.unique_id: adapter.mv_ai_cost(mv.mv_invocation_of(node))}) -%}
   {%- endfor -%}
   {{ return(tojson(costs)) }}

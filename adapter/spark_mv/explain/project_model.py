@@ -212,6 +212,20 @@ def called(node: Node) -> set[str]:
     return {*names, *(f"{package}.{one}" for one in names), str(node["unique_id"])}
 
 
+def not_called(names: Iterable[str], unique_ids: Iterable[str]) -> list[str]:
+    """The names that mean none of these models of dbt's ids.
+
+    >>> not_called(["b", "a.b", "b.v2", "c"], ["model.a.b.v2"])
+    ['c']
+    """
+    known: set[str] = set()
+    for unique_id in unique_ids:
+        _, package, model = unique_id.split(".", 2)
+        name, _, version = model.partition(".v")
+        known |= called({"unique_id": unique_id, "package_name": package, "name": name, "version": version or None})
+    return [name for name in names if name not in known]
+
+
 def _reads(node: Node) -> Iterable[str]:
     return (node.get("depends_on") or {}).get("nodes") or ()
 

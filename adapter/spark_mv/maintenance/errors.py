@@ -91,3 +91,10 @@ def telling_line(message: str) -> str:
         return caused.removeprefix("Caused by: ")
     listed = "; ".join(line[2:] for line in takewhile(lambda line: line.startswith("- "), lines[1:]))
     return f"{lines[0]} {listed}" if listed and lines[0].endswith(":") else lines[0]
+
+
+def unread(error: Exception, what: str) -> str:
+    """Why Spark does not let a model be looked at. `what`: what for, as `planned`."""
+    missing = "TABLE_OR_VIEW_NOT_FOUND" in str(error) or "SCHEMA_NOT_FOUND" in str(error)
+    cure = ". What it reads has to be there: run the models above it first" if missing else ""
+    return f"it cannot be {what}: {first_line(error)}{cure}"

@@ -17,7 +17,7 @@ from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntime
 from dbt_common.invocation import get_invocation_id
 
 from spark_mv.maintenance.config import SAFETY
-from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError, RunFailed, first_line
+from spark_mv.maintenance.errors import ConfigError, NotOurs, RefusedError, RunFailed, unread
 from spark_mv.spark.session.ended import spark_has_ended
 from spark_mv.spark.session.error_texts import readable
 
@@ -218,6 +218,8 @@ class MvMixin(metaclass=AdapterMeta):
                 costs = asks.forecast(seen.ai_rounds) if asks else []
         except (ConfigError, RefusedError, ValueError) as error:
             raise CompilationError(str(error)) from error
+        except DbtDatabaseError as error:
+            raise CompilationError(f"model {asked.name}: {unread(error, 'explained')}") from error
         explain = explain_json if form == "json" else explain_text
         runs = past_runs(self.query, seen.invocation.schema, seen.invocation.unique_id)
         return "\n" + explain(seen.facts, seen.analysis, seen.rewritten, seen.plan, calls, runs, costs)
@@ -239,6 +241,15 @@ class MvMixin(metaclass=AdapterMeta):
                 return model_cost(asked.name, asks.settings, asks.forecast(rounds), asks.count(rounds), spent)
         except (ConfigError, RefusedError, ValueError) as error:
             return {"model": asked.name, "error": str(error)}
+        except DbtRuntimeError as error:  # the other models are looked at all the same
+            return {"model": asked.name, "error": unread(error, "looked at")}
+
+    @available
+    def mv_is_called(self, node: Mapping[str, Any], names: Sequence[str] | None) -> bool:
+        """Whether one of the names means the node; without names, any does."""
+        from spark_mv.explain.project_model import called
+
+        return not names or bool(called(node) & set(names))
 
     @available
     def mv_macro_plan(self, invocation: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,12 +265,7 @@ class MvMixin(metaclass=AdapterMeta):
         except (ConfigError, RefusedError, ValueError) as error:
             return {**about, "error": str(error)}
         except DbtRuntimeError as error:  # the other models are planned all the same
-            cure = (
-                ". What it reads has to be there: run the models above it first"
-                if "TABLE_OR_VIEW_NOT_FOUND" in str(error)
-                else ""
-            )
-            return {**about, "error": f"it cannot be planned: {first_line(error)}{cure}"}
+            return {**about, "error": unread(error, "planned")}
 
     @available
     def mv_ai_eval(self, asked: Mapping[str, Any], schema: str, invocation_id: str, project: str) -> str:

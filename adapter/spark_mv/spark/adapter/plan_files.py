@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spark_mv.explain.project_model import not_called
 from spark_mv.maintenance.macro_only import FORMAT
 from spark_mv.spark.adapter.adopt import ask_macro
 from spark_mv.spark.adapter.open_project import ProjectError
@@ -47,8 +48,7 @@ def plan_files(folder: Path, arguments: Sequence[str], models: Sequence[str]) ->
     """The plans of the project that dbt would take (`arguments` are dbt's own), as files in a folder of its macros. Nothing is
     written. Raises ProjectError."""
     plans = json.loads(ask_macro("mv_macro_plans", arguments, models=list(models) or None))
-    names = {found["name"] for found in plans.values()}
-    if unknown := [name for name in models if name not in names]:
+    if unknown := not_called(models, plans):
         raise ProjectError(f"the project has no nondeterministic_mv called {', '.join(unknown)}")
     words = Counter(found["word"] for found in plans.values())
     if twice := [word for word, number in words.items() if number > 1]:

@@ -14,6 +14,7 @@ from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.history import History
 from spark_mv.spark.formats.own_tables import EVALUATED
 from spark_mv.spark.formats.registry import format_of
+from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.run.look_up import describe
 from spark_mv.spark.run.run_history import TABLE as RUNS
 
@@ -122,10 +123,13 @@ def _evaluation(row: Mapping[str, Any], wrong: Mapping[Any, Any], compared: Mapp
 
 
 def history_of(query: Query, relation: str, model: str) -> History | None:
-    """The record in the table's newest commit and what came since; None for what is no table that keeps versions."""
+    """The record in the table's newest commit and what came since; None for what is no table that keeps versions, or none of ours (any more)."""
     description = describe(query, relation)
     table_format = None if description is None or description.is_view else format_of(description.provider)
-    return None if table_format is None else table_format.history(query, relation, model)
+    if description is None or table_format is None:
+        return None
+    ours = OWNER_PROPERTY in table_format.described(query, relation, description).properties
+    return table_format.history(query, relation, model) if ours else None
 
 
 def columns_of(query: Query, tables: Iterable[str], note: Note) -> dict[str, dict[str, str]]:
