@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 
+from spark_mv.spark.session.session import SessionError, open_session
+
 #: signs of a stack trace or of what lies between Python and Java
 NOISE = (
     "\tat ",
@@ -29,6 +31,16 @@ _TWICE = """
 {{ config(materialized='incremental', incremental_strategy='merge', unique_key='id') }}
 select 1 as id, 'a' as word {% if is_incremental() %} union all select 1, 'b' {% endif %}
 """
+
+
+def test_a_process_has_one_catalogue(spark: Any, warehouse: Path, tmp_path: Path) -> None:
+    """Another project, or target, in the same process would have written into the tables of the first."""
+    open_session({}, warehouse, tmp_path / "log").sql("select 1").collect()
+    with pytest.raises(
+        SessionError,
+        match=r"with the catalogue .*/metastore\. The one of this profile is .*/other/metastore, and a process has one",
+    ):
+        open_session({}, tmp_path / "other", tmp_path / "log")
 
 
 class TestReadableErrors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,13 @@ def test_the_user_wins() -> None:
     }
     settings = embedded_settings(user, HOME, [JAR])
     assert {key: settings[key] for key in user} == user
+
+
+def test_a_blank_in_the_path() -> None:
+    settings = embedded_settings({"spark.driver.extraJavaOptions": "-Dx='a b'"}, Path("/tmp/my project/a"), [JAR])
+    assert settings["spark.sql.warehouse.dir"] == "file:///tmp/my project/a/tables"
+    options = shlex.split(settings["spark.driver.extraJavaOptions"])
+    assert "-Dderby.stream.error.file=/tmp/my project/a/derby.log" in options and options[-1] == "-Dx=a b"
 
 
 def test_the_users_collector_is_the_only_one() -> None:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 _early: list[Exception] = []
 """Why the start in the background failed, for the first connection that wants the Spark."""
+_started: dict[str, str] = {}
+"""The catalogue of the Spark that was started here, by its application."""
 _HELD_SECONDS = 10
 """How long a start waits for the catalogue of another process: one that ends needs seconds to let go of it."""
 
@@ -60,7 +62,11 @@ def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path, remot
     with _lock:
         if _early:
             raise _early.pop()
-        root = _running() or _start(user, warehouse, log_file)
+        root = _running()
+        if root is None:
+            root = _start(user, warehouse, log_file)
+        else:
+            _same_catalogue(root, user, warehouse)
     session = root.newSession()
     _apply(session, user)
     if asked_for(user):
@@ -70,6 +76,25 @@ def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path, remot
             )
         stand_behind_delta(session)
     return session
+
+
+def _same_catalogue(root: SparkSession, user: Mapping[str, str], warehouse: Path) -> None:
+    """Raises SessionError where the Spark that this module has started has another catalogue than is asked for: its tables would be taken for
+    those of the project, or target, that comes now."""
+    wanted, there = _catalogue(embedded_settings(user, warehouse, [])), _started.get(root.sparkContext.applicationId)
+    if there is not None and there != wanted:
+        raise SessionError(
+            f"Spark runs already in this process, with the catalogue {there}. The one of this profile is {wanted}, and a process has one. "
+            "Run each project, or target, in a process of its own, or name the same `warehouse` in their profiles"
+        )
+
+
+def _catalogue(settings: Mapping[str, str]) -> str:
+    own = database(settings)
+    if own is not None:
+        return str(own.resolve())
+    servers = settings.get("spark.hadoop.hive.metastore.uris") or settings.get("hive.metastore.uris")
+    return servers or settings["spark.sql.catalogImplementation"]
 
 
 def is_connect(spark: Any) -> bool:
@@ -222,6 +247,7 @@ def _start(user: Mapping[str, str], warehouse: Path, log_file: Path) -> SparkSes
         session = builder.getOrCreate()
         # Hive's metastore is opened by the first statement: a busy or broken one is to be known now
         session.sql("show databases").collect()
+        _started[session.sparkContext.applicationId] = _catalogue(settings)
         if asked_for(user):
             make_lock_tables(session)
     except SessionError:

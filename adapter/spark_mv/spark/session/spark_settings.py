@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import unquote
 
 from spark_mv.spark.session.iceberg import asked_for, iceberg_settings, with_extensions
 
@@ -94,7 +96,7 @@ def embedded_settings(
         # CREATE TABLE without USING makes a table that can be updated, as on Databricks
         "spark.sql.sources.default": "delta",
         "spark.sql.catalogImplementation": "hive",
-        "spark.sql.warehouse.dir": (warehouse / "tables").as_uri(),
+        "spark.sql.warehouse.dir": unquote((warehouse / "tables").as_uri()),  # Hadoop takes %20 for part of a name
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={warehouse / 'metastore'};create=true",
     }
     if asked_for(user):
@@ -113,10 +115,12 @@ def embedded_settings(
     log = (Path(__file__).parent / "log4j2.properties").as_uri()
     # Spark's classes take some 130 MB; from Java's 21 MB upwards each step would cost a collection of the whole heap, five in all.
     # With Java's 1 MB of stack an expression of 500 levels overflows it; with 4 MB one of 1,000 does not
-    settings["spark.driver.extraJavaOptions"] = (
-        f"-Dlog4j2.configurationFile={log} -Dderby.stream.error.file={warehouse / 'derby.log'} "
-        "-XX:+UseParallelGC -XX:MetaspaceSize=256m -Xss4m"
+    java = (
+        f"-Dlog4j2.configurationFile={log}",
+        shlex.quote(f"-Dderby.stream.error.file={warehouse / 'derby.log'}"),
+        "-XX:+UseParallelGC -XX:MetaspaceSize=256m -Xss4m",
     )
+    settings["spark.driver.extraJavaOptions"] = " ".join(java)
     if _COLLECTOR.search(user.get("spark.driver.extraJavaOptions", "")):  # Java starts with one of them only
         settings["spark.driver.extraJavaOptions"] = _COLLECTOR.sub("", settings["spark.driver.extraJavaOptions"])
     merged = {**settings, **user}
@@ -125,10 +129,13 @@ def embedded_settings(
         ("spark.jars", ","),
         ("spark.sql.extensions", ","),
         ("spark.driver.extraClassPath", os.pathsep),
-        ("spark.driver.extraJavaOptions", " "),  # the last of two that contradict counts
     ):
         if key in user and key in settings and user[key] != settings[key]:
             merged[key] = separator.join(dict.fromkeys([*settings[key].split(separator), *user[key].split(separator)]))
+    java_options = [settings["spark.driver.extraJavaOptions"], user.get("spark.driver.extraJavaOptions", "")]
+    merged["spark.driver.extraJavaOptions"] = " ".join(
+        filter(None, java_options)
+    )  # the last of two that contradict counts
     return merged
 
 
