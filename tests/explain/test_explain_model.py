@@ -120,6 +120,14 @@ def test_a_profile_that_cannot_be_read_is_a_note(project: Path) -> None:
     assert shown.exit_code == 0 and "note: functions and time zone of the profile are not known: " in shown.output
 
 
+def test_a_project_that_cannot_be_read_has_its_target_elsewhere(project: Path) -> None:
+    (project / "dbt_project.yml").write_text("name: desk\nprofile: desk\ntarget-path: out\n", encoding="utf-8")
+    (project / "target").rename(project / "out")
+    assert explain("triage").exit_code == 0
+    (project / "profiles.yml").write_text("desk: {outputs: {}}", encoding="utf-8")
+    assert "The project itself cannot be read: " in explain("triage").output
+
+
 def test_a_file_of_that_name_goes_first(project: Path) -> None:
     (project / "triage").write_text("select 7 as seven", encoding="utf-8")
     assert "seven" in explain("triage").output

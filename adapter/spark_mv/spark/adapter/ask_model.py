@@ -21,7 +21,12 @@ def ask_model(name: str, arguments: Sequence[str] = ()) -> Question:
         raise ModelError(
             f"{name} is no file, and there is no dbt project in {project.root} (see --project-dir) to have a model of that name"
         )
-    model = project_model(project.root, project.target, name)
+    try:
+        model = project_model(project.root, project.target, name)
+    except ModelError as error:
+        if project.problem:  # so that the project's own target-path is not known either
+            raise ModelError(f"{error}. The project itself cannot be read: {project.problem}") from error
+        raise
     question = Question(
         sql=model.sql,
         name=model.name,
