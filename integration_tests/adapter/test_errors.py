@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 
-from spark_mv.spark.session.session import SessionError, open_session
+from spark_mv.spark.session.session import SessionError, other_catalogue
 
 #: signs of a stack trace or of what lies between Python and Java
 NOISE = (
@@ -35,12 +35,12 @@ select 1 as id, 'a' as word {% if is_incremental() %} union all select 1, 'b' {%
 
 def test_a_process_has_one_catalogue(spark: Any, warehouse: Path, tmp_path: Path) -> None:
     """Another project, or target, in the same process would have written into the tables of the first."""
-    open_session({}, warehouse, tmp_path / "log").sql("select 1").collect()
-    with pytest.raises(
-        SessionError,
-        match=r"with the catalogue .*/metastore\. The one of this profile is .*/other/metastore, and a process has one",
-    ):
-        open_session({}, tmp_path / "other", tmp_path / "log")
+    assert other_catalogue({}, warehouse, "of_one") == ""
+    assert "tables are made there, and not in" in other_catalogue({}, tmp_path / "other", "of_another")
+    assert other_catalogue({}, warehouse, "of_one") == ""
+    for path, schema in ((tmp_path / "other", "OF_ONE"), (tmp_path / "third", "of_another"), (warehouse, "of_another")):
+        with pytest.raises(SessionError, match=r"belongs to a profile with the catalogue .*, and a process has one"):
+            other_catalogue({}, path, schema)
 
 
 class TestReadableErrors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,11 @@ from spark_mv.spark.session.progress import Watch
 logger = AdapterLogger("Spark")
 _shown = threading.Lock()
 """Held by the thread that shows that Spark starts; others wait for the same start."""
+
+
+@cache
+def _warn_once(text: str) -> None:
+    logger.warning(text)
 
 
 @contextmanager
@@ -80,7 +85,14 @@ class SparkMvConnectionManager(SparkConnectionManager):
     def _session(cls, creds: Any) -> Any:
         """A session of the embedded Spark, of a Spark Connect server, or of the one that `spark-mv serve` runs for the warehouse."""
         from spark_mv.spark.serve.use import end_with, holds_the_catalogue, refuse_other_settings, server_to_use
-        from spark_mv.spark.session.session import CatalogueInUse, SessionError, close_remote, open_session
+        from spark_mv.spark.session.session import (
+            CatalogueInUse,
+            SessionError,
+            close_remote,
+            is_remote,
+            open_session,
+            other_catalogue,
+        )
 
         user, warehouse = creds.server_side_parameters, creds.warehouse_path(cls.project_root)
         log = cls.project_root / "logs" / "spark.log"
@@ -88,7 +100,10 @@ class SparkMvConnectionManager(SparkConnectionManager):
         if server is None:
             try:
                 with _start_shown(user):
-                    return open_session(user, warehouse, log, creds.connect_timeout)
+                    opened = open_session(user, warehouse, log, creds.connect_timeout)
+                if not is_remote(user) and (said := other_catalogue(user, warehouse, str(creds.schema))):
+                    _warn_once(said)
+                return opened
             except CatalogueInUse as error:
                 raise SessionError(f"{error} {holds_the_catalogue(warehouse) or ''}".rstrip()) from error
         session = open_session({**user, "spark.remote": server.url}, warehouse, log, creds.connect_timeout)

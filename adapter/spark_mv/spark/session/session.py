@@ -33,6 +33,8 @@ _early: list[Exception] = []
 """Why the start in the background failed, for the first connection that wants the Spark."""
 _started: dict[str, str] = {}
 """The catalogue of the Spark that was started here, by its application."""
+_schemas: dict[tuple[str, str], str] = {}
+"""The catalogue that a profile asked for when it first used a schema, by application and schema."""
 _HELD_SECONDS = 10
 """How long a start waits for the catalogue of another process: one that ends needs seconds to let go of it."""
 
@@ -62,11 +64,7 @@ def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path, remot
     with _lock:
         if _early:
             raise _early.pop()
-        root = _running()
-        if root is None:
-            root = _start(user, warehouse, log_file)
-        else:
-            _same_catalogue(root, user, warehouse)
+        root = _running() or _start(user, warehouse, log_file)
     session = root.newSession()
     _apply(session, user)
     if asked_for(user):
@@ -78,15 +76,26 @@ def open_session(user: Mapping[str, str], warehouse: Path, log_file: Path, remot
     return session
 
 
-def _same_catalogue(root: SparkSession, user: Mapping[str, str], warehouse: Path) -> None:
-    """Raises SessionError where the Spark that this module has started has another catalogue than is asked for: its tables would be taken for
+def other_catalogue(user: Mapping[str, str], warehouse: Path, schema: str) -> str:
+    """What to warn of where the Spark that was started in this process has another catalogue than these settings ask for; '' where it has not.
+    Raises SessionError where a connection with a third one, or that one itself, has used a schema of this name: its tables would be taken for
     those of the project, or target, that comes now."""
-    wanted, there = _catalogue(embedded_settings(user, warehouse, [])), _started.get(root.sparkContext.applicationId)
-    if there is not None and there != wanted:
+    root = _running()
+    there = _started.get(root.sparkContext.applicationId) if root is not None else None
+    if root is None or there is None:
+        return ""
+    wanted = _catalogue(embedded_settings(user, warehouse, []))
+    with _lock:
+        before = _schemas.setdefault((root.sparkContext.applicationId, schema.lower()), wanted)
+    if before != wanted:
         raise SessionError(
-            f"Spark runs already in this process, with the catalogue {there}. The one of this profile is {wanted}, and a process has one. "
-            "Run each project, or target, in a process of its own, or name the same `warehouse` in their profiles"
+            f"Spark runs already in this process, with the catalogue {there}, and schema {schema} of it belongs to a profile with the catalogue "
+            f"{before}. The one of this profile is {wanted}, and a process has one. Run each project, or target, in a process of its own, or name "
+            "the same `warehouse` in their profiles"
         )
+    if there == wanted:
+        return ""
+    return f"Spark runs already in this process, with the catalogue {there}: tables are made there, and not in {wanted}, which is this profile's"
 
 
 def _catalogue(settings: Mapping[str, str]) -> str:
