@@ -193,21 +193,19 @@ class Planner:
         edits = self.places.edits(self._lookup)
         requests = Requests(self.places, edits, self._request, self.identity.salt)
         found = self._requests(requests)
-        shown = {id(p): kept_answer(self.places, p, self.kept) for p in self.calls} if self.kept else {}
-        unkept = (
-            self._requests(requests, {key: column[1] for key, column in shown.items() if column})
-            if any(shown.values())
-            else {}
-        )
+        shown = {id(p): column for p in self.calls if self.kept and (column := kept_answer(self.places, p, self.kept))}
+        unkept = self._requests(requests, {key: there for key, (_, there) in shown.items()}) if shown else {}
         rounds: dict[int, int] = {}
         for parsed in self._by_need({k: needs for k, (_, needs) in found.items()}):
             rounds[id(parsed)] = 1 + max((rounds[id(n)] for n in found[id(parsed)][1]), default=-1)
         calls = sorted(self.calls, key=lambda p: (rounds[id(p)], p.call.line, p.call.column))
         ordered = tuple(
             tuple(
-                replace(self._call(p, found[id(p)][0]), kept_column=column[0], unkept_sql=unkept[id(p)][0])
-                if (column := shown.get(id(p)))
-                else self._call(p, found[id(p)][0])
+                replace(
+                    self._call(p, found[id(p)][0]),
+                    kept_column=shown[id(p)][0] if id(p) in shown else "",
+                    unkept_sql=unkept[id(p)][0] if id(p) in shown else "",
+                )
                 for p in calls
                 if rounds[id(p)] == number
             )

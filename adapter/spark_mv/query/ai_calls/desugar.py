@@ -109,18 +109,11 @@ def _over_query(text: TokenText, span: Span) -> bool:
 
 def _over_aliases(text: TokenText, span: Span, block: TokenBlock) -> bool:
     """Whether an argument may name an earlier column of the same select list rather than a column of FROM."""
-    earlier = {i.name.lower() for i in block.items if i.name and i.span.end <= span.start and not _plain(text, i)}
+    earlier = {i.name.lower() for i in block.items if i.name and i.span.end <= span.start and not text.own_column(i)}
     first, end = text.token_range(span)
     return any(
         text.identifier(i) and _bare(text, i) and text.tokens[i].text.lower() in earlier for i in range(first, end)
     )
-
-
-def _plain(text: TokenText, item: TokenItem) -> bool:
-    """A column under its own name."""
-    first, end = text.token_range(item.expression)
-    last_is_name = text.tokens[end - 1].text.lower() == item.name.lower()
-    return last_is_name and all(text.identifier(i) or text.words[i] == "." for i in range(first, end))
 
 
 def _bare(text: TokenText, i: int) -> bool:

@@ -104,7 +104,7 @@ def _ordered(places: Places, block: TokenBlock, first: int, end: int, hidden: Co
     ):
         return None
     bare = {column.name.lower() for column in tree.find_all(exp.Column) if not column.table}
-    if any(i is not named and i.name.lower() in bare and not _is_column(text, i) for i in block.items if i.name):
+    if any(i is not named and i.name.lower() in bare and not text.own_column(i) for i in block.items if i.name):
         return None  # perhaps the alias of another column, which FROM does not have
     return f"{written} {text.text(text.span(last, end))}" if last < end else written
 
@@ -116,9 +116,3 @@ def _item(block: TokenBlock, written: str) -> TokenItem | None:
         counted = 0 <= at < len(block.items) and not any(item.star for item in block.items[: at + 1])
         return block.items[at] if counted else None
     return next((item for item in block.items if item.name and item.name.lower() == written.strip("`").lower()), None)
-
-
-def _is_column(text: TokenText, item: TokenItem) -> bool:
-    """Whether the item is a column under its own name."""
-    tree = read_expression(text.text(item.expression))
-    return isinstance(tree, exp.Column) and tree.name.lower() == item.name.lower()

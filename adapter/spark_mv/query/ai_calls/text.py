@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from sqlglot.tokens import Token
 
-from spark_mv.query.ai_calls.blocks import TextError, TokenBlock, TokenCall
+from spark_mv.query.ai_calls.blocks import TextError, TokenBlock, TokenCall, TokenItem
 from spark_mv.query.ai_calls.structure import structure
 from spark_mv.query.syntax.source_text import SourceTextError, Span, raw_tokens
 
@@ -160,6 +160,12 @@ class TokenText:
             line, column = self.position(self.tokens[stack[-1]].start)
             raise TextError(f"the parenthesis at {line}:{column} is never closed")
         return match
+
+    def own_column(self, item: TokenItem) -> bool:
+        """Whether the item is a column under its own name."""
+        first, end = self.token_range(item.expression)
+        last_is_name = self.tokens[end - 1].text.lower() == item.name.lower()
+        return last_is_name and all(self.identifier(i) or self.words[i] == "." for i in range(first, end))
 
     def identifier(self, i: int) -> bool:
         """Whether the token can be a name: quoted, or no word of the language."""
