@@ -95,10 +95,22 @@ def _literal(node: exp.Literal) -> exp.Expr:
     return node
 
 
+def _outer(join: exp.Join) -> exp.Lateral:
+    join.this.set("outer", join.args.get("side") == "LEFT")
+    return join.this
+
+
 def _select(node: exp.Select) -> exp.Expr:
     """LATERAL VIEW as a lateral join, which keeps OUTER."""
     laterals = node.args.get("laterals") or []
-    for lateral in laterals:
+    generators = [
+        join
+        for join in node.args.get("joins") or []
+        if isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.Explode)
+    ]
+    for join in generators:
+        join.pop()
+    for lateral in [*(_outer(join) for join in generators), *laterals]:
         call = lateral.this
         alias = lateral.args.get("alias")
         if not isinstance(call, exp.Explode) or isinstance(call, exp.Posexplode) or alias is None:

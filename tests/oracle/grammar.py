@@ -168,10 +168,10 @@ class Grammar(Sources):
         key = tuple(k.split(".", 1)[1] for k in scope.key)
         everything = tuple(g for _, gs in scope.by_alias for g in gs)
         kind = dice.random.randrange(5)
-        if kind == 0 or "lateral view" in scope.text:
+        if kind == 0 or " explode(" in scope.text:
             return (
                 Made(f"select * from {scope.text}{where}", everything, key)
-                if "lateral view" not in scope.text
+                if " explode(" not in scope.text
                 else self._plain(depth, top)
             )
         name = dice.name()

@@ -171,8 +171,14 @@ class Sources:
         if not ints:
             return found
         items = f"array({dice.random.choice(ints).text}, {dice.random.choice(ints).text}, 7)"
-        outer = dice.one("", "", "outer ")
-        text = f"{found.text} lateral view {outer}explode({items}) {alias} as {name}"
+        view, table = f"explode({items}) {alias} as {name}", f"lateral explode({items}) as {alias}({name})"
+        made = dice.one(
+            f" lateral view {view}",
+            f" lateral view outer {view}",
+            f", {table}" if " join " not in found.text else f" cross join {table}",
+            f" left join {table} on true",
+        )
+        text = found.text + made
         column = Col(f"{alias}.{name}", INT, True)
         return Scoped(text, (*found.columns, column), (), (*found.by_alias, (alias, (Gives(name, INT),))), found.plain)
 

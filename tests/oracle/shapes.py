@@ -40,6 +40,8 @@ SHAPES = {
     "scalar subquery in the select list": r"[(,] ?\(select (?:max|count|sum)\(|select \(select ",
     "LATERAL VIEW": r"\blateral view explode",
     "LATERAL VIEW OUTER": r"\blateral view outer explode",
+    "generator in FROM": r"(?:,|cross join) lateral explode",
+    "outer generator in FROM": r"left join lateral explode",
     "filter()": r"\bfilter\(array",
     "aggregate()": r"\baggregate\(array",
     "transform()": r"\btransform\(array",

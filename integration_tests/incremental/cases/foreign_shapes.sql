@@ -58,6 +58,10 @@ select o.oid, r.name from {o} left join {c} on c.cust = o.cust join {r} on r.reg
 select o.oid, c.region from {o} left join {c} on c.cust = o.cust where c.region in ('north', 'east', 'south')
 -- lateral view over an optional side | oid, tag | always
 select o.oid, v.tag from {o} left join {c} on c.cust = o.cust lateral view outer explode(array(coalesce(c.region, 'none'), 'z')) v as tag
+-- an outer generator over an optional side | oid, tag | always
+select o.oid, coalesce(v.tag, '-') as tag from {o} left join {c} on c.cust = o.cust left join lateral explode(filter(array(c.region, upper(c.region)), e -> e <> 'west')) as v(tag) on true
+-- a generator behind a comma | id, tag | always
+select t.id, v.tag, e.z from {t} left join {e} on e.id = t.id, lateral explode(t.tags) as v(tag), lateral posexplode(array(v.tag)) w where w.pos < 1
 -- struct field of an optional side | oid
 select o.oid, c.st.b as b, coalesce(c.st.a, 0) as a from {o} left join {c} on c.cust = o.cust where coalesce(c.st.a, 0) <> 1
 -- using, then an optional side | oid

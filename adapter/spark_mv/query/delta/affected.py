@@ -270,7 +270,7 @@ class Affected:
 
     def _check_laterals(self, node: SelectNode, scope: FromColumns, joined: Joined) -> None:
         """LATERAL VIEW stays as it is, and makes rows of what it reads."""
-        for lateral in node.tree.args.get("laterals") or []:
+        for lateral in node.generators:
             used, _ = scope.references(lateral.this)
             if is_whole_row(lateral.this) or self.anchors.is_unstable(lateral.this) or not joined.believed(used):
                 raise NotIncremental("LATERAL_VIEW", f"`{_short(lateral.sql('spark'))}` reads what cannot be followed")

@@ -182,12 +182,11 @@ class ClockPlaces:
 
     def _check_clauses(self, node: SelectNode) -> None:
         """Raises where a clause that is no place reads a column that follows the clock."""
-        for name in ("windows", "laterals"):
-            for part in node.tree.args.get(name) or []:
-                carried = {column for _, column in self.carried_in(part, node)}
-                for column in part.find_all(exp.Column):
-                    if column.name.lower() in carried:
-                        raise self.elsewhere(column_span(column))
+        for part in (*(node.tree.args.get("windows") or []), *node.generators):
+            carried = {column for _, column in self.carried_in(part, node)}
+            for column in part.find_all(exp.Column):
+                if column.name.lower() in carried:
+                    raise self.elsewhere(column_span(column))
         offered = {column for _, column in self.offered(node)}
         if any(name.lower() in offered for source in node.sources for name in source.using):
             raise NotIncremental("CLOCK_ELSEWHERE", "USING compares a column that follows the clock")

@@ -142,7 +142,8 @@ def _from(node: SelectNode) -> list[exp.Expr]:
     """The FROM items as they were parsed, in the order of `sources`."""
     if not node.sources:
         return []
-    return [node.tree.args["from_"].this, *(join.this for join in node.tree.args.get("joins") or [])]
+    found = [node.tree.args["from_"].this, *(join.this for join in node.tree.args.get("joins") or [])]
+    return found[: len(node.sources)]  # behind them stand generators
 
 
 def _by_its_path(node: SelectNode, tree: exp.Expr) -> bool:

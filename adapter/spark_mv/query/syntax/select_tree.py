@@ -72,7 +72,8 @@ class Source:
 
 @dataclass(eq=False)
 class SelectNode:
-    """One SELECT. `subqueries` are the queries inside expressions, by their text."""
+    """One SELECT. `laterals`: its LATERAL VIEWs, and as such the generators at the end of its FROM; `generators` is what was parsed of them.
+    `subqueries` are the queries inside expressions, by their text."""
 
     text: str
     items: tuple[OutItem, ...]
@@ -87,6 +88,7 @@ class SelectNode:
     clauses: frozenset[str]
     subqueries: Mapping[str, Node] = field(default_factory=dict)
     deep: tuple[Node, ...] = ()  # subqueries outside WHERE conjuncts
+    generators: tuple[exp.Lateral, ...] = ()
     ctes: Ctes = field(default_factory=dict)  # the CTEs that the SELECT sees
     whole: str = ""  # the text that the tree was built from
     read: Counter[str] | None = field(default=None, init=False)  # see `reads`

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from spark_mv.query.syntax.aggregates import aggregates
+from spark_mv.query.functions.catalogue import Kind, is_kind
+from spark_mv.query.syntax.aggregates import aggregates, called
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.parser import SelectParts
@@ -25,7 +26,7 @@ from spark_mv.query.syntax.select_tree import (
 )
 from spark_mv.query.syntax.source_blocks import conjuncts, span_of
 from spark_mv.query.syntax.source_text import SourceTextError
-from spark_mv.query.syntax.table_name import joined
+from spark_mv.query.syntax.table_name import joined, quoted
 
 _KINDS = {
     "": "INNER", "INNER": "INNER", "CROSS": "CROSS", "LEFT": "LEFT", "LEFT OUTER": "LEFT", "RIGHT": "RIGHT",
@@ -124,12 +125,19 @@ class _Builder:
         group, base = tree.args.get("group"), parts.span[0]
         where = tree.args.get("where")
         where_at = next(((start, end) for word, start, end in parts.clauses if word == "WHERE"), None)
-        laterals = [(start, end) for word, start, end in parts.clauses if word == "LATERAL VIEW"]
+        views = [(start, end) for word, start, end in parts.clauses if word == "LATERAL VIEW"]
+        joins = list(tree.args.get("joins") or [])
+        generators: list[str] = []
+        while joins and (view := self.lateral_view(joins[-1])) is not None:
+            generators.insert(0, view)
+            joins.pop()
+        generated = [join.this for join in (tree.args.get("joins") or [])[len(joins) :]]
         node = SelectNode(
             text=self.sql[slice(*parts.span)],
             items=tuple(self.item(item, inside) for item in tree.expressions),
-            sources=tuple(self.sources(tree, ctes, inside)),
-            laterals=" ".join(self.sql[start:end] for start, end in laterals),
+            sources=tuple(self.sources(tree, joins, ctes, inside)),
+            laterals=" ".join([*generators, *(self.sql[start:end] for start, end in views)]),
+            generators=(*generated, *(tree.args.get("laterals") or [])),
             where=self.pieces(where.this, inside) if where is not None else (),
             tree=tree,
             grouped=group is not None,
@@ -143,7 +151,7 @@ class _Builder:
             whole=self.sql,
             start=-1 if inside else base,
             where_span=(where_at[0] - base, where_at[1] - base) if where_at else None,
-            where_at=max([(parts.from_ or parts.listed)[1], *(end for _, end in laterals)]) - base,
+            where_at=max([(parts.from_ or parts.listed)[1], *(end for _, end in views)]) - base,
         )
         subqueries: dict[str, Node] = {}
         for piece in node.where:
@@ -171,13 +179,32 @@ class _Builder:
         text = span.of(self.sql)
         return OutItem(text, (node.name if isinstance(node, exp.Column | exp.Dot) else "") or text, node, *place)
 
-    def sources(self, tree: exp.Select, ctes: Ctes, inside: bool) -> Iterator[Source]:
+    def lateral_view(self, join: exp.Join) -> str | None:
+        """The last FROM item as LATERAL VIEW, which makes the same rows, where it is a generator: `, LATERAL explode(a) AS t(c)`."""
+        lateral, on = join.this, join.args.get("on")
+        if (
+            not isinstance(lateral, exp.Lateral)
+            or not is_kind(called(lateral.this), Kind.GENERATOR)
+            or not lateral.alias
+        ):
+            return None
+        side, kind = (str(join.args.get(key) or "").upper() for key in ("side", "kind"))
+        if side not in ("", "LEFT") or kind not in ("", "CROSS", "INNER", "OUTER") or join.args.get("using"):
+            return None
+        if on is not None and not (isinstance(on, exp.Boolean) and on.this):
+            return None
+        call = lateral.this.meta["call"]
+        columns = ", ".join(quoted(column.name) for column in lateral.args["alias"].columns)
+        view = f"LATERAL VIEW {'OUTER ' if side else ''}{self.sql[call.start : call.end]} {quoted(lateral.alias)}"
+        return f"{view} AS {columns}" if columns else view
+
+    def sources(self, tree: exp.Select, joins: Sequence[exp.Join], ctes: Ctes, inside: bool) -> Iterator[Source]:
         from_ = tree.args.get("from_")
         if from_ is None:
             return
         yield self.source(from_.this, "", (), (), ctes, inside)
         listed = False
-        for join in tree.args.get("joins") or []:
+        for join in joins:
             listed = listed or "comma" in join.meta
             if join.args.get("method") or join.args.get("pivots"):
                 raise NotIncremental("JOIN_KIND", "NATURAL and ASOF joins are not understood")
