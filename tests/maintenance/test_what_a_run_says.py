@@ -50,6 +50,14 @@ def test_columns_and_rows_that_depend_on_the_order_are_named() -> None:
     assert not any("column r " in note or "column id" in note for note in notes)
 
 
+def test_that_answers_are_not_found_in_another_order_is_said() -> None:
+    def notes(asked: str) -> list[str]:
+        return order_notes(analyze(f"select id, ai_gen({asked}) as s from t group by id", unique_key="id"))
+
+    assert "is not found in another" in notes("concat_ws(' ', collect_list(body))")[0]
+    assert not notes("concat_ws(' ', sort_array(collect_list(body)))") and not notes("max(struct(ts, body)).body")
+
+
 SHARED = {
     "a draw of each customer": (
         "select o.id, c.r from orders o join (select id, rand() as r from customers) c on c.id = o.cid",

@@ -52,6 +52,19 @@ def test_json(tmp_path: Path) -> None:
     assert data["errors"] == [] and data["supposed_tables"] == []
 
 
+def test_the_first_rows_of_an_order_are_followed_where_the_types_allow_it(tmp_path: Path) -> None:
+    def said(columns: dict[str, str] | None) -> dict[str, Any]:
+        tables = {"b": columns} if columns else None
+        sql = "select id, v from (select id, v from b) x order by v desc, id limit 10"
+        strategies = json.loads(_run(tmp_path, sql, "-k", "id", "--format", "json", tables=tables).output)["strategies"]
+        return next(s for s in strategies if s["name"] == "ROW_BASED")
+
+    assert said({"id": "bigint", "v": "decimal(9,2)"})["applies"]
+    floating, unknown = said({"id": "bigint", "v": "double"}), said(None)
+    assert not floating["applies"] and "v is of type double" in floating["reasons"][0]["sentence"]
+    assert not unknown["applies"] and "not known here" in unknown["reasons"][0]["sentence"]
+
+
 def test_what_a_run_refuses_is_an_error(tmp_path: Path) -> None:
     sql = "with c as (select * from t where rand() < 0.5) select id, count(*) as n from c group by id"
     data = json.loads(_run(tmp_path, sql, "-k", "id", "--format", "json").output)

@@ -64,7 +64,7 @@ def judge(
     def read(text: str, tables: Schemas, key: Sequence[str] = (), rewritten: bool = True) -> Analysis:
         return analyze(
             text, unique_key=key, schemas=tables, functions=functions, freeze=freeze, views=views, model=model,
-            rewritten=rewritten,
+            rewritten=rewritten, types=not rewritten,
         )  # fmt: skip
 
     analysis = read(sql, schemas or {}, unique_key, rewritten=False)
@@ -89,7 +89,7 @@ def judge(
             declared, _ = declared_levels(functions)
             kept = split_rows(text, lambda t: read(t, tables), key, declared, relation("state"))
             filtered, candidates, texts = kept.filtered_sql, kept.draw_sql, kept.split.followed
-        columns = tuple(Column(name, "") for name in names)
+        columns = tuple(Column(column.name, column.type) for column in planned.columns)
         result = rewrite(filtered, planned, pins, tables, lambda _: columns, context, candidates)
     except (UnkeptDraws, SourceTextError) as error:
         return _refused(analysis, QueryError("NOT_KEPT", f"model {model}: {error}"))

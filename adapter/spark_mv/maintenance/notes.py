@@ -15,8 +15,9 @@ from spark_mv.query.syntax.parse import read_query
 def order_notes(analysis: Analysis) -> list[str]:
     """The columns that depend on the order in which Spark sees rows; and that rows do, where they do."""
     cure = "a total order (ORDER BY … , unique_key) makes it deterministic"
+    missed = ". What is asked in one order is not found in another, and the column then is NULL: write sort_array(collect_list(c)), or max(struct(ts, c)).c"
     notes = [
-        f"column {column.name} depends on the order in which rows are seen; {cure}"
+        f"column {column.name} depends on the order in which rows are seen; {cure}{missed if Level.AI in column.levels else ''}"
         for column in analysis.columns
         if Level.ORDER_DEPENDENT in column.levels and not column.kept
     ]

@@ -73,9 +73,10 @@ def _order(known: IncrementalFacts) -> TopRows:
         if name.lower() in unsettled:
             raise NotIncremental("ORDER_NOT_TOTAL", f"ORDER BY … LIMIT: {name} depends on the order of rows itself")
         if not is_ordered(column.type):
-            raise NotIncremental(
-                "ORDER_TYPE", f"ORDER BY … LIMIT: {name} is of type {column.type}, which can differ unseen"
+            kind = (
+                f"is of type {column.type}, which" if column.type else "is of a type that is not known here, and some"
             )
+            raise NotIncremental("ORDER_TYPE", f"ORDER BY … LIMIT: {name} {kind} can differ unseen")
     return top
 
 

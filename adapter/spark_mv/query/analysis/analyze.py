@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from spark_mv.query.analysis.field_types import field_type
 from spark_mv.query.analysis.fingerprint import literals
 from spark_mv.query.analysis.relations import cte_relation, query
 from spark_mv.query.analysis.rules import forbid_per_row
@@ -37,13 +38,14 @@ def analyze(
     views: Mapping[str, str] | None = None,
     model: str = "model",
     rewritten: bool = False,
+    types: bool = False,
 ) -> Analysis:
     """The level of every part of `sql`, with cause and position, and all that is wrong with it.
 
     `schemas` maps table names as written (parts joined by dots) to {column: Spark type}; a table that is not in it
     has unknown columns. `functions` maps declared functions to {"determinism": level}; `views` maps view names to
-    their SQL, which is looked through. `rewritten`: the text is the engine's, which may use names of its own. Never raises
-    for bad SQL: `Analysis.errors` says what is wrong.
+    their SQL, which is looked through. `rewritten`: the text is the engine's, which may use names of its own. `types`: the
+    types of the output columns are derived, as far as those of the tables tell them. Never raises for bad SQL: `Analysis.errors` says what is wrong.
     """
     key = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key)
     frozen = (freeze,) if isinstance(freeze, str) else tuple(freeze)
@@ -82,7 +84,7 @@ def analyze(
     _check_coverage(walk, parsed.tree)
     # frozen columns in a star of columns that are not known
     hidden = (relation.find(name) for name in frozen if not relation.has(name))
-    columns = tuple(_column(item, frozen) for item in (*relation.items, *filter(None, hidden)))
+    columns = tuple(_column(item, frozen, types) for item in (*relation.items, *filter(None, hidden)))
     _check_output(walk, relation, key, frozen)
     functions_found = tuple(sorted(walk.functions.values(), key=lambda f: (f[2], f[3], f[0])))
     return Analysis(
@@ -116,7 +118,7 @@ def _parse_message(model: str, error: QueryError) -> str:
     )
 
 
-def _column(item: Field | OpenPart, frozen: tuple[str, ...]) -> ColumnVerdict:
+def _column(item: Field | OpenPart, frozen: tuple[str, ...], typed: bool) -> ColumnVerdict:
     name = item.name if isinstance(item, Field) else "*"
     is_frozen = name.lower() in {f.lower() for f in frozen}
     origin = item.taint.worst() if item.taint else None
@@ -131,6 +133,7 @@ def _column(item: Field | OpenPart, frozen: tuple[str, ...]) -> ColumnVerdict:
         fingerprint=item.fingerprint,
         cause=origin.cause() if origin else None,
         draws=frozenset((o.function, o.line, o.column) for o in item.taint if o.level == Level.NONDETERMINISTIC),
+        type=(field_type(item) or "") if typed and isinstance(item, Field) else "",
     )
 
 

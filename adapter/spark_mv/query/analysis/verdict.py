@@ -32,7 +32,8 @@ class ColumnVerdict:
 
     `kept`: the value is drawn once per unique key and read back afterwards (per-row level, or frozen).
     `fingerprint` is that of the column's own expression, seen through CTEs and subqueries. `draws` are the per-row calls that it
-    reads, wherever they stand: columns that share one have their values of one draw.
+    reads, wherever they stand: columns that share one have their values of one draw. `type` is Spark's, where it was asked for and can be
+    derived, else ''.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ColumnVerdict:
     fingerprint: str
     cause: Cause | None = None
     draws: frozenset[tuple[str, int, int]] = frozenset()  # function, line, column
+    type: str = ""
 
 
 @dataclass(frozen=True)
