@@ -44,11 +44,16 @@ NESTED = """
 select id, ai_gen(ai_gen(body)) as answer from {{ target.schema }}.src
 """
 
+KEYED = """
+{{ config(materialized='nondeterministic_mv', unique_key='answer', max_ai_calls=3) }}
+select ai_gen(body) as answer, count(*) as n from {{ target.schema }}.src group by 1
+"""
+
 
 class TestBudget:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"mv.sql": NESTED}
+        return {"mv.sql": NESTED, "keyed.sql": KEYED}
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
@@ -60,6 +65,16 @@ class TestBudget:
         calls = [mv.run()["ai_calls"] for _ in range(5)]
         assert calls == [5, 5, 5, 1, 0]
         assert mv.rows("count(*)", "answer is null") == {(0,): 1}
+
+    def test_a_key_that_waits_for_its_answer_says_so(self, project: Any, sql: Any) -> None:
+        sql(
+            "create or replace table {schema}.src using delta as select id, concat('other text ', id) as body from range(4)"
+        )
+        keyed = Mv(sql, "keyed")
+        said = keyed.run(expect_pass=False)
+        assert "[KEY_REPEATED]" in said and "1 AI answers are still to come" in said and "run again" in said, said
+        keyed.run()
+        assert keyed.rows("count(*)") == {(4,): 1}
 
 
 PENDING = """

@@ -96,13 +96,20 @@ class Marts:
         if self.chance(0.15):
             table = self.random.choice(list(KEYS))
             return f"(select {KEYS[table]} as g, {self.number(table)} as n from {table})"
-        text = self.grouped()
+        text = self.side_by_side() if self.chance(0.25) else self.grouped()
         if self.chance(0.5):
             name = f"c{len(self.ctes)}"
             self.ctes.append(f"{name} as ({text})")
             self.names.append(name)
             return name
         return f"({text})"
+
+    def side_by_side(self) -> str:
+        """Groups that are joined to groups before anything asks for them, often by a column that the join may leave empty."""
+        g = self.random.choice(("p.g", "q.g", "coalesce(p.g, q.g)", "coalesce(q.g, p.g)"))
+        n = self.random.choice(("p.n", "q.n", "coalesce(q.n, p.n, 0)"))
+        kind = self.random.choice(("left join", "left join", "join", "left outer join"))
+        return f"select {g} as g, {n} as n from ({self.grouped()}) p {kind} ({self.grouped()}) q on q.g = p.g"
 
     def grouped(self) -> str:
         table = self.random.choice(list(NUMBERS))
@@ -116,7 +123,9 @@ class Marts:
             other = self.random.choice(list(NUMBERS))
             kind = self.random.choice(("join", "join", "left join"))
             both = f"v.{self.number(table)} = w.{self.number(other)}"
-            rows = self.random.choice((f"{table} v {kind} {other} w on {both}", f"{other} w join {table} v on {both}"))
+            rows = self.random.choice(
+                (f"{table} v {kind} {other} w on {both}", f"{other} w {kind} {table} v on {both}")
+            )
         return self.random.choice((
             f"select v.{a} as g, count(*) as n from {rows}{where} group by v.{a}",
             f"select v.{a} as g, max(v.{b}) as n from {rows}{where} group by 1 having count(*) > 1",

@@ -139,13 +139,34 @@ def test_a_star_over_using_has_the_order_that_spark_gives_it() -> None:
     assert order("select * from t left semi join u using (k)") == ["k", "id", "x", "ts"]
 
 
+def test_rows_without_a_partner_are_looked_for_where_their_columns_are_asked_for() -> None:
+    sql = "select t.id from t left join u on u.k = t.k join e on e.id = coalesce(u.y, 1)"
+
+    def followed(*changed: str) -> AffectedQuery:
+        return tree_of(sql).affected(DuckTables(frozenset(changed)), ("id",), frozenset({"id"}))
+
+    optional, both = followed("u"), followed("t", "u", "e")
+    assert optional.anchors == both.anchors == ("id",)
+    assert (
+        "LEFT SEMI JOIN" in optional.sql and "absent" not in optional.sql
+    )  # an order with its customer, and one that had one
+    assert (
+        "NOT `__mv_absent_1`.absent" in both.sql
+    )  # the other table changed as well: each row with its partners, and without
+    assert "SEMI" not in followed("t").sql and "absent" not in followed("t").sql
+    plain = tree_of("select t.id, u.y from t left join u on u.k = t.k").affected(
+        DuckTables(frozenset({"u"})), ("id",), frozenset({"id"})
+    )
+    assert "SEMI" not in plain.sql  # nothing is asked of u
+
+
 @pytest.mark.parametrize(
     ("sql", "code"),
     [
         ("select t.id, e.z from t, u right join e on e.id = u.y", "JOIN_KIND"),
         ("with a as (select * from t) select id from (with a as (select id from a) select id from a)", "CTE_NAME"),
         ("select t.id from t full join u using (k)", "FULL_OUTER_JOIN"),
-        ("select t.id from t left join u on u.k = t.k join e on e.id = coalesce(u.y, 1)", "NO_JOIN_CONDITION"),
+        ("select t.id from u right join t on u.k = t.k join e on e.id = coalesce(u.y, 1)", "NO_JOIN_CONDITION"),
     ],
 )
 def test_what_is_refused(sql: str, code: str) -> None:

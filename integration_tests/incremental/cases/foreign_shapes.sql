@@ -52,6 +52,10 @@ select o.oid from {o} left join {c} on c.cust = o.cust where coalesce(c.region, 
 select o.oid, c.cust, r.name from {r} right join {c} on r.region = c.region right join {o} on o.cust = c.cust
 -- full join | kk
 select coalesce(o.cust, c.cust) as kk, max(c.region) as region, count(o.oid) as n from {o} full join {c} on c.cust = o.cust group by coalesce(o.cust, c.cust) having coalesce(o.cust, c.cust) is not null
+-- groups by an optional column, joined to its keys | region | always
+with g as (select c.region, count(*) as n, sum(o.x) as s from {o} left join {c} on c.cust = o.cust group by c.region) select r.region, g.n, coalesce(g.s, 0) as s from {r} left join g on g.region = r.region
+-- groups side by side, their key coalesced | region | always
+with a as (select c.region, count(*) as n from {o} left join {c} on c.cust = o.cust group by 1), b as (select c.region, max(c.x) as m from {c} group by 1), j as (select coalesce(a.region, b.region) as region, a.n, b.m from a left join b on b.region = a.region) select r.region, j.n, j.m from {r} left join j on j.region = r.region
 -- inner join after an optional side | oid
 select o.oid, r.name from {o} left join {c} on c.cust = o.cust join {r} on r.region = coalesce(c.region, 'void')
 -- optional side in a filter that needs it | oid

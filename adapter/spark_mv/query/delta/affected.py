@@ -15,21 +15,21 @@ joins), with affected keys recomputed instead of derivations counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
 
 from spark_mv.query.delta.anchors import Anchors
 from spark_mv.query.delta.clock_places import ClockPlace, ClockPlaces, Part
-from spark_mv.query.delta.expressions import called
+from spark_mv.query.delta.expressions import called, shortened
 from spark_mv.query.delta.idle_joins import Asked, asked
 from spark_mv.query.delta.instants import Instants, verbatim
-from spark_mv.query.delta.joined import Joined, JoinedItem, Kept, kept_on
+from spark_mv.query.delta.joined import FromItem, Joined, JoinedItem, put_together
 from spark_mv.query.delta.names import FromColumns, Place, aliases, is_whole_row, output
-from spark_mv.query.delta.outer import is_tied, outer_columns, with_outer
+from spark_mv.query.delta.outer import before_in, is_tied, outer_columns, with_outer
+from spark_mv.query.delta.rendered import Rendered, united
 from spark_mv.query.delta.strict import needed
 from spark_mv.query.delta.tables import Move, Tables, Window
 from spark_mv.query.syntax.select_tree import (
@@ -45,34 +45,29 @@ from spark_mv.query.syntax.select_tree import (
     selects,
     subquery_texts,
 )
-from spark_mv.query.syntax.source_text import tokenize
 
 __all__ = ["Affected", "Focus", "Move", "Rendered", "Tables", "Window"]
 
 Focus = Leaf | ClockPlace
+
+
 _MOST_SELECTS = 1000
 """What the queries about changes may have together: more costs more to plan than a recompute costs to run."""
-
-
-@dataclass
-class Rendered:
-    """A query's text with the output columns that it still has: position and name."""
-
-    text: str
-    columns: list[str | None]  # by position; None where the column was left out
 
 
 @dataclass
 class Affected:
     """`unstable`: names of functions whose value may differ between evaluations, the clock and AI included, and of
     those about which it is not known whether they aggregate. `move` is None when the clock moved no row: then the predicates
-    at the offsets `solved` are true for the same rows as before."""
+    at the offsets `solved` are true for the same rows as before. `by_absence`: where a changed table is the optional side of a join, rows
+    without a partner are looked for beside those with one (see joined), which finds more columns in more queries."""
 
     tables: Tables
     unstable: frozenset[str]
     clock: ClockPlaces
     move: Move | None = None
     solved: frozenset[int] = frozenset()
+    by_absence: bool = False
     read: Counter[str] = field(default_factory=Counter)
     """How often the queries read each table (lower case) as a whole."""
     _static: dict[int, bool] = field(default_factory=dict)
@@ -141,18 +136,7 @@ class Affected:
             raise NotIncremental("UNION_BY_NAME", "UNION BY NAME is not understood")
         arms = [arm for arm in node.arms if focus is not None and self._contains(arm)] if focus else list(node.arms)
         rendered = [self._node(arm, focus) for arm in arms or node.arms]
-        kept = [all(r.columns[k] is not None for r in rendered) for k in range(len(names))]
-        texts = []
-        for r in rendered:
-            columns = ", ".join(
-                f"{quoted(c or '')} AS {quoted(name)}"
-                for c, name, keep in zip(r.columns, names, kept, strict=True)
-                if keep
-            )
-            texts.append(f"SELECT {columns or '1 AS `__mv_none`'} FROM (\n{r.text}\n)")
-        return Rendered(
-            "\nUNION ALL\n".join(texts), [name if keep else None for name, keep in zip(names, kept, strict=True)]
-        )
+        return united(names, rendered)
 
     def _select(
         self,
@@ -179,16 +163,42 @@ class Affected:
             return self._at_place(node, place, scope)
         outweighs = self.tables.outweighs if isinstance(focus, Leaf) else None
         needs = asked(node, scope, self.clock.tables, wanted, self._contains, outweighs)
-        joined = self._from(node, focus, scope, needs)
-        for piece in node.where:
-            joined.prove(
-                needed(piece.node, scope)
-            )  # true for every row that is looked for, whatever becomes of its text
-        self._check_laterals(node, scope, joined)
-        conditions = [text for piece in node.where if (text := self._where(node, piece, focus, scope, joined))]
-        if place is not None:
-            conditions.append(self._crossing(node, scope, joined))
-        return self._project(node, scope, joined, conditions, focus, wanted)
+        before = Counter(self.read)
+        items = list(self._items(node, focus, needs))
+
+        def made(absent: bool | None) -> Rendered:
+            joined = put_together(items, scope, self.anchors.is_unstable, self.by_absence, absent)
+            for piece in node.where:
+                joined.prove(
+                    needed(piece.node, scope)
+                )  # true for every row that is looked for, whatever becomes of its text
+            self._check_laterals(node, scope, joined)
+            conditions = [text for piece in node.where if (text := self._where(node, piece, focus, scope, joined))]
+            if place is not None:
+                conditions.append(self._crossing(node, scope, joined))
+            return self._project(node, scope, joined, conditions, focus, wanted)
+
+        if not self.by_absence or exists is not None or not any(i.inside and i.source.kind == "LEFT" for i in items):
+            return made(None)
+        return self._either(made, wanted, self.read - before)
+
+    def _either(
+        self, made: Callable[[bool | None], Rendered], wanted: Collection[str] | None, read: Counter[str]
+    ) -> Rendered:
+        """The rows with a changed partner and those without one, where that shows more `wanted` columns. `read`: what either reads."""
+        try:
+            each = made(False), made(True)
+        except NotIncremental:
+            return made(None)
+        both = united([name or "" for name in each[0].columns], each)
+        try:
+            plain = made(None)
+        except NotIncremental:
+            plain = None
+        if plain is not None and not both.gains(plain, wanted):
+            return plain
+        self.read.update(read)
+        return both
 
     # --- where the clock moves
 
@@ -224,19 +234,13 @@ class Affected:
 
     # --- FROM
 
-    def _from(self, node: SelectNode, focus: Focus | None, scope: FromColumns, needs: Asked | None) -> Joined:
-        joined, earlier = Joined(), False
+    def _items(self, node: SelectNode, focus: Focus | None, needs: Asked | None) -> Iterator[FromItem]:
         for number, (alias, source) in enumerate(zip(aliases(node), node.sources, strict=True)):
             if needs is not None and number in needs.idle:
                 continue
             inside = focus is not None and self._contains(source.item)
             item = self._item(source.item, focus if inside else None, needs.of(alias) if needs is not None else None)
-            before = dict(joined.columns)
-            joined.columns[alias.lower()] = item.columns
-            on = kept_on(source, before, scope, joined, self.anchors.is_unstable) if before else Kept()
-            joined.add(alias, item, source.kind or "INNER", on, inside, earlier)
-            earlier = earlier or inside
-        return joined
+            yield FromItem(alias, source, item, inside)
 
     def _item(self, item: Leaf | Node, focus: Focus | None, wanted: Collection[str] | None) -> JoinedItem:
         if isinstance(item, Leaf):
@@ -273,7 +277,9 @@ class Affected:
         for lateral in node.generators:
             used, _ = scope.references(lateral.this)
             if is_whole_row(lateral.this) or self.anchors.is_unstable(lateral.this) or not joined.believed(used):
-                raise NotIncremental("LATERAL_VIEW", f"`{_short(lateral.sql('spark'))}` reads what cannot be followed")
+                raise NotIncremental(
+                    "LATERAL_VIEW", f"`{shortened(lateral.sql('spark'))}` reads what cannot be followed"
+                )
 
     # --- WHERE
 
@@ -312,28 +318,28 @@ class Affected:
         """EXISTS, IN and what an equality ties to its row: only rows for which a changed row is among those found can change."""
         query = node.subqueries[text]
         if not isinstance(query, SelectNode):
-            raise NotIncremental("SUBQUERY", f"`{_short(piece.text)}`: a set operation in a subquery")
+            raise NotIncremental("SUBQUERY", f"`{shortened(piece.text)}`: a set operation in a subquery")
         condition = piece.node.unnest()
         while isinstance(condition, exp.Not) and isinstance(condition.this.unnest(), exp.Exists):
             condition = condition.this.unnest()
         outer = outer_columns(query, scope, self.tables.columns)
         used, complete = scope.references(piece.node)
         if not joined.believed(outer | used) or not (complete or node.laterals):
-            raise NotIncremental("SUBQUERY", f"`{_short(piece.text)}` uses a column that an outer join may empty")
+            raise NotIncremental("SUBQUERY", f"`{shortened(piece.text)}` uses a column that an outer join may empty")
         outside = piece.node.walk(prune=lambda n: isinstance(n, exp.Query))
         if any(name in self.unstable for part in outside for name in called(part)) or self.anchors.moves(piece.node):
             raise NotIncremental(
-                "SUBQUERY", f"`{_short(piece.text)}` compares what no query about changes may evaluate"
+                "SUBQUERY", f"`{shortened(piece.text)}` compares what no query about changes may evaluate"
             )
         if isinstance(condition, exp.Exists):
             if query.aggregate and not query.grouped:
-                raise NotIncremental("SUBQUERY", f"`{_short(piece.text)}`: an aggregate in EXISTS")
+                raise NotIncremental("SUBQUERY", f"`{shortened(piece.text)}`: an aggregate in EXISTS")
             inner = self._select(with_outer(query), focus, query)
             return f"EXISTS (\n{inner.text}\n)"
         if isinstance(condition, exp.In) and condition.args.get("query") is not None and not outer:
             inner = self._select(query, focus)
             if len(inner.columns) == 1 and inner.columns[0]:
-                left = _before_in(piece.text, text)
+                left = before_in(piece.text, text)
                 if left is not None:
                     return f"{left.lstrip('(') if piece.node is not condition else left} IN (\n{inner.text}\n)"
         if isinstance(focus, Leaf) and is_tied(query, self.tables.columns):
@@ -342,7 +348,7 @@ class Affected:
             return f"EXISTS (\n{inner.text}\n)"
         raise NotIncremental(
             "SUBQUERY",
-            f"`{_short(piece.text)}`: of subqueries, only EXISTS, NOT EXISTS, IN and those with an equality to their row in WHERE can "
+            f"`{shortened(piece.text)}`: of subqueries, only EXISTS, NOT EXISTS, IN and those with an equality to their row in WHERE can "
             "follow a change",
         )
 
@@ -354,7 +360,7 @@ class Affected:
             used, complete = scope.references(piece.node)
             if not (complete or node.laterals) or not joined.believed(used):
                 raise NotIncremental(
-                    "WINDOW_COLUMN", f"`{_short(piece.text)}` stands on a column that cannot be followed"
+                    "WINDOW_COLUMN", f"`{shortened(piece.text)}` stands on a column that cannot be followed"
                 )
         return self._instants.differs([(piece.text, piece.node) for piece in moving], node, {})
 
@@ -381,18 +387,3 @@ class Affected:
     def _contains(self, item: Leaf | Node) -> bool:
         """Whether the place that is followed is here."""
         return id(item) in self._path
-
-
-def _before_in(text: str, query: str) -> str | None:
-    """What stands before IN and the subquery; None where it is no plain IN. Comments may stand anywhere."""
-    words = tokenize(text[: text.index(query)])
-    while words and words[-1].kind == TokenType.L_PAREN:
-        words = words[:-1]
-    if len(words) < 2 or words[-1].word != "IN" or words[-2].word == "NOT":
-        return None
-    return text[: words[-2].end]
-
-
-def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= 60 else flat[:57] + "..."

@@ -56,3 +56,9 @@ def _named(node: exp.Expr, names: Collection[str]) -> bool:
 def has_query(node: exp.Expr) -> bool:
     """Whether a subquery stands in the expression."""
     return node.find(exp.Query) is not None
+
+
+def shortened(text: str) -> str:
+    """The text in one line, as it stands in a message."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 60 else flat[:57] + "..."

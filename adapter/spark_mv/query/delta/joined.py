@@ -7,14 +7,19 @@ of all FROM items but those that are `covered`, and in those too where the row t
     o LEFT JOIN c        every pair of an order and a customer is here; the order whose customer went, with NULLs, is not
     … LEFT JOIN r ON r.region = c.region        so r is not to be believed either, changed or not
 
+With `by_absence`, both are written out and nothing is covered. Where the customers are what changed, each is a query of its own: the order with
+the customer that came or went, and the order that had such a partner (LEFT SEMI), with NULLs in its place. Where other tables changed too, each
+order stands once with its partners and once without one.
+
 A condition that cannot be true without a covered partner (`strict.needed`) says that there is one: it can be kept, and the
 item is believed from there on. Any other condition on it is left out, which finds more rows, never fewer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -56,10 +61,16 @@ class Kept:
         return f" ON {' AND '.join(self.texts)}" if self.texts else ""
 
 
+_MOST_DOUBLED = 4
+"""Joins of a SELECT for each of which its rows stand twice."""
+
+
 @dataclass
 class Joined:
     """FROM while it is put together. `columns`: alias (lower case) → the columns that are there."""
 
+    by_absence: bool = False
+    doubled: int = 0
     text: list[str] = field(default_factory=list)
     columns: dict[str, frozenset[str]] = field(default_factory=dict)
     covered: set[str] = field(default_factory=set)
@@ -79,9 +90,12 @@ class Joined:
     def prove(self, proven: Collection[str]) -> None:
         self.covered -= set(proven)
 
-    def add(self, alias: str, item: JoinedItem, kind: str, on: Kept, inside: bool, earlier: bool) -> None:
+    def add(
+        self, alias: str, item: JoinedItem, kind: str, on: Kept, inside: bool, earlier: bool, absent: bool | None = None
+    ) -> None:
         """Join one more item. `kind` is the join in the model's query; `inside` and `earlier` say whether what changed is in
-        this item or in one before it. Raises NotIncremental."""
+        this item or in one before it; `absent`, whether rows with a changed partner of a LEFT JOIN are looked for or those that had one (None:
+        either). Raises NotIncremental."""
         name, before = alias.lower(), set(self.columns)
         if kind == "FULL" and not (self.exact and item.exact and on.whole and not inside and not earlier):
             raise NotIncremental("FULL_OUTER_JOIN", "FULL OUTER JOIN: rows of both sides appear and vanish by turns")
@@ -99,16 +113,27 @@ class Joined:
                 return
             self._join(kind, alias, item, on)
         elif kind == "LEFT":
-            if inside:
+            if inside and absent:
+                self._join("LEFT SEMI", alias, item, on)
+                none = f"LEFT JOIN (SELECT * FROM {item.text} AS `__mv_none` WHERE false)"
+                self.text.append(f"{none} AS {quoted(alias)}{on.sql if on.using else ' ON false'}")
+            elif inside:
                 self._join("INNER", alias, item, on)
-                self.covered.add(name)
+                if absent is None:
+                    self.covered.add(name)
             elif on.empty:
                 self.columns[name] = frozenset()
                 self.covered.add(name)
             else:
-                self._join("LEFT", alias, item, replace(on, proven=frozenset()))
-                if not sure:
+                on, double = replace(on, proven=frozenset()), not sure and self.by_absence and not on.using
+                if double and self.doubled < _MOST_DOUBLED:
+                    self.doubled += 1
+                    twice = f"`__mv_absent_{self.doubled}`"
+                    self.text.append(f"CROSS JOIN (VALUES (false), (true)) AS {twice}(absent)")
+                    on = replace(on, texts=(*on.texts, f"NOT {twice}.absent"))
+                elif not sure:
                     self.covered.add(name)
+                self._join("LEFT", alias, item, on)
         elif kind == "RIGHT":
             believed = self.exact and on.whole and not earlier
             if on.empty and not earlier:
@@ -131,6 +156,33 @@ class Joined:
         words = f"{kind} JOIN " if self.text else ""
         self.text.append(f"{words}{item.text} AS {quoted(alias)}{on.sql}")
         self.prove(on.proven)
+
+
+class FromItem(NamedTuple):
+    """An item of FROM as it is joined. `inside`: what changed is in it."""
+
+    alias: str
+    source: Source
+    item: JoinedItem
+    inside: bool
+
+
+def put_together(
+    items: Iterable[FromItem],
+    scope: FromColumns,
+    left_out: Callable[[exp.Expr], bool],
+    by_absence: bool,
+    absent: bool | None,
+) -> Joined:
+    """FROM of a query about changes. `left_out` as in kept_on, `absent` as in Joined.add. Raises NotIncremental."""
+    joined, earlier = Joined(by_absence), False
+    for one in items:
+        before = dict(joined.columns)
+        joined.columns[one.alias.lower()] = one.item.columns
+        on = kept_on(one.source, before, scope, joined, left_out) if before else Kept()
+        joined.add(one.alias, one.item, one.source.kind or "INNER", on, one.inside, earlier, absent)
+        earlier = earlier or one.inside
+    return joined
 
 
 def kept_on(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlglot import exp
+from sqlglot.tokens import TokenType
 
 from spark_mv.query.delta.names import Columns, FromColumns, Place
 from spark_mv.query.syntax.select_tree import Node, SelectNode, SetNode
+from spark_mv.query.syntax.source_text import tokenize
 
 
 def outer_columns(query: Node, scope: FromColumns, tables: Columns) -> set[Place]:
@@ -33,3 +35,13 @@ def is_tied(query: SelectNode, tables: Columns) -> bool:
     """Whether an equality with a column from around stands in the WHERE of a subquery."""
     own = FromColumns.of(query, tables)
     return any(isinstance(p.node.unnest(), exp.EQ) and not own.references(p.node)[1] for p in query.where)
+
+
+def before_in(text: str, query: str) -> str | None:
+    """What stands before IN and the subquery; None where it is no plain IN. Comments may stand anywhere."""
+    words = tokenize(text[: text.index(query)])
+    while words and words[-1].kind == TokenType.L_PAREN:
+        words = words[:-1]
+    if len(words) < 2 or words[-1].word != "IN" or words[-2].word == "NOT":
+        return None
+    return text[: words[-2].end]

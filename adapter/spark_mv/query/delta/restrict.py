@@ -38,6 +38,10 @@ from spark_mv.query.syntax.tree_builder import build
 __all__ = ["AffectedQuery", "LeafClock", "Move", "NotIncremental", "QueryTree", "Window", "kept_spans", "read_tree"]
 
 
+_COVERED = frozenset({"NO_JOIN_CONDITION", "NO_ANCHOR", "LATERAL_VIEW", "WINDOW_COLUMN", "SUBQUERY"})
+"""What is said where a column would be needed that an outer join covers."""
+
+
 @dataclass(frozen=True)
 class AffectedQuery:
     """`sql` gives the distinct affected values of `anchors`, as columns `__mv_a0`, `__mv_a1`, … in that order. `arms`:
@@ -141,9 +145,28 @@ class QueryTree:
         The anchors are the unique key where a change can be followed to it, else whichever output columns it can be
         followed to. `comparable` are the columns (lower case) of a type that can be compared. Raises NotIncremental.
         """
+        try:
+            found = self._affected(tables, unique_key, comparable, move, False)
+        except NotIncremental as error:
+            if error.code not in _COVERED:
+                raise
+            try:
+                return self._affected(tables, unique_key, comparable, move, True)
+            except NotIncremental:
+                raise error from None
+        return found
+
+    def _affected(
+        self,
+        tables: Tables,
+        unique_key: Sequence[str],
+        comparable: Collection[str],
+        move: Move | None,
+        by_absence: bool,
+    ) -> AffectedQuery:
         clock = ClockPlaces(self.sql, self.uses, tables.columns)
         try:
-            rendered = self._followed(tables, clock, move).queries(self.node)
+            rendered = self._followed(tables, clock, move, by_absence).queries(self.node)
         except SourceTextError as error:
             raise NotIncremental("STRUCTURE", f"the structure of the SQL was not understood: {error}") from error
         if not rendered:
@@ -164,7 +187,7 @@ class QueryTree:
                 "no output column tells which rows a change touches; select the unique_key, the GROUP BY keys or the "
                 "PARTITION BY columns as they are",
             )
-        return self._anchored(self.node, names, chosen, tables, self._followed(tables, clock, move))
+        return self._anchored(self.node, names, chosen, tables, self._followed(tables, clock, move, by_absence))
 
     def _anchored(
         self, node: Node, names: Sequence[str], chosen: Sequence[int], tables: Tables, followed: Affected
@@ -207,8 +230,8 @@ class QueryTree:
         said = {column: str(texts[name.lower()]) for name, column in found.columns.items()}
         return found, with_condition(self.sql, part, touched, said)
 
-    def _followed(self, tables: Tables, clock: ClockPlaces, move: Move | None) -> Affected:
-        return Affected(tables, self.unstable, clock, move, frozenset(self.windows))
+    def _followed(self, tables: Tables, clock: ClockPlaces, move: Move | None, by_absence: bool = False) -> Affected:
+        return Affected(tables, self.unstable, clock, move, frozenset(self.windows), by_absence)
 
     @deep
     def restricted(self, affected: str, query: AffectedQuery, known: KnownColumns | None = None) -> str:

@@ -228,6 +228,8 @@ _ONLY_NULLS = "Leave such rows out of the query (WHERE … IS NOT NULL), or give
 
 
 def _wrong_keys(run: CurrentRun, step: StepView, found: str, cure: str = _REPEATS) -> RunFailed:
+    if run.ai.pending:
+        cure = f"{run.ai.pending:,} AI answers are still to come, and rows have NULL in their place: run again when they are there. Else: {cure}"
     return RunFailed(
         "KEY_REPEATED",
         f"model {run.plan.model}: unique_key ({', '.join(step.args['keys'])}) does not identify the rows of the "
