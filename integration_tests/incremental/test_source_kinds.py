@@ -173,6 +173,31 @@ class TestTypesAndSettings:
         engine.run()
         assert len(engine.rows()) == 2
 
+    @delta_only("what Delta's history says of descriptions")
+    def test_what_is_no_change_of_columns(self, engine: Any) -> None:
+        """Descriptions, the order of columns, and NOT NULL: `persist_docs` edits descriptions at each run of an incremental model."""
+        engine.query(
+            "create or replace table {schema}.src (id int, x int not null, st struct<a: int>) using delta "
+            "tblproperties ('delta.enableChangeDataFeed' = 'true')"
+        )
+        engine.query("insert into {schema}.src values (1, 1, named_struct('a', 1)), (2, 2, null)")
+        engine.model("select id, string(x) as x, st.a, rand() as r from {schema}.src", refresh="incremental")
+        engine.run()
+        kept = engine.rows_of("select r from {schema}.mv where id = 2")
+        for number, change in enumerate(
+            ("x comment 'a value'", "st.a comment 'inside'", "x first", "x drop not null", "id comment 'the key'"), 3
+        ):
+            engine.query(f"alter table {{schema}}.src alter column {change}")
+            engine.query(f"insert into {{schema}}.src (id, x, st) values ({number}, {number}, null)")
+            engine.query("update {schema}.src set x = x + 10 where id = 1")
+            assert engine.run().plan.strategy == "ROW_BASED", change
+            assert engine.rows("mv", "id, x, a") == engine.rows("src", "id, string(x), st.a")
+        assert engine.rows_of("select r from {schema}.mv where id = 2") == kept
+        engine.query("alter table {schema}.src set tblproperties ('delta.enableTypeWidening' = 'true')")
+        engine.query("alter table {schema}.src alter column x type bigint")
+        with pytest.raises(RefusedError, match="SOURCE_SCHEMA_CHANGED"):
+            engine.run()
+
     def test_a_session_that_gives_other_values(self, engine: Any, conf: Any) -> None:
         engine.query(
             "create or replace table {schema}.src using delta as select 1 as id, timestamp'2026-02-01 12:00:00Z' as t"

@@ -25,7 +25,9 @@ sources:
 class TestASample:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"sample.sql": SAMPLE, "sources.yml": SOURCES}
+        described = "{{ config(materialized='view', persist_docs={'columns': true}) }} select 1 as id"
+        columns = "models: [{name: described, columns: [{name: id, description: it's the key}]}]"
+        return {"sample.sql": SAMPLE, "sources.yml": SOURCES, "described.sql": described, "described.yml": columns}
 
     @pytest.fixture(scope="class")
     def project_config_update(self, unique_schema: str) -> dict[str, Any]:
@@ -43,10 +45,10 @@ class TestASample:
         sampled = sorted(sql("select id from {schema}.sample"))
         root, other = Path(project.project_root), f"{project.test_schema}_other"
         shutil.copytree(root / "target", root / "state", dirs_exist_ok=True)
-        in_other = f"select id from {other}.sample"
+        in_other, of_a_view = f"select id from {other}.sample", f"describe {other}.described"
         for more in ([], ["--full-refresh"]):  # onto nothing, and onto a clone that has had runs
             run_dbt(["clone", "--state", "state", "--target", "other", *more])
-            assert sorted(sql(in_other)) == sampled
+            assert sorted(sql(in_other)) == sampled and [row[2] for row in sql(of_a_view)] == ["it's the key"]
             _, said = run_dbt_and_capture(["run", "--target", "other"])
             assert sorted(sql(in_other)) == sampled, said
             assert "__state" not in said, said

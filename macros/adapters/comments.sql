@@ -15,9 +15,10 @@
 {%- endmacro %}
 
 
-{#- One ALTER for all columns would be refused by Spark; names are always quoted, which never hurts. -#}
+{#- One ALTER for all columns would be refused by Spark; names are always quoted, which never hurts. A view has its descriptions from the
+    statement that makes it, and takes no others. -#}
 {% macro spark_mv__alter_column_comment(relation, column_dict) -%}
-  {%- if config.get('file_format') in ['delta', 'hudi', 'iceberg'] -%}
+  {%- if config.get('file_format') in ['delta', 'hudi', 'iceberg'] and not relation.is_view -%}
     {%- for name in column_dict if column_dict[name]['description'] -%}
       {%- do run_query(
           'alter table ' ~ relation ~ ' alter column ' ~ adapter.quote(name)

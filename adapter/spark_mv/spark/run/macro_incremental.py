@@ -16,7 +16,7 @@ from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.steps.limit import limited
 from spark_mv.maintenance.strategies.propose import propose
-from spark_mv.spark.formats.delta_source import FEED_PROPERTY, SCHEMA_CHANGES
+from spark_mv.spark.formats.delta_source import CHANGED_COLUMNS, FEED_PROPERTY, SCHEMA_CHANGES
 from spark_mv.spark.formats.history import KEEPS_ROWS
 from spark_mv.spark.formats.retention import LONG_RUN, PROPERTY, WEEK
 
@@ -75,7 +75,7 @@ def rules() -> dict[str, Any]:
     return {
         "feed": FEED_PROPERTY,
         "retention": PROPERTY,
-        "schema": sorted(SCHEMA_CHANGES),
+        "schema": sorted(SCHEMA_CHANGES | CHANGED_COLUMNS),  # the types that the last run read are not known here
         "writes": list(WRITES),
         "keeps_rows": sorted(KEEPS_ROWS),
         "seconds": int(WEEK - LONG_RUN),

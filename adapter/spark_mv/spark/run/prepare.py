@@ -20,6 +20,7 @@ from spark_mv.maintenance.key_types import key_type_problems
 from spark_mv.maintenance.layout import layout_clause, stays_clustered
 from spark_mv.maintenance.nested_names import repeated_field_problems
 from spark_mv.maintenance.notes import order_notes, shared_notes
+from spark_mv.maintenance.plan import Candidate
 from spark_mv.maintenance.read_query import row_bounds
 from spark_mv.maintenance.result_columns import remembered, result_print
 from spark_mv.maintenance.situation import Situation
@@ -141,7 +142,12 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
         whole = replaced_whole(situation.facts, invocation.config, invocation.followed, target_format(config))
         opening, situation = opening.holding(whole), situation.holding(whole)
     changes = read_changes(query, situation.facts, invocation.target) if opening.asks_for_changes else None
-    plan = decide(opening, changes)
+    try:
+        plan = decide(opening, changes)
+    except RefusedError as error:
+        if error.code == "NOT_INCREMENTAL" and (refusals := never_incremental(situation)):
+            raise _never(facts.model, refusals) from None  # nor would it be after a --full-refresh
+        raise
     return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking)
 
 
@@ -151,7 +157,11 @@ def _refuse_never_incremental(situation: Situation) -> None:
     if situation.config.refresh != "incremental" or facts.target.exists or facts.full_refresh or facts.partial:
         return
     if refusals := never_incremental(situation):
-        raise RefusedError("NOT_INCREMENTAL", not_incremental(facts.model, refusals, ever=False))
+        raise _never(facts.model, refusals)
+
+
+def _never(model: str, refusals: Sequence[Candidate]) -> RefusedError:
+    return RefusedError("NOT_INCREMENTAL", not_incremental(model, refusals, ever=False))
 
 
 def look_at_target(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> None:
