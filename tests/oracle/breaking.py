@@ -52,9 +52,9 @@ def kinds(choose: Callable[[str, bool], tuple[str, bool]]) -> Callable[[Any], An
     """Another kind of join: `choose` gets the kind and whether the change is inside the joined item, and gives both."""
 
     def make(function: Any) -> Any:
-        def changed(self: Any, alias: str, item: Any, kind: str, on: Any, inside: bool, earlier: bool) -> None:
+        def changed(self: Any, alias: str, item: Any, kind: str, on: Any, inside: bool, *more: Any) -> None:
             kind, inside = choose(kind, inside)
-            function(self, alias, item, kind, on, inside, earlier)
+            function(self, alias, item, kind, on, inside, *more)
 
         return changed
 
@@ -64,10 +64,10 @@ def kinds(choose: Callable[[str, bool], tuple[str, bool]]) -> Callable[[Any], An
 def sure_anti_joins(function: Any) -> Any:
     """An anti-join takes rows away whatever is not known of its side."""
 
-    def changed(self: Any, alias: str, item: Any, kind: str, on: Any, inside: bool, earlier: bool) -> None:
+    def changed(self: Any, alias: str, item: Any, kind: str, on: Any, inside: bool, *more: Any) -> None:
         if kind == "LEFT ANTI":
             item, on, inside = replace(item, exact=True), replace(on, whole=True), False
-        function(self, alias, item, kind, on, inside, earlier)
+        function(self, alias, item, kind, on, inside, *more)
 
     return changed
 

@@ -10,7 +10,7 @@ from breaking import always, any_window, kinds
 from fault import Fault
 from sqlglot import exp
 
-from spark_mv.query.delta import affected, anchors, narrowed, strict
+from spark_mv.query.delta import affected, anchors, joined, narrowed, strict
 from spark_mv.query.delta.joined import Joined
 from spark_mv.query.syntax.select_tree import SelectNode
 
@@ -30,9 +30,9 @@ def _uncovered(inside_only: bool) -> Callable[[Any], Any]:
     """The optional side of a LEFT JOIN is believed: where the change is in it, or where it is not."""
 
     def make(function: Any) -> Any:
-        def changed(self: Joined, alias: str, item: Any, kind: str, on: Any, inside: bool, earlier: bool) -> None:
-            function(self, alias, item, kind, on, inside, earlier)
-            if kind == "LEFT" and inside is inside_only:
+        def changed(self: Joined, alias: str, item: Any, kind: str, on: Any, *where: Any) -> None:
+            function(self, alias, item, kind, on, *where)
+            if kind == "LEFT" and where[0] is inside_only:
                 self.covered.discard(alias.lower())
 
         return changed
@@ -44,10 +44,10 @@ def _exact_items(kind: str) -> Callable[[Any], Any]:
     """Joins of the kind take the rows before and after for those that there are."""
 
     def make(function: Any) -> Any:
-        def changed(self: Joined, alias: str, item: Any, given: str, on: Any, inside: bool, earlier: bool) -> None:
+        def changed(self: Joined, alias: str, item: Any, given: str, on: Any, *where: Any) -> None:
             if given == kind:
                 item = replace(item, exact=True)
-            function(self, alias, item, given, on, inside, earlier)
+            function(self, alias, item, given, on, *where)
 
         return changed
 
@@ -55,9 +55,9 @@ def _exact_items(kind: str) -> Callable[[Any], Any]:
 
 
 def _right_join_believed(function: Any) -> Any:
-    def changed(self: Joined, alias: str, item: Any, kind: str, on: Any, inside: bool, earlier: bool) -> None:
+    def changed(self: Joined, alias: str, item: Any, kind: str, on: Any, *where: Any) -> None:
         before = set(self.covered)
-        function(self, alias, item, kind, on, inside, earlier)
+        function(self, alias, item, kind, on, *where)
         if kind == "RIGHT":
             self.covered = before
 
@@ -103,6 +103,20 @@ def _first_named(function: Any) -> Any:
     return changed
 
 
+def _once(function: Any) -> Any:
+    """A row that has a partner stands with it, and not without it beside."""
+
+    def changed(self: Joined, *args: Any) -> None:
+        function(self, *args)
+        self.text[:] = [text.replace("VALUES (false), (true)", "VALUES (false)") for text in self.text]
+
+    return changed
+
+
+_GROUPS_OF_PARTNERS = (
+    "select a.id, s.n from t a left join (select coalesce(b.y, 1) as g, count(*) as n from t v left join u b on b.k = v.k "
+    "group by coalesce(b.y, 1)) s on s.g = a.k"
+)
 _LEFT = "select a.id, a.x, b.w from t a left join u b on b.k = a.k where "
 
 JOINS: tuple[Fault, ...] = (
@@ -115,12 +129,26 @@ JOINS: tuple[Fault, ...] = (
     ),
     Fault(
         "a join whose condition lost something is whole",
-        affected,
+        joined,
         "kept_on",
         _nothing_lost,
         "select a.id from t a left join u b on b.k = a.k left join r c on c.y = b.y where c.region is null",
     ),
     Fault("a side that changed is believed", Joined, "add", _uncovered(True), _LEFT + "b.y is null"),
+    Fault(
+        "rows whose partner came or went are looked for with it alone",
+        affected,
+        "united",
+        lambda function: lambda names, parts: function(names, parts[:1]),
+        _GROUPS_OF_PARTNERS,
+    ),
+    Fault(
+        "rows are looked for with those partners alone that another item may have",
+        Joined,
+        "add",
+        _once,
+        _GROUPS_OF_PARTNERS.replace("join u b", "join (select k, 2 as y from u group by k having count(*) > 1) b"),
+    ),
     Fault(
         "a side that cannot be sure is believed",
         Joined,

@@ -35,7 +35,7 @@ from histories import instant
 from spark_mv.maintenance import changes, incremental_facts, read_query
 from spark_mv.maintenance.steps import next_bound, staging
 from spark_mv.maintenance.strategies import adjusted_groups, incremental_rows, leaving
-from spark_mv.query.delta import affected, anchors, distributive, instants, restrict
+from spark_mv.query.delta import affected, anchors, distributive, instants, joined, restrict
 from spark_mv.query.delta.joined import Joined
 from spark_mv.query.rewrite import clock_split
 from spark_mv.query.syntax.select_tree import SelectNode
@@ -123,7 +123,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a window on the clock stays in ON",
-        affected,
+        joined,
         "kept_on",
         lambda function: lambda *args: function(*args[:-1], lambda _: False),
         "select a.id, a.k, count(*) over (partition by a.k) as n from t a join u b on b.k = a.k and a.ts > now() - interval 10 hours",

@@ -36,6 +36,15 @@ class Marts:
     def number(self, table: str) -> str:
         return self.random.choice(NUMBERS[table])
 
+    def ranged(self) -> str:
+        """Every row of a table beside the groups that a range joins to it: dates from the first order on."""
+        base, item = self.random.choice(list(KEYS)), self.side_by_side() if self.chance(0.3) else self.grouped()
+        kind, comparison = self.random.choice(("join", "left join")), self.random.choice(("<=", ">", "<"))
+        test = f"j.n {comparison} b.{self.number(base)}" + self.random.choice(
+            ("", " and j.g > 0", " and b.k + 0 < 9" if base != "r" else "")
+        )
+        return f"select b.{KEYS[base]} as id, coalesce(j.g, -7) as g, j.n from {base} b {kind} ({item}) j on {test} where j.g is not null or j.n is null"
+
     def query(self) -> str:
         base = self.random.choice(list(KEYS))
         text = self.mart(base, self.random.choice((1, 2, 2, 3)))
@@ -139,7 +148,8 @@ class Marts:
 
 def drawn(first: int, count: int) -> Iterator[tuple[int, Drawn]]:
     for seed in range(first, first + count):
-        yield seed, Drawn(Marts(Random(seed)).query(), ("id",))
+        marts = Marts(Random(seed))
+        yield seed, Drawn(marts.ranged(), ("id", "g")) if seed % 8 == 5 else Drawn(marts.query(), ("id",))
 
 
 def look(first: int, queries: int, histories: int) -> Seen:

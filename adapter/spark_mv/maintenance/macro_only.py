@@ -170,7 +170,12 @@ def taken(steps: Sequence[Step]) -> list[Step]:
 def complete(plan: Plan) -> Plan:
     """The plan, a complete recompute. Raises NeedsAdapter for any other."""
     if plan.strategy != "COMPLETE_RECOMPUTE" or plan.record is None:
-        raise NeedsAdapter(f"its strategy is {plan.strategy}")
+        why = (
+            "it reads no table, and macros have nothing to tell a changed one by"
+            if plan.strategy == "NO_OP"
+            else f"its strategy is {plan.strategy}"
+        )
+        raise NeedsAdapter(why)
     return plan if plan.fallback is None else plan.fallback  # that of a first run stages rows, as macros do
 
 

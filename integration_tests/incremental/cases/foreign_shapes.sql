@@ -56,6 +56,10 @@ select coalesce(o.cust, c.cust) as kk, max(c.region) as region, count(o.oid) as 
 with g as (select c.region, count(*) as n, sum(o.x) as s from {o} left join {c} on c.cust = o.cust group by c.region) select r.region, g.n, coalesce(g.s, 0) as s from {r} left join g on g.region = r.region
 -- groups side by side, their key coalesced | region | always
 with a as (select c.region, count(*) as n from {o} left join {c} on c.cust = o.cust group by 1), b as (select c.region, max(c.x) as m from {c} group by 1), j as (select coalesce(a.region, b.region) as region, a.n, b.m from a left join b on b.region = a.region) select r.region, j.n, j.m from {r} left join j on j.region = r.region
+-- subqueries of the select list, tied to their rows | oid | always
+select o.oid, (select max(c.region) from {c} where c.cust = o.cust) as region, exists (select 1 from {c} where c.cust = o.cust and c.x > 1) as big from {o}
+-- groups that a range joins | id, x | always
+select r.id, g.x, g.m from {r} join (select x, min(cust) as m from {c} where x is not null group by x) g on r.id >= g.m
 -- inner join after an optional side | oid
 select o.oid, r.name from {o} left join {c} on c.cust = o.cust join {r} on r.region = coalesce(c.region, 'void')
 -- optional side in a filter that needs it | oid

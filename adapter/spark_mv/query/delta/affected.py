@@ -28,7 +28,7 @@ from spark_mv.query.delta.idle_joins import Asked, asked
 from spark_mv.query.delta.instants import Instants, verbatim
 from spark_mv.query.delta.joined import FromItem, Joined, JoinedItem, put_together
 from spark_mv.query.delta.names import FromColumns, Place, aliases, is_whole_row, output
-from spark_mv.query.delta.outer import before_in, is_tied, outer_columns, with_outer
+from spark_mv.query.delta.outer import before_in, is_tied, outer_columns, shown_query, with_outer
 from spark_mv.query.delta.rendered import Rendered, united
 from spark_mv.query.delta.strict import needed
 from spark_mv.query.delta.tables import Move, Tables, Window
@@ -152,18 +152,14 @@ class Affected:
                 f"following the changes would take more than {_MOST_SELECTS:,} SELECTs, each use of a CTE counted"
             )
             raise NotIncremental("TOO_MANY_READS", sentence)
-        for query in node.deep:
-            if not self.static(query):
-                raise NotIncremental(
-                    "SUBQUERY", "a subquery outside WHERE: a change in its table can touch any row of the result"
-                )
         scope = self.clock.scope(node)
+        shown = shown_query(node, self.static, self._contains, isinstance(focus, Leaf), self.tables.columns)
         place = focus if isinstance(focus, ClockPlace) and focus.node is (exists or node) else None
         if place is not None and (place.part is not Part.ROWS or self._instants.exact(node)):
             return self._at_place(node, place, scope)
         outweighs = self.tables.outweighs if isinstance(focus, Leaf) else None
         needs = asked(node, scope, self.clock.tables, wanted, self._contains, outweighs)
-        before = Counter(self.read)
+        before, selects_before = Counter(self.read), self._made
         items = list(self._items(node, focus, needs))
 
         def made(absent: bool | None) -> Rendered:
@@ -176,29 +172,21 @@ class Affected:
             conditions = [text for piece in node.where if (text := self._where(node, piece, focus, scope, joined))]
             if place is not None:
                 conditions.append(self._crossing(node, scope, joined))
+            if shown is not None and isinstance(focus, Leaf):
+                if not joined.believed(outer_columns(shown, scope, self.tables.columns)):
+                    raise NotIncremental(
+                        "SUBQUERY", "a subquery of the select list uses a column that an outer join may empty"
+                    )
+                conditions.append(self._tied(shown, focus))
             return self._project(node, scope, joined, conditions, focus, wanted)
 
         if not self.by_absence or exists is not None or not any(i.inside and i.source.kind == "LEFT" for i in items):
             return made(None)
-        return self._either(made, wanted, self.read - before)
-
-    def _either(
-        self, made: Callable[[bool | None], Rendered], wanted: Collection[str] | None, read: Counter[str]
-    ) -> Rendered:
-        """The rows with a changed partner and those without one, where that shows more `wanted` columns. `read`: what either reads."""
-        try:
-            each = made(False), made(True)
-        except NotIncremental:
-            return made(None)
-        both = united([name or "" for name in each[0].columns], each)
-        try:
-            plain = made(None)
-        except NotIncremental:
-            plain = None
-        if plain is not None and not both.gains(plain, wanted):
-            return plain
-        self.read.update(read)
-        return both
+        found, both = _either(made, wanted)
+        if both:  # what the items read is read twice
+            self.read.update(self.read - before)
+            self._made += 1 + self._made - selects_before
+        return found
 
     # --- where the clock moves
 
@@ -343,14 +331,16 @@ class Affected:
                 if left is not None:
                     return f"{left.lstrip('(') if piece.node is not condition else left} IN (\n{inner.text}\n)"
         if isinstance(focus, Leaf) and is_tied(query, self.tables.columns):
-            # whatever the condition makes of the rows that the subquery reads for a row: without a changed one, it is as it was
-            inner = self._select(replace(with_outer(query), aggregate=False, grouped=False), focus, query)
-            return f"EXISTS (\n{inner.text}\n)"
+            return self._tied(query, focus)
         raise NotIncremental(
             "SUBQUERY",
             f"`{shortened(piece.text)}`: of subqueries, only EXISTS, NOT EXISTS, IN and those with an equality to their row in WHERE can "
             "follow a change",
         )
+
+    def _tied(self, query: SelectNode, focus: Leaf) -> str:
+        """Condition of the rows for which a subquery reads a changed row: whatever is made of what it gives, without one it is as it was."""
+        return f"EXISTS (\n{self._select(replace(with_outer(query), aggregate=False, grouped=False), focus, query).text}\n)"
 
     def _crossing(self, node: SelectNode, scope: FromColumns, joined: Joined) -> str:
         """Rows that pass at one of the two instants only, where not all that the SELECT reads can be evaluated once more."""
@@ -387,3 +377,18 @@ class Affected:
     def _contains(self, item: Leaf | Node) -> bool:
         """Whether the place that is followed is here."""
         return id(item) in self._path
+
+
+def _either(made: Callable[[bool | None], Rendered], wanted: Collection[str] | None) -> tuple[Rendered, bool]:
+    """The rows with a changed partner and those without one, where both together show more `wanted` columns; and whether they do. `made`: the
+    query for one kind of them, or for either (None)."""
+    try:
+        each = made(False), made(True)
+    except NotIncremental:
+        return made(None), False
+    both = united([name or "" for name in each[0].columns], each)
+    try:
+        plain = made(None)
+    except NotIncremental:
+        return both, True
+    return (both, True) if both.gains(plain, wanted) else (plain, False)

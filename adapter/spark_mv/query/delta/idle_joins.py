@@ -51,7 +51,7 @@ def asked(
         if is_whole_row(piece.node):
             return None
         places |= scope.references(piece.node)[0]
-    for query in node.subqueries.values():
+    for query in (*node.subqueries.values(), *(query for query in node.listed if followed(query))):
         places |= outer_columns(query, scope, tables)
     shown = {alias for alias, _ in places}
     idle: set[int] = set()

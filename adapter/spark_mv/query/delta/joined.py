@@ -42,13 +42,14 @@ class JoinedItem:
 @dataclass(frozen=True)
 class Kept:
     """What is left of an ON: its conjuncts, and the aliases that these prove to have a partner. `whole`: nothing was left
-    out, and nothing has to be proven. `there`: there was an ON at all."""
+    out, and nothing has to be proven. `there`: there was an ON at all; `ranged`, one without an equality."""
 
     texts: tuple[str, ...] = ()
     proven: frozenset[str] = frozenset()
     whole: bool = True
     there: bool = False
     using: tuple[str, ...] = ()
+    ranged: bool = False
 
     @property
     def empty(self) -> bool:
@@ -151,7 +152,9 @@ class Joined:
         self.exact = self.exact and sure and not inside
 
     def _join(self, kind: str, alias: str, item: JoinedItem, on: Kept) -> None:
-        if on.empty and kind in ("INNER", "LEFT SEMI"):
+        if on.empty and kind == "INNER" and on.ranged:
+            kind = "CROSS"  # a range joins any number of rows, whatever decides on it
+        elif on.empty and kind in ("INNER", "LEFT SEMI"):
             raise NotIncremental("NO_JOIN_CONDITION", "no join condition is left that finds the partners of a change")
         words = f"{kind} JOIN " if self.text else ""
         self.text.append(f"{words}{item.text} AS {quoted(alias)}{on.sql}")
@@ -207,7 +210,8 @@ def kept_on(
         if joined.there(used) and joined.doubtful(used) <= needs:
             texts.append(f"({piece.text})")
     whole = len(texts) == len(source.on) and not proven
-    return Kept(tuple(texts), frozenset(proven), whole, bool(source.on))
+    ranged = not any(isinstance(piece.node.unnest(), exp.EQ | exp.NullSafeEQ) for piece in source.on)
+    return Kept(tuple(texts), frozenset(proven), whole, bool(source.on), ranged=ranged)
 
 
 def _kept_using(source: Source, before: Mapping[str, frozenset[str]], scope: FromColumns, joined: Joined) -> Kept:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.delta.names import Columns, FromColumns, Place
-from spark_mv.query.syntax.select_tree import Node, SelectNode, SetNode
+from spark_mv.query.syntax.select_tree import Node, NotIncremental, SelectNode, SetNode
 from spark_mv.query.syntax.source_text import tokenize
 
 
@@ -35,6 +36,26 @@ def is_tied(query: SelectNode, tables: Columns) -> bool:
     """Whether an equality with a column from around stands in the WHERE of a subquery."""
     own = FromColumns.of(query, tables)
     return any(isinstance(p.node.unnest(), exp.EQ) and not own.references(p.node)[1] for p in query.where)
+
+
+def shown_query(
+    node: SelectNode, static: Callable[[Node], bool], followed: Callable[[Node], bool], by_rows: bool, tables: Columns
+) -> SelectNode | None:
+    """The subquery of a select list that the place of change is in (`followed`), None where it is elsewhere: what the others give is no anchor. `static`:
+    whether nothing in a query changed; `by_rows`: whether what is followed is a table's changed rows. Raises NotIncremental for one that cannot be
+    followed, and for those outside of select lists and WHERE."""
+    changed = [query for query in node.deep if not static(query)]
+    if any(query not in node.listed for query in changed):
+        raise NotIncremental(
+            "SUBQUERY", "a subquery outside WHERE: a change in its table can touch any row of the result"
+        )
+    found = next((query for query in changed if followed(query)), None)
+    if found is None or (isinstance(found, SelectNode) and by_rows and is_tied(found, tables)):
+        return found
+    raise NotIncremental(
+        "SUBQUERY",
+        "a subquery in the select list, which no equality in its WHERE ties to its row: a change in its table can touch any row of the result",
+    )
 
 
 def before_in(text: str, query: str) -> str | None:

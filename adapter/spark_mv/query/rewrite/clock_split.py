@@ -216,7 +216,8 @@ def _bound_query(
             for c in own
             if isinstance(c.solution, Bounds)
         ]
-        edits[0] = replace(edits[0], replacement=f"({edits[0].replacement} AND ({' OR '.join(differ)}))")
+        last = max(range(len(own)), key=lambda k: own[k].span.start)  # it sees all tables that the others are about
+        edits[last] = replace(edits[last], replacement=f"({edits[last].replacement} AND ({' OR '.join(differ)}))")
     clocked = [c.span for c in own]
     edits += [Edit(s.start, s.end, ALWAYS) for s in block.conjuncts if s not in clocked and calls_any(s.of(sql), asked)]
     text = apply_edits(sql[:end], edits)[block.select.end + _growth(edits, block.select.end) :]

@@ -88,6 +88,7 @@ class SelectNode:
     clauses: frozenset[str]
     subqueries: Mapping[str, Node] = field(default_factory=dict)
     deep: tuple[Node, ...] = ()  # subqueries outside WHERE conjuncts
+    listed: tuple[Node, ...] = ()  # those of them that stand in the select list
     generators: tuple[exp.Lateral, ...] = ()
     ctes: Ctes = field(default_factory=dict)  # the CTEs that the SELECT sees
     whole: str = ""  # the text that the tree was built from

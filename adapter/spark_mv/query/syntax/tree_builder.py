@@ -160,7 +160,9 @@ class _Builder:
                 raise NotIncremental("STRUCTURE", f"the subqueries of `{piece.text}` were not understood")
             subqueries.update((text, self.query(query, ctes, True)) for text, query in zip(texts, queries, strict=True))
         node.subqueries = subqueries
-        node.deep = tuple(self.query(query, ctes, True) for part in _deep(tree) for query in _queries(part))
+        node.listed = tuple(self.query(query, ctes, True) for part in tree.expressions for query in _queries(part))
+        others = (self.query(query, ctes, True) for part in _deep(tree) for query in _queries(part))
+        node.deep = (*node.listed, *others)
         return node
 
     def pieces(self, condition: exp.Expr, inside: bool) -> tuple[Piece, ...]:
@@ -285,8 +287,7 @@ def _queries(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _deep(tree: exp.Select) -> Iterator[exp.Expr]:
-    """Where else a subquery can stand: the select list, ON, GROUP BY, HAVING and the like."""
-    yield from tree.expressions
+    """Where else a subquery can stand: ON, GROUP BY, HAVING and the like."""
     for key, value in tree.args.items():
         if key in ("with_", "from_", "where", "expressions"):
             continue

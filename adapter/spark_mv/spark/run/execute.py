@@ -224,7 +224,9 @@ class MvRun(CurrentRun):
                 except Exception as error:  # a leftover is dropped by the next run; the first error matters more
                     if spark_has_ended(error):
                         return
-                    self.session.warn(f"could not drop {self.relations[name]}: {error}")
+                    self.session.warn(
+                        f"{self.relations[name]} stays for now ({first_line(error)}); the next run drops it"
+                    )
 
     def _view(self, step: Step) -> StepView:
         if step.args.get("failing") and not (self.plan.audit or self.ai.errors or self.ai.blocked):
