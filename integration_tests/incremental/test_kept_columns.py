@@ -454,3 +454,17 @@ def test_the_sign_of_a_zero(engine: Any, kind: str, refresh: str) -> None:
             assert str(values(engine, "x")[1][0]) == zero[:-1]
             assert values(engine, "r") == drawn
             assert engine.run().plan.strategy in ("NO_OP", "COMPLETE_RECOMPUTE")
+
+
+def test_a_full_refresh_takes_the_query_s_order_of_columns(engine: Any) -> None:
+    """As `table` would have it, and a reader by position expects; a run that only changes rows leaves the table's order."""
+    engine.query("create or replace table {schema}.src using delta as select id, id % 3 as k from range(10)")
+    engine.model("select id, k, rand() as r from {schema}.src")
+    engine.run()
+    drawn = engine.rows("mv", "id, r")
+    engine.sql = f"select rand() as r, k, id from {engine.schema}.src"
+    for full_refresh, order in ((False, ["id", "k", "r"]), (True, ["r", "k", "id"]), (False, ["r", "k", "id"])):
+        engine.query("insert into {schema}.src select max(id) + 1, 0 from {schema}.src")
+        engine.run(full_refresh=full_refresh)
+        assert [row["col_name"] for row in engine.query("describe {schema}.mv")][:3] == order
+        assert not drawn - engine.rows("mv", "id, r")

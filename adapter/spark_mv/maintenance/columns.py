@@ -120,8 +120,10 @@ def plan_columns(
     target: TargetFacts,
     config: ModelConfig,
     before: KeptRecord | None,
+    anew: bool = False,
 ) -> ColumnPlan:
-    """The columns that a run stages for `query` (its result as DESCRIBE gives it) into `target`.
+    """The columns that a run stages for `query` (its result as DESCRIBE gives it) into `target`, in the table's order; in that of the query where
+    the table is made `anew`, or gets other columns.
 
     `before` is what the last record says of its columns. A kept column keeps the values of the target where its own
     expression is that of the last run: kept then, or frozen only now. All others are drawn anew. Without a record (None), what
@@ -145,7 +147,7 @@ def plan_columns(
     policy = config.on_schema_change if changed else "sync_all_columns"
 
     names: Sequence[Column] = target.columns
-    if not target.exists or (policy == "sync_all_columns" and changed):
+    if not target.exists or anew or (policy == "sync_all_columns" and changed):
         names = query
     elif policy == "append_new_columns":
         names = [*target.columns, *(wanted[name.lower()] for name in added)]

@@ -88,7 +88,7 @@ def _columns(situation: Situation, refused: tuple[str, ...]) -> ColumnPlan:
     prints = column_prints(analysis, rewritten.columns)
     before = record.of_columns(analysis.fingerprint, prints) if record else None
     policy = replace(config, on_schema_change="sync_all_columns") if facts.full_refresh else config
-    columns = plan_columns(analysis, rewritten.columns, facts.target, policy, before)
+    columns = plan_columns(analysis, rewritten.columns, facts.target, policy, before, facts.full_refresh)
     _refuse_gone(situation, columns)
     problems = [
         *columns.problems,
