@@ -115,7 +115,7 @@ def window_value(walk: Walk, node: exp.Expr, scope: Scope, value: Evaluate) -> T
     finally:
         walk.total_window = before
     own = CLEAN
-    if found is not None and not (total and (ordered or scope.row_unique)):
+    if found is not None and not (total and (ordered or scope.row_unique)) and not _only_numbers(walk, node):
         name, place = found[1].name, walk.at(found[1].start)
         if is_marked(name, Mark.BY_POSITION) or (
             _by_rows(spec) and walk.level(name) == Level.DETERMINISTIC and not _ranks(name)
@@ -130,6 +130,34 @@ def window_value(walk: Walk, node: exp.Expr, scope: Scope, value: Evaluate) -> T
     clauses = [*(v.fingerprint for v in partition), "order", *([fingerprint(walk, order)] if order is not None else [])]
     frame = fingerprint(walk, spec) if spec is not None else ""
     return TaintedValue(taint, digest("window", inner.fingerprint, *clauses, frame, _over(node)), False)
+
+
+_OF_ANY_ROW = frozenset({Level.DETERMINISTIC, Level.SESSION, Level.USER, Level.COMMAND})
+
+
+def _only_numbers(walk: Walk, node: exp.Expr) -> bool:
+    """`row_number()` over all rows of a SELECT that shows nothing else of them, as dbt_utils.date_spine does: there are the same numbers in
+    whatever order the rows come."""
+    found, select = call_of(node.this), node.find_ancestor(exp.Select)
+    if (
+        found is None
+        or found[1].name != "row_number"
+        or node.args.get("partition_by")
+        or node.args.get("alias")
+        or select is None
+    ):
+        return False
+    if any(select.args.get(clause) for clause in ("qualify", "limit", "offset")):
+        return False
+    shown = [part for item in select.expressions for part in item.walk()]
+    numbers = [part for part in shown if isinstance(part, exp.Window)]
+    if not any(part is node for part in numbers) or len({sql_text(part) for part in numbers}) > 1:
+        return False
+    inside = {id(part) for number in numbers for part in number.walk()}
+    calls = (call for part in shown if isinstance(call := part.meta.get("call"), Call))
+    if any(call.name.startswith("input_file") or walk.level(call.name) not in _OF_ANY_ROW for call in calls):
+        return False
+    return not any(isinstance(part, exp.Column | exp.Star | exp.Query) and id(part) not in inside for part in shown)
 
 
 def _over(node: exp.Expr) -> str:
