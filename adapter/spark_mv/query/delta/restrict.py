@@ -146,7 +146,7 @@ class QueryTree:
         followed to. `comparable` are the columns (lower case) of a type that can be compared. Raises NotIncremental.
         """
         try:
-            found = self._affected(tables, unique_key, comparable, move, False)
+            return self._affected(tables, unique_key, comparable, move, False)
         except NotIncremental as error:
             if error.code not in _COVERED:
                 raise
@@ -154,7 +154,6 @@ class QueryTree:
                 return self._affected(tables, unique_key, comparable, move, True)
             except NotIncremental:
                 raise error from None
-        return found
 
     def _affected(
         self,

@@ -19,9 +19,6 @@ FEED_PROPERTY = "delta.enableChangeDataFeed"
 
 SCHEMA_CHANGES = frozenset({"RENAME COLUMN", "DROP COLUMNS", "REPLACE COLUMNS"})
 """Operations after which Delta refuses the feed, or an older version has other columns."""
-CHANGED_COLUMNS = frozenset({"CHANGE COLUMN", "CHANGE COLUMNS"})
-"""They give a column another type, which the columns themselves tell, or another description, as `persist_docs` does at each run of an
-incremental model."""
 NEW_TABLE = ("CREATE", "REPLACE", "RESTORE", "CLONE")
 _COUNTS: Mapping[str, Mapping[str, int]] = {
     "DELETE": {"numDeletedRows": 1},

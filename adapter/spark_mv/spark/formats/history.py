@@ -12,10 +12,13 @@ from spark_mv.maintenance.forget import ForgetRequest, waiting
 from spark_mv.maintenance.record import RunRecord, SourceVersion, read_record
 from spark_mv.spark.formats.commits import Query, Rows, commit_time, commits
 
-KEEPS_ROWS = frozenset(
+CHANGED_COLUMNS = frozenset({"CHANGE COLUMN", "CHANGE COLUMNS"})
+"""They give a column another type, which the columns themselves tell, or another description, as `persist_docs` does at each run of an
+incremental model."""
+
+KEEPS_ROWS = CHANGED_COLUMNS | frozenset(
     {
-        "OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "CHANGE COLUMN",
-        "CHANGE COLUMNS", "ADD CONSTRAINT", "DROP CONSTRAINT", "COMPUTE STATS", "ANALYZE TABLE", "CLUSTER BY",
+        "OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "ADD CONSTRAINT", "DROP CONSTRAINT", "COMPUTE STATS", "ANALYZE TABLE", "CLUSTER BY",
         "UPGRADE PROTOCOL", "REORG", "REORG TABLE UPGRADE UNIFORM", "SET TABLE COMMENT", "DOMAIN METADATA CLEANUP",
         "ROW TRACKING BACKFILL",
     }

@@ -16,8 +16,8 @@ from spark_mv.maintenance.record import SourceVersion
 from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.steps.limit import limited
 from spark_mv.maintenance.strategies.propose import propose
-from spark_mv.spark.formats.delta_source import CHANGED_COLUMNS, FEED_PROPERTY, SCHEMA_CHANGES
-from spark_mv.spark.formats.history import KEEPS_ROWS
+from spark_mv.spark.formats.delta_source import FEED_PROPERTY, SCHEMA_CHANGES
+from spark_mv.spark.formats.history import CHANGED_COLUMNS, KEEPS_ROWS
 from spark_mv.spark.formats.retention import LONG_RUN, PROPERTY, WEEK
 
 LOW = (770_033_110, 660_044_220)
