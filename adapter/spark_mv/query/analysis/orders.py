@@ -132,9 +132,6 @@ def window_value(walk: Walk, node: exp.Expr, scope: Scope, value: Evaluate) -> T
     return TaintedValue(taint, digest("window", inner.fingerprint, *clauses, frame, _over(node)), False)
 
 
-_OF_ANY_ROW = frozenset({Level.DETERMINISTIC, Level.SESSION, Level.USER, Level.COMMAND})
-
-
 def _only_numbers(walk: Walk, node: exp.Expr) -> bool:
     """`row_number()` over all rows of a SELECT that shows nothing else of them, as dbt_utils.date_spine does: there are the same numbers in
     whatever order the rows come."""
@@ -154,8 +151,8 @@ def _only_numbers(walk: Walk, node: exp.Expr) -> bool:
     if not any(part is node for part in numbers) or len({sql_text(part) for part in numbers}) > 1:
         return False
     inside = {id(part) for number in numbers for part in number.walk()}
-    calls = (call for part in shown if isinstance(call := part.meta.get("call"), Call))
-    if any(call.name.startswith("input_file") or walk.level(call.name) not in _OF_ANY_ROW for call in calls):
+    levels = [walk.level(call.name) for part in shown if isinstance(call := part.meta.get("call"), Call)]
+    if any(level is None or level > Level.COMMAND for level in levels):
         return False
     return not any(isinstance(part, exp.Column | exp.Star | exp.Query) and id(part) not in inside for part in shown)
 
