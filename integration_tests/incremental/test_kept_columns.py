@@ -355,7 +355,7 @@ def test_keys_that_become_one_under_another_type(engine: Any, before: str, now: 
 
 
 def test_a_key_that_the_table_keeps_in_its_own_type(engine: Any) -> None:
-    """Under `on_schema_change: ignore` the query's keys are cast to it, and may repeat there alone."""
+    """Under `on_schema_change: ignore` the query's keys are cast to it, where two could become one."""
     engine.query(
         "create or replace table {schema}.src using delta as select cast(id as decimal(10, 2)) as id from range(3)"
     )
@@ -363,11 +363,62 @@ def test_a_key_that_the_table_keeps_in_its_own_type(engine: Any) -> None:
     engine.run()
     engine.sql = f"select id, rand() as r from {engine.schema}.src"
     engine.query("insert into {schema}.src values (2.50)")
-    with pytest.raises(RunFailed, match="KEY_REPEATED"):
+    with pytest.raises(
+        RunFailed,
+        match=r"VALUE_DOES_NOT_FIT.*column id has a value of the query.s type decimal\(10,2\) that the table.s type bigint",
+    ):
         engine.run()
     engine.query("delete from {schema}.src where id = 2.50")
     engine.run()
     assert sorted(row[0] for row in engine.rows_of(f"select id from {engine.table}")) == [0, 1, 2]
+
+
+LOST = (
+    ("x", "x * 5000000000L"), ("x > 1", "concat('a', x)"), ("x", "x / 2"), ("date'2026-01-01'", "timestamp'2026-01-01 10:00:00'"),
+    ("array(x)", "array(x * 5000000000L)"), ("map('a', x)", "map('a', x * 5000000000L)"), ("named_struct('a', x)", "named_struct('a', x + 0.5D)"),
+)  # fmt: skip
+"""An expression, and one of another type that gives values which the former's type cannot hold."""
+HELD = (
+    ("x", "x * 5L"),
+    ("x > 1", "string(x > 1)"),
+    ("x + 0.5D", "cast(x as decimal(12, 2))"),
+    ("map('a', x)", "map('a', x * 5L)"),
+)
+
+
+@pytest.mark.parametrize("policy", ["ignore", "append_new_columns"])
+def test_values_that_the_tables_type_cannot_hold(engine: Any, policy: str) -> None:
+    """They are refused: a cast would store other values, or none."""
+    engine.query(
+        "create or replace table {schema}.src using delta tblproperties ('delta.enableChangeDataFeed' = 'true') as "
+        "select id, int(id) as x from range(4)"
+    )
+
+    def select(changed: str = "", held: int = 0) -> str:
+        lost = [now if changed == now else was for was, now in LOST]
+        columns = [f"{text} as v{k}" for k, text in enumerate([*lost, *(pair[held] for pair in HELD)])]
+        return f"select id, {', '.join(columns)}, rand() as r from {engine.schema}.src"
+
+    engine.model(select(), on_schema_change=policy)
+    engine.run()
+    there = engine.rows_of(f"select to_json(struct(*)) from {engine.table} order by id")
+    for k, (_, now) in enumerate(LOST):
+        engine.sql = select(now)
+        with pytest.raises(RunFailed, match=f"VALUE_DOES_NOT_FIT.*column v{k} has a value of the query's type"):
+            engine.run()
+        assert engine.rows_of(f"select to_json(struct(*)) from {engine.table} order by id") == there
+    drawn = engine.rows_of(f"select id, r from {engine.table}")
+    engine.sql = select(held=1)
+    engine.run()
+    engine.query("insert into {schema}.src values (9, 9)")
+    engine.run()
+    values = [f"v{len(LOST) + k}" for k in range(len(HELD))]
+    (types,) = engine.rows_of(f"select {', '.join(f'typeof({v})' for v in values)} from {engine.table} limit 1")
+    wanted = ", ".join(f"cast({now} as {type_}) as {v}" for (_, now), type_, v in zip(HELD, types, values, strict=True))
+    assert engine.rows_of(
+        f"select to_json(struct({', '.join(values)})) from {engine.table} order by id"
+    ) == engine.rows_of(f"select to_json(struct({wanted})) from {engine.schema}.src order by id")
+    assert set(drawn) < set(engine.rows_of(f"select id, r from {engine.table}"))
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,13 @@ MODELS = {
                         "ROW_BASED"),
     "params": (f"with p as (select date_trunc('hour', now()) - interval 2 hours as since) select t.id from {T} t cross join p "
                "where t.ts >= p.since", "id", "ROW_BASED"),
+    "hours_while_open": (f"select id, timestampdiff(HOUR, ts, if(x > 2, ts, now())) as hours, rand() as r from {T}", "id", "ROW_BASED"),
+    "texts_and_parts": (f"with a as (select *, named_struct('h', timestampdiff(HOUR, ts, now())) as age from {T}) "
+                        f"select a.*, u.y, concat('at ', date_format(now(), 'HH')) as at, rand() as r from a left join {U} u on u.k = a.k",
+                        "id", "ROW_BASED"),
+    "hours_of_groups": (f"select k, sum(timestampdiff(HOUR, ts, now())) as hours, max(ts) as m from {T} group by k", "k", "GROUP_AGGREGATE"),
+    "hours_of_partitions": (f"select id, k, x, sum(timestampdiff(HOUR, ts, now())) over (partition by k) as hours from {T}", "id",
+                            "WINDOW_FUNCTION"),
 }  # fmt: skip
 #: a row of `t` is there for an hour
 PASSING = {
@@ -71,6 +78,10 @@ def _models(queries: Mapping[str, tuple[str, ...]]) -> dict[str, Model]:
     return {name: Model(SCHEMA, name, sql, {"unique_key": key}) for name, (sql, key, *_) in queries.items()}
 
 
+def drawn(model: Model) -> list[str]:
+    return ["r"] if "rand()" in model.sql else []
+
+
 def test_what_the_clock_decides_is_followed(session: Direct) -> None:
     _fill(session)
     models = _models(MODELS)
@@ -80,7 +91,7 @@ def test_what_the_clock_decides_is_followed(session: Direct) -> None:
         run = model.run_incrementally(session, "2026-01-10 05:30:00")
         assert run.plan.strategy == MODELS[name][2], run.plan.candidates
         assert not session.warnings
-        _check(session, model, "2026-01-10 05:30:00", *(["r"] if name == "hours" else []))
+        _check(session, model, "2026-01-10 05:30:00", *drawn(model))
     session.query(f"update {T} set ts = ts + interval 3 hours, x = 9 where id in (2, 7, 15)")
     session.query(
         f"insert into {T} values (40, 1, 1, timestamp'2026-01-10 05:45:00'), (41, 9, 1, timestamp'2026-01-10 06:45:00')"
@@ -91,7 +102,42 @@ def test_what_the_clock_decides_is_followed(session: Direct) -> None:
         run = model.run_incrementally(session, "2026-01-11 03:20:00")
         assert run.plan.strategy in (MODELS[name][2], "COMPLETE_RECOMPUTE"), run.plan.candidates
         assert not session.warnings
-        _check(session, model, "2026-01-11 03:20:00", *(["r"] if name == "hours" else []))
+        _check(session, model, "2026-01-11 03:20:00", *drawn(model))
+
+
+def test_whether_the_clocks_own_value_is_followed_is_learned(session: Direct) -> None:
+    """Of 3,000 rows all change, or two: the text does not tell, the run before does."""
+    feed = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
+    table = f"{SCHEMA}.many"
+    days = ("2026-01-10 06:00:00", "2026-01-11 04:00:00", "2026-01-12 04:00:00", "2026-01-13 04:00:00")
+    went: dict[str, list[tuple[str, int]]] = {"age": [], "open": []}
+    models = _models(
+        {
+            "age": (f"select id, datediff(current_date(), d) as age from {table}", "id"),
+            "open": (
+                f"select id, rand() as r, datediff(coalesce(ended, current_date()), d) as days from {table}",
+                "id",
+            ),
+        }
+    )
+    session.query(
+        f"create or replace table {table} {feed} as select id, if(id < 2, null, date'2026-01-05') as ended, "
+        "date'2026-01-01' as d from range(3000)"
+    )
+    for model in models.values():
+        model.run(session, "2026-01-10 04:10:00")
+    draws = session.bag(f"select id, r from {models['open'].table}")
+    for number, as_of in enumerate(days):
+        session.query(f"insert into {table} values ({3000 + number}, null, date'2026-01-01')")
+        for name, model in models.items():
+            run = model.run(session, as_of)
+            went[name].append((run.plan.strategy, run.staged.updated))
+            _check(session, model, as_of, *drawn(model))
+    # within a day the clock stands still; then nothing is known at first, and all rows could be others
+    assert went["age"] == [("APPEND_ONLY", 0), *(("COMPLETE_RECOMPUTE", 3000 + n) for n in (1, 2, 3))]
+    assert [strategy for strategy, _ in went["open"]] == ["APPEND_ONLY", "COMPLETE_RECOMPUTE", "ROW_BASED", "ROW_BASED"]
+    assert [updated for _, updated in went["open"]] == [0, 3, 4, 5]
+    assert draws <= session.bag(f"select id, r from {models['open'].table}")
 
 
 def test_a_row_that_comes_and_leaves_between_two_runs_is_never_there(session: Direct) -> None:

@@ -70,3 +70,22 @@ def test_one_cooldown_for_all_threads_of_a_partition(clock: Clock) -> None:
     one.cool_down(3_600)
     with pytest.raises(ProviderError, match="asks for a pause of 3600 s"):
         one.acquire(1, None)
+
+
+def test_a_budget_waits_for_the_first_output(clock: Clock) -> None:
+    """What one request costs is not known before its output is: eight at once would spend eight times of what is left."""
+    one = Limits(Share(concurrency=8, cost=0.07, input_price=0.001, output_price=0.01))
+    one.acquire(1, None)
+    answers = iter([True])
+
+    def sleep(seconds: float) -> None:  # the first answer comes while others wait for it
+        clock.now += seconds
+        if next(answers, False):
+            one.release(1, (0, 2000))
+
+    clock.sleep = sleep  # type: ignore[method-assign]
+    for _ in range(2):
+        one.acquire(1, None)
+    assert one.under_way == 2  # 0.02 each: one is spent, and those under way count with what it took
+    with pytest.raises(ProviderError, match="budget"):
+        one.acquire(1, None)

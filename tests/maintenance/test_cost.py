@@ -37,6 +37,14 @@ def test_what_is_looked_for_in_the_source_is_read() -> None:
     assert cost_of(marked, "rows", "S").linear == cost_of(changes(1), "rows").linear
 
 
+def test_rows_that_the_clock_gives_other_values_are_written() -> None:
+    """As changed rows are: if they are all of the table, it is as well made anew."""
+    none, few, all_ = (cost_of(changes(1), "seconds", clock_rows=rows) for rows in (0, 10, 1_000_000))
+    assert few.linear == none.linear + SECONDS.write * 10 == cost_of(changes(1), "seconds").linear + SECONDS.write * 10
+    assert none.linear < none.complete < all_.linear
+    assert all_.complete == none.complete
+
+
 def test_a_source_that_is_read_twice_pays_where_the_table_is_large() -> None:
     """Once to find what a change touches, and once for that: a small table of groups is as quickly computed from it."""
     small, large = (Cost(changes(1, target_rows=rows), SECONDS) for rows in (1_000, 500_000))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from spark_mv.query.delta import affected, distributive, restrict
+from spark_mv.query.delta import distributive, restrict
 from spark_mv.query.delta.anchors import Anchors
-from spark_mv.query.syntax.select_tree import SelectNode, selects
+from spark_mv.query.syntax.select_tree import SelectNode, SetNode, selects
 
 
 def always(value: Any) -> Callable[[Any], Any]:
@@ -166,7 +166,7 @@ def unnetted(function: Any) -> Any:
 
 def kept_windows(function: Any) -> Any:
     def changed(self: Any, *args: Any) -> Any:
-        before, self.anchors = self.anchors, Anchors(frozenset(), self.clock, False)
+        before, self.anchors = self.anchors, Anchors(frozenset(), self.clock, False, self.tables.floating)
         try:
             return function(self, *args)
         finally:
@@ -179,7 +179,7 @@ def one_arm(function: Any) -> Any:
     def changed(self: Any, node: Any, focus: Any, *wanted: Any) -> Any:
         if isinstance(node, SelectNode):
             return function(self, node, focus, *wanted)
-        return function(self, affected.SetNode(node.arms[:1], node.all_, node.by_name), focus, *wanted)
+        return function(self, SetNode(node.arms[:1], node.all_, node.by_name), focus, *wanted)
 
     return changed
 

@@ -229,6 +229,7 @@ class Model:
             next_change_at=next_change_at,
             clock_solved=rewritten.clock_solved,
             base_version=0,
+            clock_rows=1,
         )
 
     def plans(self, situation: Situation) -> list[Plan]:

@@ -139,7 +139,7 @@ class Grammar(Sources):
         table, alias = self.table(), dice.alias()
         ints = [c.text for c in scope.columns if c.type == INT] or ["1"]
         mine = dice.random.choice([c.text for c in self._columns(alias, table) if c.type == INT])
-        return f"(select {dice.one('max', 'count', 'sum')}({mine}) from {table.sql} {alias} where {mine} = {dice.random.choice(ints)})"
+        return f"(select {dice.one('max', 'count', 'sum')}({mine}) from {table.sql} {alias} where {mine} {dice.one('=', '=', '<=>')} {dice.random.choice(ints)})"
 
     def _plain(self, depth: int, top: bool) -> Made:
         scope = self.from_(depth)

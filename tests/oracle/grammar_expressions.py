@@ -198,7 +198,8 @@ def clock_value(dice: Dice, scope: list[Col]) -> str | None:
     column = dice.random.choice(columns).text
     return dice.one(
         "datediff(current_date(), cast({c} as date))", "case when {c} <= now() then 1 else 0 end",
-        "if({c} > current_timestamp() - interval 2 hours, 1, 2)",
+        "if({c} > current_timestamp() - interval 2 hours, 1, 2)", "hour(now()) - hour(cast({c} as timestamp))",
+        "datediff(coalesce(cast({c} as date), current_date()), date'2024-03-10')",
     ).format(c=column)  # fmt: skip
 
 

@@ -64,6 +64,59 @@ FOUND = {
         ("id",),
         History({"t": ((5, 2, None, None, None, None),), "u": ()}, 0, (Step((Op("u", None, (2, 2, None)),), 0),)),
     ),
+    # a star of what is no FROM item was taken for no columns: what stands behind it was one place off, and the clock in it unseen
+    "a star of a generator's columns before ORDER BY positions": (
+        "select q.*, id, x from t lateral view explode(array(k)) q as c order by 1, 2 limit 1",
+        ("id",),
+        History(
+            {"t": ((1, 9, 0, None, None, None), (2, 5, 0, None, None, None))},
+            0,
+            (Step((Op("t", None, (3, 1, 0, None, None, None)),), 0),),
+        ),
+    ),
+    "a star of a struct before ORDER BY positions": (
+        "with a as (select named_struct('c', k) z, id, x from t) select z.*, id, x from a order by 1, 2 limit 1",
+        ("id",),
+        History(
+            {"t": ((1, 9, 0, None, None, None), (2, 5, 0, None, None, None))},
+            0,
+            (Step((Op("t", None, (3, 1, 0, None, None, None)),), 0),),
+        ),
+    ),
+    "stars of generated columns in the arms of a UNION": (
+        "select q.*, id, x from t lateral view explode(array(k)) q as c union select k, q.*, 1 from u "
+        "lateral view explode(array(y + 100)) q as c",
+        ("id",),
+        History(
+            {"t": ((1, 9, 0, None, None, None),), "u": ((7, 3, None),)},
+            0,
+            (Step((Op("u", (7, 3, None), (7, 4, None)),), 0),),
+        ),
+    ),
+    "the clock in a field, which a star shows": (
+        "with q as (select id, x, named_struct('age', datediff(current_date(), d)) as z from t) select id, x, z.* from q",
+        ("id",),
+        History(
+            {"t": ((1, 5, 1, None, None, at(10, 0).date()), (2, 6, 1, None, None, at(9, 0).date()))},
+            0,
+            (Step((Op("t", None, (3, 1, 0, None, None, at(12, 0).date())),), 48),),
+        ),
+    ),
+    # PARTITION BY a field counted as PARTITION BY all of the struct
+    "a window over a field, and another field shown": (
+        "with q as (select id, named_struct('a', k, 'b', x) as z from t) select id, z.b as g, count(*) over (partition by z.a) as n from q",
+        ("id",),
+        History(
+            {"t": ((1, 1, 5, None, None, None), (2, 1, 6, None, None, None))},
+            0,
+            (Step((Op("t", None, (3, 1, 9, None, None, None)),), 0),),
+        ),
+    ),
+    "a distinct column that the clock moves below": (
+        "select distinct coalesce(a3.z, -1) as z, a3.c1 as c1 from (select k as z, now() as c1 from u) as a3",
+        ("z", "c1"),
+        History({"u": ((4, None, None),)}, 0, (Step((), 21),)),
+    ),
     "a second USING compares the side that a RIGHT JOIN keeps": (
         "select k, u.y from t right join u using (k) join e using (k) where coalesce(t.x, 0) < 2",
         ("k",),

@@ -4,10 +4,14 @@ generated queries and histories, executed on DuckDB. `python tests/oracle/search
 from __future__ import annotations
 
 import os
+from random import Random
 
 import pytest
 from engine import Database
-from search import Seen, search, shrunk
+from grammar import Drawn, draw_query
+from packed import packed
+from pairs import live
+from search import Seen, histories_of, model_of, search, shrunk
 
 pytestmark = pytest.mark.unit
 
@@ -32,6 +36,20 @@ def test_every_table_is_what_the_query_gives() -> None:
     assert seen.queries["compared"] > QUERIES * 0.7
     # what DuckDB cannot say must stay the exception
     assert seen.tally.untranslated.total() + seen.tally.broken.total() < seen.tally.pairs * 0.03, seen
+
+
+def test_columns_in_structs() -> None:
+    """The same over tables whose columns are fields."""
+    database, seen = Database(), Seen()
+    for seed in range(QUERIES * 2):
+        drawn = draw_query(seed)
+        sql = packed(drawn.sql, Random(seed))
+        model = model_of(database, Drawn(sql, drawn.key), seen) if sql is not None else None
+        for history in histories_of(seed, model, HISTORIES) if model is not None else ():
+            wrong = live(model, history, seen.tally)
+            assert wrong is None, f"{wrong}\n{sql}\n{history}"
+    assert seen.queries["compared"] > QUERIES * 0.7
+    assert seen.tally.runs.total() > seen.tally.pairs / 4
 
 
 @pytest.mark.slow

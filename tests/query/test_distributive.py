@@ -79,3 +79,17 @@ def test_types_without_an_exact_sum() -> None:
     assert error.value.code == "GROUP_TYPE"
     assert is_exact("bigint") and is_exact("decimal(38,6)") and is_exact("decimal(37, 20)")
     assert not is_exact("decimal(38,7)") and not is_exact("double") and not is_exact("interval day to second")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select z.a as g, count(*) as n from (select id, named_struct('a', k, 'b', x) as z from t) q group by z.a, z.b",
+        "select upper(c) as h, count(*) as n from t lateral view explode(array(s)) q as c group by c",
+        "select upper(h) as h, count(*) as n from t lateral view explode(array(s)) q as h group by h",
+    ],
+)
+def test_groups_by_what_is_not_shown(sql: str) -> None:
+    with pytest.raises(NotIncremental) as refused:
+        found(sql)
+    assert refused.value.code == "HIDDEN_GROUPS"

@@ -43,6 +43,13 @@ def test_same_logic(sql: str) -> None:
     assert [c.fingerprint for c in other.columns] == [c.fingerprint for c in base.columns]
 
 
+def test_keys_of_a_map_differ_by_their_case() -> None:
+    """`m.a` is `m['a']`, if `m` is a map, and not `m['A']`."""
+    one, other = (analyze(f"select id, m.{key} as v, rand() * m.{key} as r from t", unique_key="id") for key in "aA")
+    assert one.fingerprint != other.fingerprint
+    assert all(a.fingerprint != b.fingerprint for a, b in zip(one.columns[1:], other.columns[1:], strict=True))
+
+
 TWO_WORDS = {
     "GROUP BY": "select k as id, count(*) as n from t group~by k",
     "ORDER BY and PARTITION BY": "select id, row_number() over (partition~by k order~by v, id) as r from t",

@@ -182,6 +182,9 @@ class DuckTables:
     def outweighs(self, name: str) -> bool:
         return name != "e"
 
+    def floating(self, name: str) -> frozenset[str]:
+        return frozenset(column for column, kind in SCHEMAS[name].items() if kind == "double")
+
     def pinned(self, sql: str) -> str:
         def replacement(ref: TableRef) -> str:
             if ref.name not in SCHEMAS:

@@ -11,8 +11,10 @@ from spark_mv.ai.asking import Asker, Outcome
 from spark_mv.ai.cascade import Taken
 from spark_mv.ai.prices import Rates, cost_of
 from spark_mv.ai.protocol import Request
+from spark_mv.query.functions.catalogue import ai_aggregates
 
-LISTS = frozenset({"ai_agg", "ai_summarize_agg"})
+LISTS = ai_aggregates()
+"""Functions whose text is a list of texts."""
 IN_PARTS = LISTS | {"ai_summarize"}
 """Functions of which what is said of parts is what is to be said of the whole, in fewer words."""
 _ENDS = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s|\s")

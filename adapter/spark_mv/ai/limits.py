@@ -15,6 +15,7 @@ _WINDOW = 60.0
 _JITTER = 0.5
 # A cooldown longer than this is not waited for: the rest is left for a later run.
 _LONGEST_WAIT = 300.0
+_FIRST_ANSWER = 0.02  # seconds between two looks whether it is there
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,8 @@ class Limits:
                 raise ProviderError("deadline", "the time for this run's calls is over", retry_after=max(0.0, at - now))
             if at > now:
                 return at - now
+            if self._unmeasured():
+                return _FIRST_ANSWER
             if self._over_budget(tokens, price):
                 raise ProviderError("budget", "the budget of this run is used up")
             self._next = now + self._gap
@@ -161,15 +164,20 @@ class Limits:
             self._cool_until = max(self._cool_until, time.time() + seconds)
 
     def _over_budget(self, tokens: int, price: Rates) -> bool:
-        """Whether this request, with those under way and an output like the average so far, would pass the budget."""
+        """Whether this request and those under way, each with an output like the average so far, would pass the budget."""
         share = self.share
         output = self._spent[1] // self._answers if self._answers else 0
         inputs = self._spent[0] + self._reserved + tokens
-        outputs = self._spent[1] + output
+        outputs = self._spent[1] + output * (self.under_way + 1)
         if share.tokens is not None and inputs + outputs > share.tokens:
             return True
-        cost = self._cost + max(0.0, self._reserved_cost) + (tokens * price[0] + output * price[1]) / 1000.0
-        return share.cost is not None and cost > share.cost
+        to_come = tokens * price[0] + output * (self.under_way + 1) * price[1]
+        return share.cost is not None and self._cost + max(0.0, self._reserved_cost) + to_come / 1000.0 > share.cost
+
+    def _unmeasured(self) -> bool:
+        """Whether a request is under way whose output is the first that there will be: what others would cost is not known before."""
+        limited = self.share.tokens is not None or self.share.cost is not None
+        return limited and not self._answers and self.under_way > 0
 
     def _earn(self, base: float, tokens: int) -> None:
         if self.share.tokens_per_minute:

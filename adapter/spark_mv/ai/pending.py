@@ -11,6 +11,7 @@ from spark_mv.ai.similar_table import classes_sql
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import NEAR, SUBMITTED, answered_sql
 from spark_mv.query.syntax.source_text import string_literal as quote
+from spark_mv.query.syntax.source_text import string_literals
 
 FIRST_RETRY = "min(if(state = 'blocked', unix_micros(retry_at), NULL))"
 """Over the requests with their state: when the first that waits may be asked again (microseconds since the epoch)."""
@@ -71,13 +72,13 @@ def pending_sql(
         *(f"collect_set(k.batch) FILTER (WHERE {same} AND k.status {is_} '{SUBMITTED}')" for is_ in ("=", "<>"))
     )
     answered = answered_sql("k.status", identity)
-    failed = f"{same} AND k.status IN ({_listed(FAILED)})"
+    failed = f"{same} AND k.status IN ({string_literals(FAILED)})"
     # rows of earlier releases say `error` of a refusal, too
-    failed_as = f"if(k.error_class IN ({_listed(sorted(FINAL_CLASSES))}), '{REFUSED}', k.status)"
+    failed_as = f"if(k.error_class IN ({string_literals(sorted(FINAL_CLASSES))}), '{REFUSED}', k.status)"
     mine = f"coalesce(bool_or(k.project = {quote(project)} AND ({same} OR {answered})), false)"
     old_at = f"max(k.called_at) FILTER (WHERE {answered})" if settings.keep_old else "cast(NULL AS timestamp)"
     failed_in = f" max_by(k.invocation_id, k.called_at) FILTER (WHERE {failed}) AS failed_in," if invocation_id else ""
-    counted = f"k.error_class IN ({_listed(sorted(COUNTED_CLASSES))})"
+    counted = f"k.error_class IN ({string_literals(sorted(COUNTED_CLASSES))})"
     parts = [
         f"__mv_requests AS ({requests_sql(calls)})",
         "__mv_known AS (SELECT q.result_key, q.function, q.arguments_hash, q.request, q.site,"
@@ -127,7 +128,3 @@ def counts_sql(
         "count_if(unclaimed) AS unclaimed "
         f"FROM ({pending_sql(calls, results_table, settings, at, project, invocation_id)}) AS __mv_p GROUP BY state"
     )
-
-
-def _listed(values: Sequence[str]) -> str:
-    return ", ".join(quote(value) for value in values)

@@ -6,7 +6,6 @@ call whose texts name the same numbers, by a model on this machine. What was fou
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import time
@@ -21,7 +20,7 @@ from spark_mv.ai.results import insert_rows, timestamp
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.similar_table import MODEL, SIMILAR_COLUMNS, classes_sql, mine_sql, similar_table
 from spark_mv.query.ai_calls.ai_plan import AiCall
-from spark_mv.query.ai_calls.keys import canonical
+from spark_mv.query.ai_calls.keys import canonical, identity_hash
 from spark_mv.query.ai_calls.signatures import VECTORS
 from spark_mv.query.syntax.source_text import string_literal as quote
 
@@ -48,7 +47,7 @@ class Text:
     @property
     def numbers(self) -> str:
         """sha256 of the numbers in the text: order 7 is not order 8, however alike the sentences are."""
-        return _sha256(" ".join(_NUMBER.findall(self.text)))
+        return identity_hash(" ".join(_NUMBER.findall(self.text)))
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,7 @@ def _page(execute: Execute, calls: Sequence[AiCall], settings: AiSettings, resul
 def _text(near_key: str, call: AiCall, request: Mapping[str, Any]) -> Text:
     kind = canonical([call.identity_hash, call.function, request["constant"]])
     (value,) = request["row"][0].values()
-    return Text(near_key, _sha256(kind), value if isinstance(value, str) else canonical(value))
+    return Text(near_key, identity_hash(kind), value if isinstance(value, str) else canonical(value))
 
 
 def _leaders(execute: Execute, results_table: str, at_least: float, kinds: set[str]) -> Leaders:
@@ -197,7 +196,3 @@ def _keep(execute: Execute, placed: Sequence[Placed], results_table: str, at_lea
         for one in placed
     ]  # fmt: skip
     execute(insert_rows(similar_table(results_table), SIMILAR_COLUMNS, rows))
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

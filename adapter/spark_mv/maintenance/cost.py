@@ -47,6 +47,7 @@ class Cost:
     changes: Changes
     weights: Weights = ROWS
     moved: str = ""  # the source whose rows the clock lets in or out
+    clock_rows: int = 0  # rows of the table to which the clock gives other values
 
     @property
     def complete(self) -> float:
@@ -88,7 +89,7 @@ class Cost:
         compared = {"snapshots": self.weights.snapshots, "lineage": self.weights.lineage}
         looks = sum(compared.get(change.how, 0.0) * change.table_rows for change in self.changes.sources)
         looks += self.weights.scanned * sum(change.searched for change in self.changes.sources)
-        return self.weights.write * self.changes.rows + looks
+        return self.weights.write * (self.changes.rows + self.clock_rows) + looks
 
     @property
     def _moved(self) -> float:
@@ -101,6 +102,6 @@ class Cost:
         return self.weights.look_up * self.changes.target_rows
 
 
-def cost_of(changes: Changes, choose_by: str, moved: str = "") -> Cost:
+def cost_of(changes: Changes, choose_by: str, moved: str = "", clock_rows: int = 0) -> Cost:
     """As the setting `choose_by` compares: rows or seconds."""
-    return Cost(changes, ROWS if choose_by == "rows" else SECONDS, moved)
+    return Cost(changes, ROWS if choose_by == "rows" else SECONDS, moved, clock_rows)

@@ -81,7 +81,18 @@ class IncrementalFacts:
     @property
     def cost(self) -> Cost:
         """What each way would take, as the setting `choose_by` compares."""
-        return cost_of(self.changes, self.config.choose_by, self.moved_windows.name if self.moved_windows else "")
+        moved = self.moved_windows.name if self.moved_windows else ""
+        return cost_of(self.changes, self.config.choose_by, moved, self.clock_rows)
+
+    @cached_property
+    def clock_rows(self) -> int:
+        """Rows of the table whose values are the clock's own and another one now: as many as changed when the clock last moved, all of
+        them if that is not known. 0 where only conditions on the clock decide: these turn for few rows at a time."""
+        if self.move is None or not self.tree.follows_clock(self.texts.columns):
+            return 0
+        last = self.facts.target.record
+        rows = self.changes.target_rows
+        return rows if last is None or last.clock_rows is None else min(last.clock_rows, rows)
 
     @property
     def comparable(self) -> frozenset[str]:
@@ -182,6 +193,8 @@ class IncrementalFacts:
         found = self.tree.leaf_clock(self.texts.columns) if self.move is not None else None
         if found is None or self.move is None:
             return None
+        if found.values and not all(map(is_comparable, self.rewritten.columns)):
+            return None  # which of the columns they decide is not asked
         before, now = self.move.before, self.move.now
         differ = "" if found.plain else found.differs(before, now)
         return MovedWindows(found.name, found.alias, found.holds(before), found.holds(now), differ)

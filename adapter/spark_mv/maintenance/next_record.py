@@ -67,6 +67,7 @@ def next_record(situation: Situation, columns: ColumnPlan) -> RunRecord:
         read_twice=carried(last, situation.analysis.fingerprint, facts),
         result_print=facts.result_print,
         result=tuple((c.name, c.type) for c in rewritten.columns) if facts.result_print else (),
+        clock_rows=last.clock_rows if last else None,
         key_bound=ranged.key_bound if ranged else None,
         key_floor=ranged.key_floor if ranged else None,
     )

@@ -47,7 +47,7 @@ class RunRecord:
     Requests to forget that were made up to version `honoured` (None: `base_version`) are done.
     `ai_pending` answers are still to come; the first of them is asked for at `ai_retry_at` (None: by the next run).
     `ask_again` names the newest request for new AI answers that the run has seen. `source_rows` and `target_rows` are
-    what later runs estimate costs from; the table's count is exact while nobody else writes to it. No key of the table
+    what later runs estimate costs from, `clock_rows` how many rows the last run changed for which the clock had moved; the table's count is exact while nobody else writes to it. No key of the table
     is above `key_bound` or below `key_floor` (text of a whole number, decimal, date or string; None: not known).
     `turn` is the number of the run's turn, `run_id` is this run's alone, and `model` names the model whose run it was (dbt's
     unique id; empty in records of older versions, as the other two). `unaudited` counts the commits since the last audit,
@@ -85,6 +85,7 @@ class RunRecord:
     strategy: str = "COMPLETE_RECOMPUTE"
     source_rows: Mapping[str, int] = field(default_factory=dict)
     target_rows: int | None = None
+    clock_rows: int | None = None
     key_bound: str | None = None
     key_floor: str | None = None
     started_at: str = ""

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from spark_mv.maintenance.facts import Column
 from spark_mv.query.analysis.verdict import PredicateVerdict
+from spark_mv.query.syntax.reserved import VALID_FROM, VALID_TO
 
 if TYPE_CHECKING:  # loaded by models with AI calls or a random filter only
     from spark_mv.query.ai_calls.ai_plan import AiCall
     from spark_mv.query.rewrite.draw_texts import FilterTexts
 
-VALID_FROM = "__mv_valid_from"
-VALID_TO = "__mv_valid_to"
 BOUNDS = (Column(VALID_FROM, "timestamp"), Column(VALID_TO, "timestamp"))
 
 

@@ -11,13 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from spark_mv.maintenance.columns import Role, StagedColumn
+from spark_mv.maintenance.facts import FLOATING
 from spark_mv.query.syntax.literals import json_text
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.query.syntax.table_name import quoted
 
 ROUNDING = "1e-9"
 """Of a floating-point value's size: sums that differ by no more count as equal in an audit."""
-FLOATING = frozenset({"double", "float"})
+VALUE_REFUSED = "__mv_value_refused"
+"""What a statement raises, with the column's name, for a value of the query that the table's type cannot hold."""
 
 
 def staging(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def staging(args: Mapping[str, Any]) -> dict[str, Any]:
     stays = bool(args.get("stays"))
     return {
         "key": ", ".join(quoted(c.name) for c in keys),
-        "key_as_written": ", ".join(f"cast({quoted(c.name)} as {c.type})" if c.cast else quoted(c.name) for c in keys),
+        "key_as_written": ", ".join(_as_written(c) for c in keys),
         "key_of_query": ", ".join(f"q.{quoted(c.name)}" for c in keys),
         "known_key": " and ".join(f"{quoted(c.name)} is not null" for c in keys),
         "first_key": quoted(keys[0].name) if keys else "",
@@ -113,8 +115,7 @@ def _new(column: StagedColumn) -> str:
     """The value that the query gives, in the type of the table; NULL where only the table has the column."""
     if not column.in_query:
         return f"cast(null as {column.type})"
-    name = f"q.{quoted(column.name)}"
-    new = f"cast({name} as {column.type})" if column.cast else name
+    new = _fitted(column) if column.cast else f"q.{quoted(column.name)}"
     return (
         f"case when t.__mv_there and f.{quoted(column.name)} then {_old(column)} else {new} end"
         if column.may_fail
@@ -122,9 +123,28 @@ def _new(column: StagedColumn) -> str:
     )
 
 
+def _fitted(column: StagedColumn) -> str:
+    """The query's value in another type, that of the table. It fails for a value that would be another one there: Spark itself stores the rest of a
+    division by 2^32, or NULL."""
+    name = f"q.{quoted(column.name)}"
+    fitted = f"try_cast({name} as {column.type})"
+    again = f"try_cast({fitted} as {column.given})"
+    same = (
+        f"{json_text(again, column.given)} <=> {json_text(name, column.given)}"
+        if column.as_json
+        else f"{again} <=> {name}"
+    )
+    return f"case when {same} then {fitted} else raise_error({string_literal(f'{VALUE_REFUSED}<{column.name}>')}) end"
+
+
 def _old(column: StagedColumn, cast: str = "cast") -> str:
     name = f"t.{quoted(column.stands_in or column.name)}"
     return f"{cast}({name} as {column.type})" if column.retyped else name
+
+
+def _as_written(key: StagedColumn, row: str = "") -> str:
+    name = f"{row}{quoted(key.name)}"
+    return f"try_cast({name} as {key.type})" if key.cast else name
 
 
 def _old_key(column: StagedColumn) -> str:
@@ -161,7 +181,7 @@ def _waiting(column: StagedColumn) -> list[str]:
 def _found_on(keys: Sequence[StagedColumn], identity: Mapping[str, Any]) -> str:
     """How rows of the table are found for those of the query."""
     if not identity:
-        return " and ".join(f"{_new(c)} = {_old_key(c)}" for c in keys)
+        return " and ".join(f"{_as_written(c, 'q.')} = {_old_key(c)}" for c in keys)
     pairs = " and ".join(
         f"q.{quoted(pair['query'])} = try_cast(t.{quoted(pair['table'])} as {pair['type']})"
         for pair in identity["pairs"]

@@ -13,7 +13,7 @@ from spark_mv.maintenance.columns import ColumnPlan, Role
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import RunFacts, TargetFacts
 from spark_mv.maintenance.plan import Step
-from spark_mv.maintenance.rewritten import VALID_FROM, VALID_TO, Rewritten
+from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.state import Seed
 from spark_mv.maintenance.steps.ai_round import ai_steps
@@ -22,7 +22,7 @@ from spark_mv.maintenance.steps.next_bound import NextBound
 from spark_mv.maintenance.steps.our_rows import TARGET
 from spark_mv.maintenance.steps.versions import at_versions, rewritten_at_versions
 from spark_mv.maintenance.strategies.state_steps import Known, StateSteps, drop_draws, flags, keep_draws, remember
-from spark_mv.query.syntax.reserved import relation
+from spark_mv.query.syntax.reserved import VALID_FROM, VALID_TO, relation
 from spark_mv.query.syntax.table_name import quoted
 
 

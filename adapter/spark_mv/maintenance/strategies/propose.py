@@ -45,6 +45,11 @@ def rejected_all(reasons: Sequence[Reason]) -> list[Proposal]:
     return [rejected(name, *reasons) for name in STRATEGIES]
 
 
+NAMING = ("spark.sql.caseSensitive", "spark.sql.ansi.relationPrecedence")
+"""Settings of a session by which a name of a query may mean another column than the one that the analysis finds: two that differ in case, and
+those that a comma and a join offer."""
+
+
 def blocked(situation: Situation, columns: ColumnPlan, no_op: Candidate) -> tuple[Reason, ...]:
     """Why the last result is no start for an incremental strategy; empty where it is."""
     facts, rewritten = situation.facts, situation.rewritten
@@ -53,6 +58,8 @@ def blocked(situation: Situation, columns: ColumnPlan, no_op: Candidate) -> tupl
         reasons.append(Reason("COLUMNS_CHANGED", "the columns or the layout of the table change"))
     if any(c.fresh for c in columns.columns):
         reasons.append(Reason("DRAWN_ANEW", "the expression of a kept column changed"))
+    if naming := [name for name in NAMING if facts.settings.get(name, "").lower() == "true"]:
+        reasons.append(Reason("NAMES_UNSURE", f"{' and '.join(naming)} is on, so names may mean other columns"))
     if facts.partial:
         reasons.append(Reason("PARTIAL_RUN", "this run sees only part of its sources (--empty or --sample)"))
     record = facts.target.record

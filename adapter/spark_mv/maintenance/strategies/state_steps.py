@@ -13,17 +13,16 @@ from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
 from spark_mv.maintenance.plan import Step
 from spark_mv.maintenance.record import KeptRecord
-from spark_mv.maintenance.rewritten import BOUNDS, VALID_FROM, VALID_TO, Rewritten
+from spark_mv.maintenance.rewritten import BOUNDS, Rewritten
 from spark_mv.maintenance.row_identity import row_identity
 from spark_mv.maintenance.staged import When
 from spark_mv.maintenance.state import Seed, Standing, StateFacts, StateRecord, draws_to_drop, stamp
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.rewrite.draw_texts import DRAW
-from spark_mv.query.syntax.reserved import relation
+from spark_mv.query.syntax.reserved import TRIAL, VALID_FROM, VALID_TO, relation
 from spark_mv.query.syntax.select_tree import NotIncremental
 from spark_mv.query.syntax.table_name import quoted
 
-TRIAL = "__mv_trial"
 _DIED = "the last run died before it dropped the draws of rows that were gone"
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from spark_mv.query.ai_calls.blocks import Edit, TokenCall, edited
 from spark_mv.query.ai_calls.text import TokenText
+from spark_mv.query.functions.catalogue import ai_aggregates
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import Span
 
-OF_GROUPS = frozenset({"ai_agg", "ai_summarize_agg"})
+OF_GROUPS = ai_aggregates()
 
 
 def with_lists(text: TokenText) -> tuple[TokenText, tuple[QueryError, ...]]:

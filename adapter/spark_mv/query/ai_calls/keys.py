@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from spark_mv.query.ai_calls.cascade import Steps
 from spark_mv.query.ai_calls.signatures import ANSWER_FIELD, ERROR_FIELDS, PROMPT_VERSION, VECTORS, ParsedCall
-from spark_mv.query.syntax.source_text import Span
+from spark_mv.query.syntax.source_text import Span, string_literals
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 _EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECASE)
@@ -58,7 +58,7 @@ class AiIdentity:
     def heard(self) -> str:
         """SQL over the result table: the row says something of an answer."""
         strange = (status for status in (NEAR, SIMILAR) if status not in self.shared)
-        return f"status NOT IN ({_listed((SUBMITTED, RELEASED, *strange))})"
+        return f"status NOT IN ({string_literals((SUBMITTED, RELEASED, *strange))})"
 
     @classmethod
     def of(cls, value: Mapping[str, Any] | AiIdentity) -> AiIdentity:
@@ -214,11 +214,7 @@ def failing_sql(parsed: ParsedCall, key: str, request: str, results_table: str, 
 
 def answered_sql(column: str, identity: AiIdentity) -> str:
     """SQL: whether the status is that of an answer."""
-    return f"{column} IN ({_listed(identity.answered)})" if identity.shared else f"{column} = 'ok'"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(quote(word) for word in words)
+    return f"{column} IN ({string_literals(identity.answered)})" if identity.shared else f"{column} = 'ok'"
 
 
 def convert_sql(value: str, result_type: str, strict: bool = True) -> str:

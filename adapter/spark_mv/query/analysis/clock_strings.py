@@ -60,15 +60,18 @@ def words_beside_times(walk: Walk, node: exp.Expr, scope: Scope) -> Taint:
 
 
 def _words_beside(walk: Walk, operands: list[exp.Expr], scope: Scope) -> Taint:
-    suspects = [part for part in operands if any(_suspect(constant_text(leaf)) for leaf in leaves(part))]
+    suspects = [part for part in operands if any(_suspect(leaf, scope) for leaf in leaves(part))]
     if not suspects:
         return CLEAN
     kinds = {kind for part in operands if part not in suspects and (kind := _kind(part, scope))}
     return union(words_as_time(walk, part, kind, scope) for part in suspects for kind in sorted(kinds))
 
 
-def _suspect(text: str | None) -> bool:
-    return text is not None and clock_text(text, "timestamp") is not None
+def _suspect(leaf: exp.Expr, scope: Scope) -> bool:
+    text = constant_text(leaf)
+    if text is None:
+        return may_spell(leaf) and not _kind(leaf, scope)
+    return clock_text(text, "timestamp") is not None
 
 
 def _operands(node: exp.Expr) -> Iterator[list[exp.Expr]]:

@@ -57,7 +57,7 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Tainted
     _note_generator(walk, inner)
     call = inner.meta.get("call")
     if isinstance(node, exp.Alias):
-        field = generated_fields(facts, [node.alias])[0] if _is_generator(inner) else _field(node.alias, facts)
+        field = generated_fields(facts, [node.alias])[0] if _is_generator(inner) else facts.named(node.alias)
         outputs[node.alias.lower()] = field.value
         return [replace(field, node=inner, derive=deriving(inner, scope), scope=scope)]
     if isinstance(call, Call) and _is_generator(inner):
@@ -73,18 +73,14 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Tainted
     )
     return [
         replace(
-            _field(
-                call.name if column and isinstance(call, Call) else output_name(inner, written_text(walk, node)), facts
+            facts.named(
+                call.name if column and isinstance(call, Call) else output_name(inner, written_text(walk, node))
             ),
             node=inner,
             derive=deriving(inner, scope),
             scope=scope,
         )
     ]
-
-
-def _field(name: str, facts: TaintedValue) -> Field:
-    return Field(name, facts.taint, facts.fingerprint, parts=facts.parts)
 
 
 def _fields_of(struct: TaintedValue, star: exp.Expr, kind: str) -> list[Field | OpenPart]:
@@ -95,7 +91,7 @@ def _fields_of(struct: TaintedValue, star: exp.Expr, kind: str) -> list[Field | 
         return [OpenPart(digest("fields", struct.fingerprint), struct.taint)]
     dropped = {item.name.lower() for item in star.args.get("except_") or [] if len(_parts(item)) == 1}
     return [
-        replace(_field(name, struct.inner([name])), type=dict(kinds).get(name))
+        replace(struct.inner([name]).named(name), type=dict(kinds).get(name))
         for name in fields
         if name.lower() not in dropped
     ]

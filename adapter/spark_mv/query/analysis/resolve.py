@@ -78,7 +78,7 @@ def _look_up(scope: Scope, parts: list[str]) -> tuple[Field, Sequence[str]] | No
     keyword = len(parts) == 1 and is_marked(parts[0], Mark.KEYWORD)
     while here is not None:
         if parts[0].lower() in here.locals_:
-            return _named(parts[0], here.locals_[parts[0].lower()]), parts[1:]
+            return here.locals_[parts[0].lower()].named(parts[0]), parts[1:]
         if len(parts) > 1:
             found = find_qualified(_alone(here), parts)
             if found is not None:
@@ -88,7 +88,7 @@ def _look_up(scope: Scope, parts: list[str]) -> tuple[Field, Sequence[str]] | No
         if plain is not None and sure and not (alias is not None and here.aliases_first):
             return plain, parts[1:]
         if alias is not None:
-            return _named(parts[0], alias), parts[1:]
+            return alias.named(parts[0]), parts[1:]
         if plain is not None and maybe is None:
             maybe = plain
         here = here.parent
@@ -105,10 +105,6 @@ def _is_file_metadata(scope: Scope, parts: list[str]) -> bool:
 
 def _alone(scope: Scope) -> Scope:
     return Scope(sources=scope.sources)
-
-
-def _named(name: str, item: TaintedValue) -> Field:
-    return Field(name, item.taint, item.fingerprint, parts=item.parts)
 
 
 def _keyword(walk: Walk, node: exp.Expr, name: str) -> TaintedValue | None:

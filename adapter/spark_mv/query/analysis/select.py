@@ -167,8 +167,8 @@ def _only_projects(node: exp.Select) -> bool:
     return not any(item.args.get(key) for key in ("joins", "laterals", "pivots", "sample"))
 
 
-def _alias_values(walk: Walk, node: exp.Select, scope: Scope) -> dict[str, tuple[exp.Expr, TaintedValue | None]]:
-    return {p.alias.lower(): (p.this, None) for p in node.expressions if isinstance(p, exp.Alias)}
+def _alias_values(walk: Walk, node: exp.Select, scope: Scope) -> dict[str, exp.Expr]:
+    return {p.alias.lower(): p.this for p in node.expressions if isinstance(p, exp.Alias)}
 
 
 def _several_sets(group: exp.Expr | None) -> bool:
@@ -180,7 +180,7 @@ def _group_keys(
     node: exp.Select,
     group: exp.Expr,
     scope: Scope,
-    aliases: dict[str, tuple[exp.Expr, TaintedValue | None]],
+    aliases: dict[str, exp.Expr],
 ) -> list[TaintedValue]:
     """The grouping keys, with ordinals, select aliases and GROUP BY ALL resolved."""
     keys: list[exp.Expr] = []
@@ -226,26 +226,22 @@ def _group_keys(
     return values
 
 
-def _key_value(
-    walk: Walk, key: exp.Expr, scope: Scope, aliases: dict[str, tuple[exp.Expr, TaintedValue | None]]
-) -> TaintedValue:
+def _key_value(walk: Walk, key: exp.Expr, scope: Scope, aliases: dict[str, exp.Expr]) -> TaintedValue:
     name = key.name.lower() if isinstance(key, exp.Column) and len(key.parts) == 1 else ""
     if name in aliases and not any(relation.has(name) for relation in scope.sources.values()):
-        expression = aliases[name][0]
+        expression = aliases[name]
         if not (isinstance(expression, exp.Column) and expression.name.lower() == name):
             return value(walk, expression, _with_aliases(walk, scope, aliases, name))
     return value(walk, key, scope)
 
 
-def _with_aliases(
-    walk: Walk, scope: Scope, aliases: dict[str, tuple[exp.Expr, TaintedValue | None]], upto: str
-) -> Scope:
+def _with_aliases(walk: Walk, scope: Scope, aliases: dict[str, exp.Expr], upto: str) -> Scope:
     """A scope that sees the select aliases written before `upto` (lateral column aliases)."""
     inner = Scope(parent=scope.parent, sources=scope.sources, ctes=scope.ctes, label=scope.label, using=scope.using)
     inner.star = scope.star
     inner.padded, inner.windows, inner.row_unique = scope.padded, scope.windows, scope.row_unique
     inner.single, inner.below = scope.single, scope.below
-    for name, (expression, _) in aliases.items():
+    for name, expression in aliases.items():
         if name == upto:
             break
         inner.aliases[name] = value(walk, expression, inner)

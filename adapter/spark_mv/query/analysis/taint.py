@@ -109,7 +109,8 @@ class TaintedValue:
         return tuple(label for label, _ in self.parts if isinstance(label, str))
 
     def inner(self, path: Iterable[str]) -> TaintedValue:
-        """The field of the struct at the path; of one that is not written out, a value that depends on all of it."""
+        """The field of the struct at the path; of one that is not written out, a value that depends on all of it. What looks like a
+        field may be a key of a map, of which `a` and `A` are two."""
         here = self
         for name in path:
             found = [item for label, item in here.parts if isinstance(label, str) and label.lower() == name.lower()]
@@ -119,8 +120,12 @@ class TaintedValue:
             # of an array of structs, the array of their fields
             element = here.held(Held.ELEMENT)
             taint = element.inner([name]).taint if element else here.taint
-            here = TaintedValue(taint, digest("field", here.fingerprint, name.lower()), here.aggregate)
+            here = TaintedValue(taint, digest("field", here.fingerprint, name), here.aggregate)
         return here
+
+    def named(self, name: str) -> Field:
+        """The column of that name that it is."""
+        return Field(name, self.taint, self.fingerprint, parts=self.parts)
 
     def held(self, label: Held) -> TaintedValue | None:
         return next((item for name, item in self.parts if name is label), None)

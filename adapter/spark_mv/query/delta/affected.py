@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from spark_mv.query.delta.anchors import Anchors
 from spark_mv.query.delta.clock_places import ClockPlace, ClockPlaces, Part
-from spark_mv.query.delta.expressions import called, shortened
+from spark_mv.query.delta.expressions import shortened
 from spark_mv.query.delta.idle_joins import Asked, asked
 from spark_mv.query.delta.instants import Instants, verbatim
 from spark_mv.query.delta.joined import FromItem, Joined, JoinedItem, put_together
@@ -38,7 +38,7 @@ from spark_mv.query.syntax.select_tree import (
     NotIncremental,
     Piece,
     SelectNode,
-    SetNode,
+    call_of,
     children,
     quoted,
     reads,
@@ -88,20 +88,6 @@ class Affected:
             elif not self.static(child):
                 yield from self.focuses(child, path)
 
-    def _look(self, node: Node, shown: bool) -> None:
-        """Where a move of the clock decides something. `shown`: the columns of the query do by themselves."""
-        if isinstance(node, SetNode):
-            for arm in node.arms:
-                self._look(arm, shown or not node.all_)
-            return
-        self._places[id(node)] = tuple(self.clock.of(node, shown))
-        for source in node.sources:
-            if not isinstance(source.item, Leaf):
-                self._look(source.item, False)
-        for query in (*node.subqueries.values(), *node.deep):
-            exists = isinstance(query, SelectNode) and isinstance(query.tree.parent, exp.Exists)
-            self._look(query, not exists)
-
     def static(self, node: Leaf | Node) -> bool:
         """Whether nothing below has changed."""
         if isinstance(node, Leaf):
@@ -122,7 +108,7 @@ class Affected:
         found = []
         if self.move is not None:
             self.clock.check(node)
-            self._look(node, True)
+            self._places = {id(select): places for select, places in self.clock.everywhere(node)}
         for focus, path in self.focuses(node):
             self._path = path
             found.append(self._node(node, focus, wanted))
@@ -193,7 +179,7 @@ class Affected:
     @cached_property
     def anchors(self) -> Anchors:
         """What can be said of the output columns."""
-        return Anchors(self.unstable, self.clock, self.move is not None)
+        return Anchors(self.unstable, self.clock, self.move is not None, self.tables.floating)
 
     @cached_property
     def _instants(self) -> Instants:
@@ -258,7 +244,7 @@ class Affected:
 
     def _unstable_calls(self, node: exp.Expr) -> int:
         inside = node.walk(prune=lambda n: isinstance(n, exp.Query) and n is not node)
-        return sum(name in self.unstable for part in inside for name in called(part))
+        return sum(call_of(part) in self.unstable for part in inside)
 
     def _check_laterals(self, node: SelectNode, scope: FromColumns, joined: Joined) -> None:
         """LATERAL VIEW stays as it is, and makes rows of what it reads."""
@@ -315,7 +301,7 @@ class Affected:
         if not joined.believed(outer | used) or not (complete or node.laterals):
             raise NotIncremental("SUBQUERY", f"`{shortened(piece.text)}` uses a column that an outer join may empty")
         outside = piece.node.walk(prune=lambda n: isinstance(n, exp.Query))
-        if any(name in self.unstable for part in outside for name in called(part)) or self.anchors.moves(piece.node):
+        if any(call_of(part) in self.unstable for part in outside) or self.anchors.moves(piece.node):
             raise NotIncremental(
                 "SUBQUERY", f"`{shortened(piece.text)}` compares what no query about changes may evaluate"
             )

@@ -121,7 +121,7 @@ class ExactTypes:
         return isinstance(node, exp.Add | exp.Sub | exp.Mul) and fits(node.this) and fits(node.args.get("expression"))
 
     def _column(self, column: exp.Column, select: SelectNode, type_fits: Callable[[str], bool]) -> bool:
-        place = FromColumns.of(select, self.tables).resolve(column)
+        place = FromColumns.of(select, self.tables).whole(column)
         sources = dict(zip((alias.lower() for alias in aliases(select)), select.sources, strict=True))
         item = sources[place[0]].item if place is not None else None
         if place is None or item is None:

@@ -8,7 +8,7 @@ written: it is carried to the places that read it (`WHERE age <= 30`).
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -17,7 +17,16 @@ from sqlglot import exp
 from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, expand, output
 from spark_mv.query.syntax.aggregates import aggregates, is_aggregate
 from spark_mv.query.syntax.parser import Call
-from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, Piece, SelectNode, selects
+from spark_mv.query.syntax.select_tree import (
+    Leaf,
+    Node,
+    NotIncremental,
+    OutItem,
+    Piece,
+    SelectNode,
+    SetNode,
+    selects,
+)
 from spark_mv.query.syntax.source_blocks import span_of
 from spark_mv.query.syntax.source_text import Span, inside_any, line_and_column
 
@@ -38,12 +47,15 @@ class Part(Enum):
 
 @dataclass(frozen=True, eq=False)
 class ClockPlace:
-    """`number`: of the join. `items`: the items of the select list that count."""
+    """`number`: of the join. `items`: the items of the select list that count, stars that give such columns among them. `own`:
+    whether one of their values is the clock's own (`datediff(current_date(), d)`), and not a condition on it: such a value
+    can be another one in every row whenever the clock moves."""
 
     node: SelectNode
     part: Part
     number: int = 0
     items: tuple[OutItem, ...] = ()
+    own: bool = False
 
 
 @dataclass
@@ -53,7 +65,7 @@ class ClockPlaces:
     sql: str
     uses: tuple[Span, ...]
     tables: Columns
-    _carried: dict[int, frozenset[str]] = field(default_factory=dict)
+    _carried: dict[int, dict[str, bool]] = field(default_factory=dict)
     _scopes: dict[int, tuple[SelectNode, FromColumns]] = field(
         default_factory=dict
     )  # by id, which is its own while it lives
@@ -106,40 +118,81 @@ class ClockPlaces:
 
     def offered(self, select: SelectNode) -> frozenset[Place]:
         """The columns of FROM that carry the clock."""
-        if not self.uses:
-            return frozenset()
-        return frozenset(
-            (alias.lower(), column)
-            for alias, source in zip(aliases(select), select.sources, strict=True)
-            for column in self.carried(source.item)
-        )
+        return self._of_from(select, self.carried) if self.uses else frozenset()
+
+    def _of_from(self, select: SelectNode, columns: Callable[[Leaf | Node], Iterable[str]]) -> frozenset[Place]:
+        pairs = zip(aliases(select), select.sources, strict=True)
+        return frozenset((alias.lower(), column) for alias, source in pairs for column in columns(source.item))
 
     def carried(self, item: Leaf | Node) -> frozenset[str]:
         """The output columns, lower case, that are computed from the clock row by row."""
+        return frozenset(self._carried_by(item))
+
+    def _owned(self, item: Leaf | Node) -> Iterator[str]:
+        """Those whose value is the clock's own (see ClockPlace)."""
+        return (column for column, own in self._carried_by(item).items() if own)
+
+    def _carried_by(self, item: Leaf | Node) -> Mapping[str, bool]:
+        """The columns that carry the clock, and whether their values are the clock's own."""
         if isinstance(item, Leaf) or not self.uses:
-            return frozenset()
+            return {}
         if id(item) not in self._carried:
-            self._carried[id(item)] = frozenset(self._carry(item))
+            found = self._carried[id(item)] = dict[str, bool]()
+            for column, own in self._carry(item):
+                found[column] = own or found.get(column, False)
         return self._carried[id(item)]
 
-    def _carry(self, node: Node) -> Iterator[str]:
+    def _carry(self, node: Node) -> Iterator[tuple[str, bool]]:
         if not isinstance(node, SelectNode):
             names = output(node, self.tables)
             for arm in node.arms if node.all_ else ():
-                own = output(arm, self.tables)
-                pairs = zip(own if node.by_name else names, own, strict=True)
-                yield from (name.lower() for name, inner in pairs if inner.lower() in self.carried(arm))
+                inner, carried = output(arm, self.tables), self._carried_by(arm)
+                pairs = zip(inner if node.by_name else names, (c.lower() for c in inner), strict=True)
+                yield from ((name.lower(), carried[column]) for name, column in pairs if column in carried)
             return
         if node.aggregate or node.distinct:
             return
-        offered = self.offered(node)
+        offered, owned = self.offered(node), self._of_from(node, self._owned)
         for item in node.items:
             if item.name is None:
-                yield from (c.lower() for a, c in expand(node, item, self.tables) if (a.lower(), c.lower()) in offered)
+                yield from ((place[1], place in owned) for place in offered & self._given(item, node))
             elif not item.node.find(exp.Window) and self.depends(item.node, node):
-                yield item.name.lower()
+                yield item.name.lower(), self._own((item,), node)
+
+    def _given(self, star: OutItem, node: SelectNode) -> frozenset[Place]:
+        """The columns of FROM that a star gives, in lower case."""
+        return frozenset((alias.lower(), column.lower()) for alias, column in expand(node, star, self.tables))
 
     # --- the places
+
+    def everywhere(self, node: Node, shown: bool = True) -> Iterator[tuple[SelectNode, tuple[ClockPlace, ...]]]:
+        """The SELECTs of a query with their places. `shown` as in `of`. Raises NotIncremental."""
+        if isinstance(node, SetNode):
+            for arm in node.arms:
+                yield from self.everywhere(arm, shown or not node.all_)
+            return
+        yield node, tuple(self.of(node, shown))
+        for source in node.sources:
+            if not isinstance(source.item, Leaf):
+                yield from self.everywhere(source.item, False)
+        for query in (*node.subqueries.values(), *node.deep):
+            exists = isinstance(query, SelectNode) and isinstance(query.tree.parent, exp.Exists)
+            yield from self.everywhere(query, not exists)
+
+    def shown(self, root: Node) -> Iterator[str]:
+        """The columns of the result that follow the clock."""
+        if isinstance(root, SetNode):
+            for arm in root.arms:
+                inner = set(self.shown(arm))
+                pairs = zip(output(root, self.tables), output(arm, self.tables), strict=True)
+                yield from (name for name, column in pairs if column in inner)
+            return
+        for item in root.items:
+            if item.name is None:
+                places = ((alias.lower(), column) for alias, column in expand(root, item, self.tables))
+                yield from (column for alias, column in places if (alias, column.lower()) in self.offered(root))
+            elif self.depends(item.node, root):
+                yield item.name
 
     def of(self, node: SelectNode, shown: bool) -> Iterator[ClockPlace]:
         """The places of one SELECT. `shown`: whether its columns decide by themselves, as those of the result do. Raises
@@ -162,23 +215,20 @@ class ClockPlaces:
         if not node.aggregate:
             decide = shown or node.distinct
             counted = tuple(item for item in items if decide or item.node.find(exp.Window))
-            self._conditional(counted, node)
-            if decide and any(item.name is None for item in node.items):
-                self._no_stars(node)
+            counted += tuple(self._stars(node)) if decide else ()
             if counted or "qualify" in moved:
-                yield ClockPlace(node, Part.VALUES, items=counted)
+                yield ClockPlace(node, Part.VALUES, items=counted, own=self._own(counted, node))
             return
         if node.windowed and (items or moved):
             raise NotIncremental("CLOCK_ELSEWHERE", "the clock stands in windows over groups")
-        self._conditional(items, node)
         keys = tuple(item for item in items if not aggregates(item.node))
         if keys or "group" in moved:
-            yield ClockPlace(node, Part.KEYS, items=keys)
+            yield ClockPlace(node, Part.KEYS, items=keys, own=self._own(keys, node))
         groups = tuple(item for item in items if aggregates(item.node))
         if keys or "group" in moved:
             self._check_keys([*(item.node for item in groups), *clause(node, "having")], node)
         if groups or "having" in moved:
-            yield ClockPlace(node, Part.GROUPS, items=groups)
+            yield ClockPlace(node, Part.GROUPS, items=groups, own=self._own(groups, node))
 
     def _check_clauses(self, node: SelectNode) -> None:
         """Raises where a clause that is no place reads a column that follows the clock."""
@@ -213,30 +263,27 @@ class ClockPlaces:
                 if column.parts[0].name.lower() in names and scope.resolve(column) is None:
                     raise self.elsewhere(column_span(column))
 
-    def _no_stars(self, node: SelectNode) -> None:
-        if self.offered(node) and any(
-            (alias.lower(), column.lower()) in self.offered(node)
-            for item in node.items
-            if item.name is None
-            for alias, column in expand(node, item, self.tables)
-        ):
-            raise NotIncremental(
-                "CLOCK_ELSEWHERE", "a column of the result follows the clock; freeze it, or leave it out"
-            )
+    def _stars(self, node: SelectNode) -> Iterator[OutItem]:
+        """The stars that give a column which follows the clock."""
+        offered = self.offered(node)
+        for item in node.items if offered else ():
+            if item.name is None and offered & self._given(item, node):
+                yield item
 
-    def check_items(self, node: SelectNode) -> None:
-        """Raises NotIncremental where a column is the clock's own value."""
-        self._conditional(tuple(item for item in node.items if item.name is not None), node)
-
-    def _conditional(self, items: tuple[OutItem, ...], node: SelectNode) -> None:
-        """Raises where a value is the clock's own, and not a condition on it: then every row changes whenever it moves."""
+    def _own(self, items: Iterable[OutItem], node: SelectNode) -> bool:
+        """Whether a value of the select list is the clock's own, and not a condition on it."""
+        owned = self._of_from(node, self._owned)
         for item in items:
+            if item.name is None:
+                if owned & self._given(item, node):
+                    return True
+                continue
             inside = inside_any(span_of(part) for part in item.node.find_all(exp.Predicate) if "span" in part.meta)
-            carried = {column for _, column in self.carried_in(item.node, node)}
-            columns = [c for c in item.node.find_all(exp.Column) if c.name.lower() in carried]
-            for use in (*self.uses_in(item.node), *map(column_span, columns)):
-                if not inside(use):
-                    raise self.elsewhere(use)
+            names = {column for _, column in owned & self.carried_in(item.node, node)}
+            columns = [c for c in item.node.find_all(exp.Column) if c.name.lower() in names]
+            if not all(inside(use) for use in (*self.uses_in(item.node), *map(column_span, columns))):
+                return True
+        return False
 
     def check(self, root: Node) -> None:
         """Raises NotIncremental for a use of the clock that stands at no place that is looked at."""

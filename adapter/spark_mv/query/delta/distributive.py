@@ -14,8 +14,8 @@ from enum import Enum
 
 from sqlglot import exp
 
+from spark_mv.query.delta.expressions import own_functions
 from spark_mv.query.delta.names import Columns, FromColumns
-from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.syntax.aggregates import aggregates
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.select_tree import Node, NotIncremental, OutItem, SelectNode, calls
@@ -77,7 +77,7 @@ def _part(item: OutItem, type_: str) -> GroupPart:
         node, filtered = node.this, True
     call = node.meta.get("call")
     if not aggregates(item.node):
-        if any(level_of(name) is None for name in calls(item.node)):
+        if own_functions(item.node):
             raise NotIncremental("OWN_FUNCTION", f"{item.name} calls a function that may be an aggregate")
         if not _ORDERED.fullmatch(type_):
             raise NotIncremental("GROUP_TYPE", f"{item.name} is of type {type_}, which groups can differ in unseen")
@@ -118,16 +118,16 @@ def _shows_groups(node: SelectNode, tables: Columns) -> bool:
         return True
     scope = FromColumns.of(node, tables)
     plain = [item.node for item in node.items if not aggregates(item.node)]
-    columns = {scope.resolve(shown) for shown in plain if isinstance(shown, exp.Column)}
+    columns = {scope.whole(shown) for shown in plain}
     names = {item.name.lower() for item in node.items if item.name is not None}
     for expression in group.expressions:
         if isinstance(expression, exp.Literal) and not expression.is_string:
             continue  # a position in the select list
         if isinstance(expression, exp.Column):
-            place = scope.resolve(expression)  # a column of FROM comes before an output column of that name
-            if place in columns if place is not None else expression.name.lower() in names:
+            place = scope.whole(expression)  # a column of FROM comes before an output column of that name
+            named = len(expression.parts) == 1 and expression.name.lower() in names and not node.generators
+            if place in columns if place is not None else named:
                 continue
-        elif expression in plain:
-            continue
-        return False
+        if expression not in plain:
+            return False
     return bool(group.expressions)

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from sqlglot import exp
 
 from spark_mv.query.delta.names import is_whole_row
-from spark_mv.query.functions.catalogue import Kind, is_kind
+from spark_mv.query.functions.catalogue import Kind, is_kind, level_of
 from spark_mv.query.syntax.aggregates import groups_or_windows
-from spark_mv.query.syntax.parser import Call
-from spark_mv.query.syntax.select_tree import OutItem, calls
+from spark_mv.query.syntax.select_tree import OutItem, SelectNode, call_of, calls
 
 _TIME_WINDOWS = frozenset({"window", "session_window", "window_time"})
 
 
-def called(node: exp.Expr) -> Iterator[str]:
-    """The name of the function that this one node calls, if it does."""
-    call = node.meta.get("call")
-    if isinstance(call, Call):
-        yield call.name
+def own_functions(node: exp.Expr) -> list[str]:
+    """The functions called in an expression that are none of Spark's: each may be an aggregate, whatever level it was declared of."""
+    return [name for name in calls(node) if level_of(name) is None]
+
+
+def may_be_of_all(node: SelectNode) -> str | None:
+    """A function of a select list that makes one row of all rows, if it is an aggregate: Spark has no such functions of that name, and
+    no column is read beside them, which Spark would refuse beside an aggregate."""
+    if node.aggregate or any(item.name is None for item in node.items):
+        return None
+    found: list[str] = []
+    stack = [item.node for item in node.items]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, exp.Column):
+            return None
+        name = "" if isinstance(part, exp.Query | exp.Window) else call_of(part)
+        if name and level_of(name) is None:
+            found.append(name)
+        elif not isinstance(part, exp.Query):
+            stack += part.iter_expressions()
+    return found[0] if found else None
 
 
 def sees_other_rows(node: exp.Expr) -> bool:

@@ -49,7 +49,7 @@ def in_table(node: exp.Expr, select: SelectNode, clock: ClockPlaces, unstable: C
         if isinstance(_source(place, select).item, Leaf):
             continue
         span = column_span(column)
-        if column.name.lower() != place[1]:
+        if scope.whole(column) is None:
             return None  # a field of a column that an expression gives
         edits[span.start] = Edit(span.start - start, span.end - start, found.text)
     if len(tables) != 1:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from spark_mv.query.delta.clock_places import INNER, ClockPlace, ClockPlaces, Part, clause, column_span
-from spark_mv.query.delta.expressions import called, has_query
+from spark_mv.query.delta.expressions import has_query
 from spark_mv.query.delta.joined import Joined, JoinedItem, Kept, kept_on
 from spark_mv.query.delta.names import Place, aliases, output, star_texts
 from spark_mv.query.delta.strict import needed
@@ -31,6 +31,7 @@ from spark_mv.query.syntax.select_tree import (
     OutItem,
     SelectNode,
     SetNode,
+    calls,
     quoted,
     selects,
     subquery_spans,
@@ -177,6 +178,15 @@ class Instants:
             text, tree, node, pairs, 1, self.move.now
         )
 
+    def _shown(self, item: OutItem, node: SelectNode, pairs: Pairs) -> Iterator[tuple[str, str]]:
+        """What an item of the select list gives at both instants; of a star, its columns that carry the clock."""
+        if item.name is not None:
+            yield self._both(item.text, item.node, node, pairs)
+            return
+        for alias, column, _ in star_texts(node, item, self.tables.columns):
+            if (place := (alias.lower(), column.lower())) in pairs:
+                yield pairs[place]
+
     def _at(self, text: str, tree: exp.Expr, node: SelectNode, pairs: Pairs, side: int, pins: Pins) -> str:
         carried = self.places.carried_in(tree, node)
         edits: dict[int, Edit] = {}
@@ -186,7 +196,7 @@ class Instants:
                 place = scope.resolve(column)
                 if place is None or place not in carried:
                     continue
-                if place not in pairs or column.name.lower() != place[1]:
+                if place not in pairs or scope.whole(column) is None:
                     raise NotIncremental("CLOCK_ELSEWHERE", f"`{text}` reads a column that cannot be followed")
                 span = column_span(column)
                 edits[span.start] = Edit(span.start - start, span.end - start, pairs[place][side])
@@ -239,7 +249,7 @@ class Instants:
     def values(self, node: SelectNode, items: Sequence[OutItem], usable: Sequence[tuple[str, str]]) -> str:
         """The `usable` columns (text, name) of the rows of a SELECT in which one of the items, or QUALIFY, differs."""
         joined, pairs = self.from_(node)
-        both = [self._both(item.text, item.node, node, pairs) for item in items]
+        both = [both for item in items for both in self._shown(item, node, pairs)]
         both += [
             self._both(span_of(p).of(node.whole), p, node, pairs)
             for p in clause(node, "qualify")
@@ -284,8 +294,7 @@ def verbatim(node: Node, tables: Tables) -> str:
 
 def draws(node: exp.Expr, unstable: Collection[str]) -> bool:
     """Whether an expression calls a function that may give another value the next time, the clock's aside."""
-    names = (name for part in node.walk() for name in called(part))
-    return any(name in unstable and level_of(name) is not Level.COMMAND for name in names)
+    return any(name in unstable and level_of(name) is not Level.COMMAND for name in calls(node))
 
 
 def truths_differ(was: str, now: str, comparisons: bool) -> str:

@@ -70,7 +70,6 @@ def _of_table(
     holder: SelectNode, clock: ClockPlaces, pieces: list[Piece], values: list[exp.Expr], unstable: Collection[str]
 ) -> LeafClock | None:
     try:
-        clock.check_items(holder)
         said = [in_table(part, holder, clock, unstable) for part in (*(p.node for p in pieces), *values)]
     except (NotIncremental, SourceTextError):
         return None

@@ -41,14 +41,15 @@ def output(node: Leaf | Node, tables: Columns) -> tuple[str, ...]:
 
 
 def expand(node: SelectNode, item: OutItem, tables: Columns) -> list[Place]:
-    """A star as (alias of the FROM item, column), in Spark's order. What a FULL join by USING shows is of no item: its alias is ''."""
+    """A star as (alias of the FROM item, column), in Spark's order. What a FULL join by USING shows is of no item: its alias is ''. Raises
+    NotIncremental for a star of anything else: a struct, or what a generator makes."""
     star = item.node if isinstance(item.node, exp.Star) else item.node.this
     if star.args.get("replace") or star.args.get("rename"):
         raise NotIncremental("STRUCTURE", "a star with REPLACE or RENAME")
     if any(isinstance(c, exp.Dot) or (isinstance(c, exp.Column) and len(c.parts) > 1) for c in _excepted(star)):
         raise NotIncremental("STRUCTURE", "a star EXCEPT a field")
     dropped = {column.name.lower() for column in _excepted(star)}
-    wanted = item.node.table.lower() if isinstance(item.node, exp.Column) else ""
+    wanted = _item_of_star(node, item.node) if isinstance(item.node, exp.Column) else ""
     if node.laterals and not wanted:
         raise NotIncremental("STRUCTURE", "a star beside LATERAL VIEW")
     shown: Shown[Place] = Shown()
@@ -57,6 +58,17 @@ def expand(node: SelectNode, item: OutItem, tables: Columns) -> list[Place]:
         shown = _STAR.join(shown, own, source.kind, source.using)
     found = shown.qualified(lambda place: place[0].lower() == wanted) if wanted else shown.columns
     return [place for place in found if place[1].lower() not in dropped]
+
+
+def _item_of_star(node: SelectNode, star: exp.Column) -> str:
+    """The alias, in lower case, of the FROM item whose columns `alias.*` gives, which may be called by its schema, too."""
+    *path, name = (part.name.lower() for part in star.parts[:-1])
+    for alias, source in zip(aliases(node), node.sources, strict=True):
+        if alias.lower() == name and (not path or (isinstance(source.item, Leaf) and not source.renames)):
+            whole = source.item.name.lower().replace("`", "").split(".") if isinstance(source.item, Leaf) else []
+            if not path or whole[-len(path) - 1 :] == [*path, name]:
+                return name
+    raise NotIncremental("STRUCTURE", f"`{star.sql('spark')}` is the star of no table or query in FROM")
 
 
 def _merged(left: Place, right: Place, kind: str) -> Place:
@@ -109,19 +121,31 @@ class FromColumns:
         return scope
 
     def resolve(self, column: exp.Column) -> Place | None:
-        """(alias, column), or None for what is not here: an outer column, a lateral alias, a generated column, the parameter of
-        a lambda."""
-        if _is_parameter(column):
+        """(alias, column), also of a field of the column; None for what is not here: an outer column, a lateral alias, a generated
+        column, the parameter of a lambda."""
+        return self._resolve(column)[0]
+
+    def whole(self, node: exp.Expr) -> Place | None:
+        """The column that an expression is; None for any other one, and for a field of a column."""
+        node = node.unnest()
+        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
             return None
+        place, field_of = self._resolve(node)
+        return None if field_of else place
+
+    def _resolve(self, column: exp.Column) -> tuple[Place | None, bool]:
+        """Where the column is, and whether it is a field of it that is meant."""
+        if _is_parameter(column):
+            return None, False
         parts = [part.name.lower() for part in column.parts]
         for k in range(len(parts) - 1, 0, -1):
             # the alias is the last part of a table's name, or all there is before the column
             if parts[k - 1] in self.sources and parts[k] in self.sources[parts[k - 1]]:
-                return parts[k - 1], parts[k]
+                return (parts[k - 1], parts[k]), k < len(parts) - 1
         if parts[0] in self.merged:
-            return self.merged[parts[0]], parts[0]
+            return (self.merged[parts[0]], parts[0]), len(parts) > 1
         owners = [alias for alias, columns in self.sources.items() if parts[0] in columns]
-        return (owners[0], parts[0]) if owners else None
+        return ((owners[0], parts[0]) if owners else None), len(parts) > 1
 
     def references(self, node: exp.Expr) -> tuple[frozenset[Place], bool]:
         """The columns that an expression uses, subqueries excluded, and whether all of them were found here. Not all are

@@ -110,7 +110,7 @@ class _Narrowing:
             places: list[tuple[str, Place]] = []
             if item.name is None:
                 places = [(c.lower(), (a.lower(), c.lower())) for a, c in expand(node, item, self.known.tables)]
-            elif place := _place(item.node, scope):
+            elif place := scope.whole(item.node):
                 places = [(item.name.lower(), place)]
             for name, place in places:
                 if name in asked and names[name] == 1 and (shared is None or place in shared):
@@ -152,13 +152,6 @@ def _by_its_path(node: SelectNode, tree: exp.Expr) -> bool:
     return path and any(len(column.parts) > 2 for column in node.tree.find_all(exp.Column))
 
 
-def _place(node: exp.Expr, scope: FromColumns) -> Place | None:
-    """The column that an expression is; None for any other one, and for a field of a column."""
-    node = node.unnest()
-    place = scope.resolve(node) if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star) else None
-    return place if place is not None and node.name.lower() == place[1] else None
-
-
 def _equalities(node: SelectNode, scope: FromColumns) -> Iterator[tuple[Place, Place]]:
     """Pairs of columns of which the first one's rows matter only where it is equal to the second one."""
     before: set[str] = set()
@@ -182,5 +175,5 @@ def _equalities(node: SelectNode, scope: FromColumns) -> Iterator[tuple[Place, P
 def _pair(node: exp.Expr, scope: FromColumns) -> tuple[Place, Place] | None:
     if not isinstance(node, exp.EQ):
         return None
-    one, other = _place(node.this, scope), _place(node.expression, scope)
+    one, other = scope.whole(node.this), scope.whole(node.expression)
     return (one, other) if one and other else None

@@ -35,7 +35,8 @@ def with_outer(query: SelectNode) -> SelectNode:
 def is_tied(query: SelectNode, tables: Columns) -> bool:
     """Whether an equality with a column from around stands in the WHERE of a subquery."""
     own = FromColumns.of(query, tables)
-    return any(isinstance(p.node.unnest(), exp.EQ) and not own.references(p.node)[1] for p in query.where)
+    equalities = (exp.EQ, exp.NullSafeEQ)
+    return any(isinstance(p.node.unnest(), equalities) and not own.references(p.node)[1] for p in query.where)
 
 
 def shown_query(
@@ -52,6 +53,10 @@ def shown_query(
     found = next((query for query in changed if followed(query)), None)
     if found is None or (isinstance(found, SelectNode) and by_rows and is_tied(found, tables)):
         return found
+    if not by_rows:
+        raise NotIncremental(
+            "SUBQUERY", "the clock decides in a subquery of the select list, and can touch any row of the result"
+        )
     raise NotIncremental(
         "SUBQUERY",
         "a subquery in the select list, which no equality in its WHERE ties to its row: a change in its table can touch any row of the result",

@@ -137,21 +137,13 @@ def _given(node: SelectNode, scope: FromColumns, tables: Columns) -> dict[tuple[
     for item in node.items:
         if item.name is None:
             passed = [((alias.lower(), column.lower()), column) for alias, column in expand(node, item, tables)]
-        elif isinstance(item.node, exp.Column) and (place := _whole(item.node, scope)) is not None:
+        elif (place := scope.whole(item.node)) is not None:
             passed = [(place, item.name)]
         else:
             continue
         for place, name in passed:
             given.setdefault(place, name)
     return given
-
-
-def _whole(column: exp.Column, scope: FromColumns) -> tuple[str, str] | None:
-    """Where a column comes from; None for a field of a struct and for what is not here."""
-    place, parts = scope.resolve(column), [part.name.lower() for part in column.parts]
-    if place is None or parts[-1] != place[1] or (len(parts) > 1 and parts[-2] != place[0]):
-        return None
-    return place
 
 
 def _on_output(text: str, scope: FromColumns, given: Mapping[tuple[str, str], str]) -> tuple[str, set[str]] | None:
@@ -161,7 +153,7 @@ def _on_output(text: str, scope: FromColumns, given: Mapping[tuple[str, str], st
         return None
     edits, names = [], set()
     for column in tree.find_all(exp.Column):
-        place = _whole(column, scope)
+        place = scope.whole(column)
         name = given.get(place) if place is not None else None
         first, last = column.parts[0].meta.get("start"), column.parts[-1].meta.get("end")
         if name is None or first is None or last is None:

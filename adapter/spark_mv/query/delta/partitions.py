@@ -20,7 +20,7 @@ def shared_partition(node: SelectNode, scope: FromColumns) -> tuple[set[Place], 
             parts = list(named[base.name.lower()].args.get("partition_by") or [])
         if not parts:
             raise NotIncremental("NO_PARTITION_BY", "a window without PARTITION BY has one partition: the whole source")
-        own = {place for p in parts if isinstance(p, exp.Column) and (place := scope.resolve(p)) is not None}
+        own = {place for p in parts if (place := scope.whole(p)) is not None}
         columns = own if columns is None else columns & own
         expressions = parts if expressions is None else [p for p in expressions if p in parts]
     if not expressions and not columns:

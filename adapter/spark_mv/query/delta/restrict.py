@@ -10,7 +10,7 @@ from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.affected import Affected
 from spark_mv.query.delta.below import ExactTypes, Types, part_below
 from spark_mv.query.delta.clock_places import ClockPlaces
-from spark_mv.query.delta.expressions import where_texts
+from spark_mv.query.delta.expressions import may_be_of_all, where_texts
 from spark_mv.query.delta.leaf_clock import LeafClock, leaf_clock
 from spark_mv.query.delta.names import Columns, output, written_texts
 from spark_mv.query.delta.narrowed import KnownColumns
@@ -136,6 +136,14 @@ class QueryTree:
         except SourceTextError:
             return None
 
+    def follows_clock(self, tables: Columns) -> bool:
+        """Whether a value of the result is, or may be, the clock's own, so that a move of the clock changes every row."""
+        try:
+            found = list(ClockPlaces(self.sql, self.uses, tables).everywhere(self.node))
+        except (NotIncremental, SourceTextError):
+            return True
+        return any(place.own for _, places in found for place in places)
+
     @deep
     def affected(
         self, tables: Tables, unique_key: Sequence[str], comparable: Collection[str], move: Move | None = None
@@ -171,6 +179,10 @@ class QueryTree:
         if not rendered:
             raise NotIncremental("NOTHING_CHANGED", "no table of the query changed")
         names = output(self.node, tables.columns)
+        for name in clock.shown(self.node) if move is not None else ():
+            if name.lower() not in comparable:
+                sentence = f"`{name}` follows the clock, and is of a type that cannot be compared at two instants, or no longer of the table's"
+                raise NotIncremental("CLOCK_ELSEWHERE", sentence)
         usable = [
             k for k, name in enumerate(names)
             if name.lower() in comparable and all(r.columns[k] is not None for r in rendered)
@@ -184,7 +196,7 @@ class QueryTree:
             raise NotIncremental(
                 "NO_ANCHOR",
                 "no output column tells which rows a change touches; select the unique_key, the GROUP BY keys or the "
-                "PARTITION BY columns as they are",
+                "PARTITION BY columns as they are (those of the optional side of a join tell it only where no clock stands in its ON)",
             )
         return self._anchored(self.node, names, chosen, tables, self._followed(tables, clock, move, by_absence))
 
@@ -325,6 +337,10 @@ def read_tree(
         raise NotIncremental("STRUCTURE", "IDENTIFIER(…) stands for a name")
     top = limited(analysis)
     tree = build(top.text if top is not None else analysis.sql)
+    for node in selects(tree):
+        if (own := may_be_of_all(node)) is not None:
+            sentence = f"{own} may be an aggregate, as nothing beside it in its select list reads a column; select one there, or GROUP BY"
+            raise NotIncremental("OWN_FUNCTION", sentence)
     unstable = frozenset(name.lower() for name, level, _, _ in analysis.functions if level > Level.USER)
     solved = {(p.line, p.column): p for p in (split.predicates if split else ()) if p.solved}
     windows: dict[int, Window] = {}

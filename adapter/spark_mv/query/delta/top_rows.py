@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.expressions import has_query, sees_other_rows
-from spark_mv.query.delta.names import Columns, FromColumns, Place, output
+from spark_mv.query.delta.names import Columns, FromColumns, output
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.aggregates import groups_or_windows
@@ -95,13 +95,13 @@ class Limited:
         if len(column.parts) == 1 and column.name.lower() in names:
             return names[column.name.lower()]
         scope = FromColumns.of(node, tables)
-        place = _column_of(scope, column)
+        place = scope.whole(column)
         for item in node.items:
             if (
                 item.name
                 and isinstance(item.node, exp.Column)
                 and place is not None
-                and _column_of(scope, item.node) == place
+                and scope.whole(item.node) == place
             ):
                 return item.name
         return None
@@ -114,12 +114,6 @@ class Limited:
             if other.name and not (isinstance(other.node, exp.Column) and other.node.name.lower() == other.name.lower())
         }  # fmt: skip
         return bool(used & given) or any(other.name is None for other in node.items)
-
-
-def _column_of(scope: FromColumns, column: exp.Column) -> Place | None:
-    """The column of FROM that it is; None for a field of one."""
-    place = scope.resolve(column)
-    return place if place is not None and place[1] == column.parts[-1].name.lower() else None
 
 
 def _of_own_row(item: exp.Expr) -> bool:

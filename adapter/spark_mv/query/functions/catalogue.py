@@ -85,6 +85,12 @@ def is_marked(name: str, mark: Mark) -> bool:
     return found is not None and mark in found.marks
 
 
+@lru_cache(maxsize=1)
+def ai_aggregates() -> frozenset[str]:
+    """The AI functions that take a group's values."""
+    return frozenset(f.name for f in catalogue().values() if f.level is Level.AI and f.kind is Kind.AGGREGATE)
+
+
 def is_clock(name: str) -> bool:
     """Whether the function reads the clock; unix_timestamp only does without arguments."""
     return level_of(name) == Level.COMMAND

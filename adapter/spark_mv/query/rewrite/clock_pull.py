@@ -16,10 +16,10 @@ from spark_mv.query.rewrite.clock_sources import FromEntry, Sources
 from spark_mv.query.solver.bounds import Bounds, both
 from spark_mv.query.syntax.aggregates import is_aggregate
 from spark_mv.query.syntax.condition import ALWAYS, bracketed
+from spark_mv.query.syntax.reserved import VALID_FROM, VALID_TO
 from spark_mv.query.syntax.source_blocks import Block, Context
 from spark_mv.query.syntax.source_text import Edit, Span, apply_edits
 
-VALID_FROM, VALID_TO = "__mv_valid_from", "__mv_valid_to"
 NO_BOUND = "CAST(NULL AS TIMESTAMP)"
 
 

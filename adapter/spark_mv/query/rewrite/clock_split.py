@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from spark_mv.query.analysis.verdict import PredicateVerdict
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_move import Between, bound_between, is_comparison
-from spark_mv.query.rewrite.clock_pull import NO_BOUND, VALID_FROM, VALID_TO, NotPullable, guard_edit, unclocked
+from spark_mv.query.rewrite.clock_pull import NO_BOUND, NotPullable, guard_edit, unclocked
 from spark_mv.query.rewrite.clock_scope_types import Schemas, block_types, schema_columns
 from spark_mv.query.rewrite.clock_sources import Sources
 from spark_mv.query.rewrite.pin import clock_spans
@@ -271,9 +271,3 @@ def _first_bound(queries: tuple[str, ...], now: str) -> str:
         f"SELECT min(least(CASE WHEN valid_from > {now} THEN valid_from END, CASE WHEN valid_to > {now} THEN valid_to END)) "
         f"AS next_change FROM ({windows}) WHERE valid_from IS NULL OR valid_to IS NULL OR valid_from < valid_to"
     )
-
-
-__all__ = [
-    "VALID_FROM", "VALID_TO", "ClockSplit", "SourceTextError", "calls_any", "near_change_sql", "next_change_sql",
-    "split_clock",
-]  # fmt: skip

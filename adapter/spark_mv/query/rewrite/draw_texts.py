@@ -9,11 +9,12 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.syntax.condition import ALWAYS
+from spark_mv.query.syntax.reserved import TRIAL
 from spark_mv.query.syntax.source_blocks import Block, Item
 from spark_mv.query.syntax.source_text import Edit, Span, apply_edits, tokenize
 from spark_mv.query.syntax.table_name import quoted, unquoted
 
-STATE, DRAW, KEY, TRIAL, SHOWN = "__mv_state", "__mv_draw_", "__mv_key_", "__mv_trial", "__mv_shown_"
+STATE, DRAW, KEY, SHOWN = "__mv_state", "__mv_draw_", "__mv_key_", "__mv_shown_"
 
 
 @dataclass(frozen=True)

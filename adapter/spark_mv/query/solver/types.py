@@ -39,7 +39,7 @@ _BY_CALL = {
     **dict.fromkeys(
         [
             "to_timestamp", "timestamp", "timestamp_seconds", "timestamp_millis", "timestamp_micros", "timestampadd",
-            "date_trunc",
+            "date_trunc", "make_timestamp", "make_timestamp_ltz",
         ],
         "timestamp",
     ),

@@ -65,16 +65,16 @@ parsing functions is read by the format: `PARSING`."""
 PARSING = frozenset(
     {"to_date", "try_to_date", "to_timestamp", "try_to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz"}
 )
-_MAKES_LETTERS = frozenset({"chr", "char", "unhex", "unbase64", "decode", "url_decode", "aes_decrypt", "from_json"})
-_MAKES_STRINGS = _MAKES_LETTERS | frozenset(
+_MAKES_LETTERS = frozenset(
     [
-        "array_join", "array_max", "array_min", "concat", "concat_ws", "element_at", "elt", "format_string", "get",
-        "get_json_object", "greatest", "initcap", "insert", "lcase", "least", "left", "lower", "lpad", "ltrim",
-        "overlay", "printf", "regexp_extract", "regexp_replace", "regexp_substr", "repeat", "replace", "reverse",
-        "right", "rpad", "rtrim", "split_part", "string", "substr", "substring", "substring_index", "translate",
-        "trim", "try_element_at", "ucase", "upper",
+        "aes_decrypt", "char", "chr", "conv", "decode", "from_csv", "from_json", "from_xml", "try_aes_decrypt", "try_url_decode",
+        "unbase64", "unhex", "url_decode",
     ]
 )  # fmt: skip
+_NO_STRINGS = {*TIME_ARGUMENTS, "binary", "parse_json", "to_binary", "try_parse_json", "try_to_binary"} - {
+    "date_format"
+}
+"""Functions that give no string, or no letters but those of a day's or month's name."""
 _SAME_LETTERS = frozenset({"lower", "lcase", "upper", "ucase", "trim", "ltrim", "rtrim", "initcap", "string"})
 
 
@@ -126,14 +126,20 @@ def constant_text(node: exp.Expr) -> str | None:
         if isinstance(node.this, exp.HexString):
             return _bytes(node.this.name)
         return constant_text(node.this)
+    if _is_wrapped(node):
+        return constant_text(node.this)
     call = node.meta.get("call")
-    if isinstance(node, exp.TsOrDsToDate | exp.TsOrDsToTimestamp | exp.TimeStrToTime) and call is None:
-        return constant_text(node.this)  # what sqlglot puts around an argument
     joins = isinstance(node, exp.Concat | exp.DPipe) or (isinstance(call, Call) and call.name == "concat")
     if joins or (isinstance(call, Call) and call.name in _SAME_LETTERS):
         parts = [constant_text(part) for part in node.iter_expressions()]
         return None if None in parts else "".join(part for part in parts if part is not None)
     return None
+
+
+def _is_wrapped(node: exp.Expr) -> bool:
+    """Whether it is what sqlglot puts around an argument, or parentheses."""
+    made = isinstance(node, exp.TsOrDsToDate | exp.TsOrDsToTimestamp | exp.TimeStrToTime) and "call" not in node.meta
+    return made or isinstance(node, exp.Paren)
 
 
 def _bytes(digits: str) -> str | None:
@@ -172,14 +178,16 @@ def leaves(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def may_spell(node: exp.Expr) -> bool:
-    """Whether a constant string that is not easily known may be one of CLOCK_WORDS: its letters are there, or are made."""
-    while isinstance(node, exp.Paren | exp.Cast):
-        node = node.this
-    call = node.meta.get("call")
-    name = call.name if isinstance(call, Call) else ""
-    if not (isinstance(node, exp.Bracket | exp.Concat | exp.DPipe) or name in _MAKES_STRINGS):
-        return False
+    """Whether a constant string that is not easily known may be one of CLOCK_WORDS: its letters are there, or are made. Spark computes
+    whatever reads no column before it looks for the words."""
     if node.find(exp.Column, exp.Query):
+        return False
+    while _is_wrapped(node):
+        node = node.this
+    if isinstance(node, exp.Cast) and not node.to.is_type("text", "varchar", "char"):
+        return False
+    call = node.meta.get("call")
+    if isinstance(call, Call) and call.name in _NO_STRINGS:
         return False
     names = {inner.name for part in node.walk() if isinstance(inner := part.meta.get("call"), Call)}
     if names & _MAKES_LETTERS:

@@ -16,6 +16,10 @@ from spark_mv.query.syntax.table_name import unquoted
 
 PREFIX = "__mv_"
 _FREE = f"{PREFIX}rel_"
+TRIAL = f"{PREFIX}trial"
+"""Column of a state table: the number of a draw among those that were made for one row."""
+VALID_FROM, VALID_TO = f"{PREFIX}valid_from", f"{PREFIX}valid_to"
+"""Columns of a state table: the bounds of the clock that a row was found to have."""
 
 
 def relation(name: str) -> str:

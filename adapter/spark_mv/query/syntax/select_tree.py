@@ -182,7 +182,10 @@ def subquery_texts(text: str) -> list[str]:
 
 def calls(node: exp.Expr) -> Iterator[str]:
     """Names of all functions called in `node`, as written, lower case; inside subqueries too."""
-    for item in node.walk():
-        call = item.meta.get("call")
-        if isinstance(call, Call):
-            yield call.name
+    return filter(None, map(call_of, node.walk()))
+
+
+def call_of(node: exp.Expr) -> str:
+    """The function that this very node calls, as written, in lower case, be it by a keyword (CURRENT_DATE, CAST); '' for anything else."""
+    call = node.meta.get("call")
+    return call.name if isinstance(call, Call) else ""

@@ -156,6 +156,11 @@ def one_line(sql: str) -> str:
     return "".join(parts)
 
 
+def string_literals(texts: Iterable[str]) -> str:
+    """The same of several, as they stand in IN (…)."""
+    return ", ".join(map(string_literal, texts))
+
+
 def string_literal(text: str) -> str:
     r"""A Spark string literal (with the default, `escapedStringLiterals=false`). Spark puts the value of a setting or of an
     environment variable for `${…}` anywhere in a statement, in strings too (`spark.sql.variable.substitute`): not in this one.

@@ -174,8 +174,11 @@ class _Builder:
         place = (-1, -1) if inside else (span.start, span.end)
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             return OutItem(span.of(self.sql), None, node, *place)
-        if isinstance(node, exp.Aliases):
-            raise NotIncremental("GENERATOR", "a generator with several output columns in the select list")
+        if isinstance(node, exp.Aliases) or is_kind(called(node), Kind.GENERATOR):
+            raise NotIncremental(
+                "GENERATOR",
+                "a generator in the select list that has, or may have, several output columns; name one with AS",
+            )
         if isinstance(node, exp.Alias):
             return OutItem(span_of(node.this).of(self.sql), node.alias, node.this, *place)
         text = span.of(self.sql)

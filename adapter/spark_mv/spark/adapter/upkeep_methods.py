@@ -28,8 +28,10 @@ class UpkeepMixin(metaclass=AdapterMeta):
 
         try:
             return model_named(nodes, model_name(name), any_materialization)
-        except ValueError as error:
+        except RefusedError as error:
             raise CompilationError(str(error)) from error
+        except ValueError as error:
+            raise CompilationError(str(RefusedError("NO_SUCH_MODEL", str(error)))) from error
 
     @available
     def mv_forget(

@@ -153,6 +153,14 @@ def _answered(
             f"ai_eval: {asked.data} has {number:,} rows and {keys:,} different values of {asked.key}; it takes 1 to {MOST_ROWS:,} rows, "
             "each with a key of its own: label a sample",
         )
+    for first in plan.rounds[0]:
+        try:
+            adapter.query(f"SELECT * FROM (\n{first.request_sql}\n) LIMIT 0")
+        except Exception as error:
+            raise RefusedError(
+                "AI_EVAL",
+                f"ai_eval, variant {name}: {call} is no call over the columns of {asked.data}: {first_line(error)}",
+            ) from error
     _make_tables(adapter, asked, schema)  # what is paid must have a place to be counted in
     begun, outcome = time.monotonic(), AiOutcome()
     for calls in plan.rounds:

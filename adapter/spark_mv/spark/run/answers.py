@@ -37,7 +37,10 @@ def ai_round(run: CurrentRun, step: StepView, sql: str | None) -> None:
         else ""
     )
     kept = "rows keep the values that they had, and new ones are NULL"
-    until = kept if run.on_ai_error == "keep_old" else "their values are NULL"
+    asked_again = (
+        run.follows is not None and run.plan.record is not None and run.plan.record.ask_again != run.follows.ask_again
+    )
+    until = kept if run.on_ai_error == "keep_old" or asked_again else "their values are NULL"
     run.session.warn(
         f"model {run.plan.model}: of its AI calls, {' and '.join(text for text in (said, ended) if text)}; {until} "
         "until there is an answer (see status and error in the result table)"

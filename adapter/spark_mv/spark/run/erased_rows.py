@@ -9,9 +9,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from spark_mv.maintenance.errors import RefusedError
-from spark_mv.maintenance.rewritten import VALID_TO
 from spark_mv.maintenance.state import StateFacts
 from spark_mv.query.syntax.condition import where_clause
+from spark_mv.query.syntax.reserved import VALID_TO
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Query

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from spark_mv.maintenance.errors import RunFailed, TurnTaken, first_line
+from spark_mv.maintenance.steps.stage_texts import VALUE_REFUSED
 from spark_mv.spark.run.current import CurrentRun, StepView
 from spark_mv.spark.run.look_up import describe
 from spark_mv.spark.session.ended import spark_has_ended
@@ -13,6 +14,7 @@ from spark_mv.spark.session.error_texts import readable
 _FILES_GONE = re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_CHANGE_DATA_FILE_NOT_FOUND|FileNotFoundException")
 ROWS_REFUSED = "__mv_rows_refused"
 """What the statement that makes a table raises for rows that may not be in it."""
+_VALUE_REFUSED = re.compile(rf"{VALUE_REFUSED}<(.*?)>")
 _NO_DATE = re.compile(r"year -?\d+ is out of range|ordinal must be >= 1|(date value|timestamp) out of range")
 """What Python says of a date or timestamp that Spark has and it has not."""
 _TABLE_GONE = re.compile(
@@ -30,6 +32,14 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
             "TURN_TAKEN",
             f"model {run.plan.model}: the columns of {run.relations['target']} were changed by somebody else while this run was working, so this "
             "one changed nothing. Run it again: kept values stay, and no AI answer is paid twice",
+        )
+    if (lost := _VALUE_REFUSED.search(str(error))) is not None:
+        column = next((c for c in run.plan.columns if c.name == lost[1]), None)
+        types = f"of the query's type {column.given} that the table's type {column.type} cannot hold" if column else ""
+        return RunFailed(
+            "VALUE_DOES_NOT_FIT",
+            f"model {run.plan.model}: column {lost[1]} has a value {types}, and on_schema_change keeps the table's type. The table was not touched. Run with "
+            "--full-refresh, set on_schema_change: sync_all_columns, or cast the column in the query",
         )
     first = first_line(error)
     if not step.of.publishes and run.plan.strategy != "COMPLETE_RECOMPUTE" and _FILES_GONE.search(str(error)):

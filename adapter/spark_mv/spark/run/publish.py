@@ -138,11 +138,17 @@ def _completed(run: CurrentRun, record: RunRecord, step: StepView) -> RunRecord:
         ai_pending=to_come,
         ai_retry_at=ask_at,
         target_rows=run.staged.remaining if anew else run.staged.target_rows,
+        clock_rows=run.staged.rows if _compared_by_clock(run, record, anew) else record.clock_rows,
         key_bound=bound,
         key_floor=floor,
         state_version=state_number(run),
         state_gone=run.staged.state_deletes,
     )
+
+
+def _compared_by_clock(run: CurrentRun, record: RunRecord, anew: bool) -> bool:
+    """Whether the run found the rows that differ from those of an earlier instant."""
+    return not anew and not run.plan.audit and run.follows is not None and run.follows.pins != record.pins
 
 
 def _replace_using(run: CurrentRun, step: StepView) -> Callable[[str], list[dict[str, Any]]]:
