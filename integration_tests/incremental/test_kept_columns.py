@@ -373,6 +373,28 @@ def test_a_key_that_the_table_keeps_in_its_own_type(engine: Any) -> None:
     assert sorted(row[0] for row in engine.rows_of(f"select id from {engine.table}")) == [0, 1, 2]
 
 
+def test_kept_values_that_a_new_type_cannot_hold(engine: Any) -> None:
+    """They may be the only copy: they are refused to go, until they are let go."""
+    source = "create or replace table {schema}.src using delta as select id, {value} as code from range(3)"
+
+    def made_of(value: str) -> None:
+        engine.query(source.replace("{value}", value))
+
+    made_of("concat('A', id)")
+    engine.model("select id, code from {schema}.src", freeze=["code"])
+    engine.run()
+    made_of("int(id)")
+    for full in (False, True):
+        with pytest.raises(
+            RunFailed, match=r"VALUE_DOES_NOT_FIT.*kept value of the table's type string .* forget_values"
+        ):
+            engine.run(full_refresh=full)
+        assert engine.rows_of(f"select code from {engine.table} order by id") == [("A0",), ("A1",), ("A2",)]
+    made_of("cast(concat('B', id) as varchar(9))")
+    engine.run()
+    assert engine.rows_of(f"select code from {engine.table} order by id") == [("A0",), ("A1",), ("A2",)]
+
+
 LOST = (
     ("x", "x * 5000000000L"), ("x > 1", "concat('a', x)"), ("x", "x / 2"), ("date'2026-01-01'", "timestamp'2026-01-01 10:00:00'"),
     ("array(x)", "array(x * 5000000000L)"), ("map('a', x)", "map('a', x * 5000000000L)"), ("named_struct('a', x)", "named_struct('a', x + 0.5D)"),

@@ -166,7 +166,7 @@ def unnetted(function: Any) -> Any:
 
 def kept_windows(function: Any) -> Any:
     def changed(self: Any, *args: Any) -> Any:
-        before, self.anchors = self.anchors, Anchors(frozenset(), self.clock, False, self.tables.floating)
+        before, self.anchors = self.anchors, Anchors(frozenset(), self.clock, False, self.types)
         try:
             return function(self, *args)
         finally:

@@ -245,6 +245,14 @@ RECOMPUTED = {
         "b as (select id, ts, tag from a lateral view explode(split(tags, ',')) l as tag) "
         "select id, tag from b where ts > now() - interval 30 days"
     ),
+    "a named window by a field of a struct that carries it": (
+        "with a as (select id, k, named_struct('fut', ts > now()) as z from t where ts is not null) "
+        "select id, k, count(*) over w as n from a window w as (partition by k, z.fut)"
+    ),
+    "LATERAL VIEW of a field of a struct that carries it": (
+        "with a as (select id, ts, named_struct('age', datediff(current_date(), d)) as z from t) "
+        "select id, e from a lateral view explode(array(z.age)) x as e where ts > now() - interval 30 days"
+    ),
     "USING of a column that carries it": (
         "with a as (select id, ts, if(ts > now(), 1, 2) as y from t), b as (select a.id, a.ts, r.region from a join r using (y)) "
         "select id, region from b where ts > now() - interval 3 days"
@@ -268,3 +276,23 @@ def test_what_cannot_be_followed_is_recomputed_and_said(name: str) -> None:
     assert plan.strategy == "COMPLETE_RECOMPUTE"
     said = {reason.code for candidate in plan.candidates for reason in candidate.reasons}
     assert said & {"CLOCK_ELSEWHERE", "LATERAL_VIEW", "NO_JOIN_CONDITION", "SUBQUERY"}, said
+
+
+FROZEN = {
+    "select id, now() as seen, seen + interval 1 day as expiry from t": "seen",
+    "select id, now() as seen, date(seen) as day, ts > now() as f from t": "seen",
+    "select id, k, ts > now() as f, sum(case when f then 1 else 0 end) over (partition by k) as c from t": "f",
+    "select id, k, datediff(current_date(), d) as age from t qualify age > 1 and row_number() over (partition by k order by id) = 1": "age",
+    "select id, now() as seen from t union all select id + 100, now() as seen from t": "seen",
+}
+"""Frozen columns; but for the last, another part of the SELECT reads them by their names, and with them the clock of each run."""
+
+
+@pytest.mark.parametrize("sql", FROZEN)
+def test_what_reads_a_frozen_clock_by_its_name(sql: str) -> None:
+    model, tally = Model(sql, ("id",), Database(), {"freeze": [FROZEN[sql]]}), Tally()
+    menu = draw_menu(Random(sql), model.tables, True)
+    for number in range(HISTORIES * 2):
+        wrong = live(model, draw_history(Random(f"{sql}{number}"), model.tables, menu, STEPS), tally)
+        assert wrong is None, wrong
+    assert not tally.broken and not tally.untranslated, tally

@@ -253,8 +253,8 @@ def test_a_function_of_ones_own_beside_a_column_is_no_aggregate() -> None:
 class FloatTables(DuckTables):
     """`x` is a floating-point number."""
 
-    def floating(self, name: str) -> frozenset[str]:
-        return frozenset({"x"} if name == "t" else ())
+    def types(self, name: str) -> Mapping[str, str]:
+        return {**SCHEMAS[name], "x": "double"}
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,26 @@ def test_same_logic(sql: str) -> None:
     assert [c.fingerprint for c in other.columns] == [c.fingerprint for c in base.columns]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("(select id, x from t order by x, id) limit 2", "(select id, x from t order by x desc, id) limit 2"),
+        ("((select id, x from t order by x, id)) limit 2", "((select id, x from t order by x desc, id)) limit 2"),
+        ("(select id, x from t order by x, id) offset 2", "(select id, x from t order by id) offset 2"),
+        ("select id from t, u right join e on e.k = u.k", "select id from t cross join u right join e on e.k = u.k"),
+        ("select id from t, u full join e on e.k = u.k", "select id from t cross join u full join e on e.k = u.k"),
+        (
+            "select id, to_json((q.a, q.b)) as j from (select id, x as a, k as b from t) q",
+            "select id, to_json((q.c, q.d)) as j from (select id, x as c, k as d from t) q",
+        ),
+    ],
+)
+def test_other_logic_in_like_words(one: str, other: str) -> None:
+    tables = {"t": {"id": "int", "x": "int", "k": "int"}, "u": {"k": "int"}, "e": {"k": "int"}}
+    prints = [analyze(sql, unique_key="id", schemas=tables).fingerprint for sql in (one, other)]
+    assert prints[0] != prints[1]
+
+
 def test_keys_of_a_map_differ_by_their_case() -> None:
     """`m.a` is `m['a']`, if `m` is a map, and not `m['A']`."""
     one, other = (analyze(f"select id, m.{key} as v, rand() * m.{key} as r from t", unique_key="id") for key in "aA")

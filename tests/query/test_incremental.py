@@ -182,8 +182,8 @@ class DuckTables:
     def outweighs(self, name: str) -> bool:
         return name != "e"
 
-    def floating(self, name: str) -> frozenset[str]:
-        return frozenset(column for column, kind in SCHEMAS[name].items() if kind == "double")
+    def types(self, name: str) -> Mapping[str, str]:
+        return SCHEMAS[name]
 
     def pinned(self, sql: str) -> str:
         def replacement(ref: TableRef) -> str:

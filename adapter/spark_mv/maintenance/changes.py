@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from spark_mv.maintenance.facts import FLOATING, Column, SourceFacts
+from spark_mv.maintenance.facts import Column, SourceFacts
 from spark_mv.maintenance.plan import Reason
 from spark_mv.query.delta.names import Columns
 from spark_mv.query.delta.texts import TableRef, with_tables
@@ -121,11 +121,8 @@ class SourceTexts:
         """By name in lower case. One dict: what was worked out for it is known by it."""
         return {name: tuple(c.name for c in source.columns) for name, source in self.facts.items()}
 
-    def floating(self, name: str) -> frozenset[str]:
-        source = self.facts.get(name)
-        return (
-            frozenset(c.name.lower() for c in source.columns if c.type.lower() in FLOATING) if source else frozenset()
-        )
+    def types(self, name: str) -> Mapping[str, str]:
+        return {c.name.lower(): c.type.lower() for c in self.facts[name].columns} if name in self.facts else {}
 
     def changed(self, leaf: Leaf) -> bool:
         return any(c.name.lower() == leaf.name.lower() for c in self.changes)

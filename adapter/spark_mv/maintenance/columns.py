@@ -39,7 +39,7 @@ class StagedColumn:
     `fresh`: a kept column of whose own expression the table has no kept values, so that every row draws anew. `redraw`: an update of the row
     draws anew. `in_query` / `in_target`: where a value can come from. `as_json`: Spark cannot compare this type, so
     its JSON text is compared. `forget`: markers of rows whose value was asked
-    to be forgotten. `cast` / `retyped`: the query's / the target's value must be cast to `type`; `given` is the query's type then. For an audit: `watched`
+    to be forgotten. `cast` / `retyped`: the query's / the target's value must be cast to `type`, from the type `given`. For an audit: `watched`
     columns may differ without a fault, `approximate` ones are equal up to rounding.
     `may_fail`: under on_ai_error: keep_old, a failing answer leaves the value that the row had. `asked`: frozen, with an AI answer in it and no
     draw, so that a NULL is no value yet.
@@ -270,11 +270,15 @@ def _staged(
         redraw=role is Role.KEPT and not (verdict is not None and verdict.frozen) and config.redraws(column.name),
         as_json=bool(_NOT_COMPARABLE.search(column.type)),
         cast=in_query and not same_type(wanted[name], column),
-        given=wanted[name].type if in_query and not same_type(wanted[name], column) else "",
+        given=_given(column, wanted.get(name), existing.get(name)),
         forget=tuple(r.flag for r in forget if name in r.columns) if role is Role.KEPT else (),
         asked=role is Role.KEPT and verdict is not None and _asks_alone(verdict),
         retyped=in_target and not same_type(existing[name], column),
     )
+
+
+def _given(column: Column, query: Column | None, table: Column | None) -> str:
+    return next((other.type for other in (query, table) if other is not None and not same_type(other, column)), "")
 
 
 def _asks_alone(verdict: ColumnVerdict) -> bool:

@@ -9,9 +9,6 @@ from dataclasses import dataclass, field
 from spark_mv.maintenance.forget import ForgetRequest
 from spark_mv.maintenance.record import RunRecord, SourceVersion
 
-FLOATING = frozenset({"double", "float"})
-"""Types of which 0.0 and -0.0 are equal, and not the same value."""
-
 
 @dataclass(frozen=True)
 class Column:

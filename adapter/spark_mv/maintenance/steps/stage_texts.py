@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from spark_mv.maintenance.columns import Role, StagedColumn
-from spark_mv.maintenance.facts import FLOATING
+from spark_mv.query.delta.column_types import FLOATING
 from spark_mv.query.syntax.literals import json_text
 from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.query.syntax.table_name import quoted
@@ -115,7 +115,7 @@ def _new(column: StagedColumn) -> str:
     """The value that the query gives, in the type of the table; NULL where only the table has the column."""
     if not column.in_query:
         return f"cast(null as {column.type})"
-    new = _fitted(column) if column.cast else f"q.{quoted(column.name)}"
+    new = _fitted(column, f"q.{quoted(column.name)}") if column.cast else f"q.{quoted(column.name)}"
     return (
         f"case when t.__mv_there and f.{quoted(column.name)} then {_old(column)} else {new} end"
         if column.may_fail
@@ -123,10 +123,8 @@ def _new(column: StagedColumn) -> str:
     )
 
 
-def _fitted(column: StagedColumn) -> str:
-    """The query's value in another type, that of the table. It fails for a value that would be another one there: Spark itself stores the rest of a
-    division by 2^32, or NULL."""
-    name = f"q.{quoted(column.name)}"
+def _fitted(column: StagedColumn, name: str) -> str:
+    """A value in another type. It fails for one that would be another one there: Spark itself stores the rest of a division by 2^32, or NULL."""
     fitted = f"try_cast({name} as {column.type})"
     again = f"try_cast({fitted} as {column.given})"
     same = (
@@ -139,6 +137,8 @@ def _fitted(column: StagedColumn) -> str:
 
 def _old(column: StagedColumn, cast: str = "cast") -> str:
     name = f"t.{quoted(column.stands_in or column.name)}"
+    if column.retyped and column.role is Role.KEPT and column.given:
+        return _fitted(column, name)  # it may be the only copy
     return f"{cast}({name} as {column.type})" if column.retyped else name
 
 

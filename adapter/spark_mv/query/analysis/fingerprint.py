@@ -69,7 +69,7 @@ LEFT_OUT: Mapping[tuple[type[exp.Expr], str], tuple[Callable[[exp.Expr], bool], 
 parameters, and the ORDER BY of the whole query without a LIMIT (rows of a table have no order)."""
 
 _NAMES_FIELDS = frozenset({"struct", "arrays_zip"})
-"""Functions that name the fields of their result after the columns they are given."""
+"""Functions that name the fields of their result after the columns they are given, as `(a, b)` does."""
 
 
 def fingerprint(walk: Walk, node: exp.Expr) -> str:
@@ -83,13 +83,21 @@ def fingerprint(walk: Walk, node: exp.Expr) -> str:
     call = node.meta.get("call")
     if isinstance(call, Call):
         parts.append(f"call {call.name}")
-        if call.name in _NAMES_FIELDS:
-            parts += [item.output_name for item in node.iter_expressions()]
+    if isinstance(node, exp.Tuple) or (isinstance(call, Call) and call.name in _NAMES_FIELDS):
+        parts += [item.output_name for item in node.iter_expressions()]
+    if isinstance(node, exp.Join) and _joins_last(node):
+        parts.append("comma")
     if id(node) in walk.notes:
         parts.append(walk.notes[id(node)][1])
     for key, item in arguments:
         parts.append(f"{key}:{_part(walk, item)}" if isinstance(item, exp.Expr) else f"{key}={_word(node, item)}")
     return digest(*parts)
+
+
+def _joins_last(join: exp.Join) -> bool:
+    """Whether it is a comma beside a join that keeps rows of its right side: a comma binds less than CROSS JOIN."""
+    joins = join.parent.args.get("joins") or [] if join.parent is not None else []
+    return "comma" in join.meta and any(other.side in ("RIGHT", "FULL") for other in joins)
 
 
 def _part(walk: Walk, node: exp.Expr) -> str:

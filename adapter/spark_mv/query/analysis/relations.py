@@ -29,7 +29,7 @@ def query(walk: Walk, node: exp.Expr, env: Env) -> Relation:
     env = with_ctes(walk, node, env)
     with walk.frame() as frame:
         if isinstance(node, exp.Subquery):
-            relation = query(walk, node.this, env)
+            relation = query(walk, node.this, replace(env, top=env.top and not _limited(node)))
             walk.absorb(relation)
             relation = modified(walk, node, relation, env)
         elif isinstance(node, exp.Select):
@@ -48,10 +48,15 @@ def query(walk: Walk, node: exp.Expr, env: Env) -> Relation:
             )  # fmt: skip
             relation = Relation((OpenPart(digest("unknown")),), digest("unknown", sql_text(node)))
             walk.flag("opaque")
-    if top and not (node.args.get("limit") or node.args.get("offset")):
+    if top and not _limited(node):
         walk.unordered.add(id(node))
     print_ = resolved(walk, node, fingerprint(walk, node))
     return replace(relation, fingerprint=print_, reads=_counted(frame.reads), flags=frozenset(frame.flags))
+
+
+def _limited(node: exp.Expr) -> bool:
+    """Whether the order of its rows decides which of them there are."""
+    return bool(node.args.get("limit") or node.args.get("offset"))
 
 
 _MOST_OCCURRENCES = 64

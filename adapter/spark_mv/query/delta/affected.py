@@ -23,6 +23,7 @@ from sqlglot import exp
 
 from spark_mv.query.delta.anchors import Anchors
 from spark_mv.query.delta.clock_places import ClockPlace, ClockPlaces, Part
+from spark_mv.query.delta.column_types import ColumnTypes
 from spark_mv.query.delta.expressions import shortened
 from spark_mv.query.delta.idle_joins import Asked, asked
 from spark_mv.query.delta.instants import Instants, verbatim
@@ -120,9 +121,19 @@ class Affected:
         names = output(node, self.tables.columns)
         if node.by_name:
             raise NotIncremental("UNION_BY_NAME", "UNION BY NAME is not understood")
-        arms = [arm for arm in node.arms if focus is not None and self._contains(arm)] if focus else list(node.arms)
-        rendered = [self._node(arm, focus) for arm in arms or node.arms]
+        arms = [arm for arm in node.arms if focus is not None and self._contains(arm)] or list(node.arms)
+        rendered = [self._node(arm, focus) for arm in arms]
+        if len(arms) < len(node.arms) and not self.types.alike(node):
+            rendered += [self._empty(arm) for arm in node.arms if arm not in arms]
         return united(names, rendered)
+
+    def _empty(self, arm: Node) -> Rendered:
+        """No row of an arm in which nothing is followed: a column of a set operation has the common type of all arms, and a text made of it
+        is another one in another type."""
+        names = [f"__mv_c{k}" for k in range(len(output(arm, self.tables.columns)))]
+        return Rendered(
+            f"SELECT * FROM (\n{verbatim(arm, self.tables)}\n) AS `__mv_e`({', '.join(names)}) WHERE false", list(names)
+        )
 
     def _select(
         self,
@@ -179,7 +190,11 @@ class Affected:
     @cached_property
     def anchors(self) -> Anchors:
         """What can be said of the output columns."""
-        return Anchors(self.unstable, self.clock, self.move is not None, self.tables.floating)
+        return Anchors(self.unstable, self.clock, self.move is not None, self.types)
+
+    @cached_property
+    def types(self) -> ColumnTypes:
+        return ColumnTypes(self.tables.types, self.tables.columns)
 
     @cached_property
     def _instants(self) -> Instants:

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from spark_mv.query.delta.clock_places import ClockPlaces
+from spark_mv.query.delta.column_types import ColumnTypes
 from spark_mv.query.delta.expressions import has_query, own_functions, sees_other_rows
 from spark_mv.query.delta.joined import Joined
-from spark_mv.query.delta.names import FromColumns, Place, aliases, is_whole_row, star_texts
+from spark_mv.query.delta.names import FromColumns, Place, is_whole_row, star_texts
 from spark_mv.query.delta.partitions import shared_partition
 from spark_mv.query.syntax.aggregates import aggregates
-from spark_mv.query.syntax.select_tree import Leaf, NotIncremental, OutItem, SelectNode, calls, reads
+from spark_mv.query.syntax.select_tree import NotIncremental, OutItem, SelectNode, calls
 
 Shared = tuple[set[Place], list[exp.Expr]]
 
 
 @dataclass
 class Anchors:
-    """`unstable` as in Affected; `moved`: the clock moved a row; `floating` as in Tables. What is known of an expression is remembered by its id: the
+    """`unstable` as in Affected; `moved`: the clock moved a row; `types` of the columns of FROM. What is known of an expression is remembered by its id: the
     tree outlives the question, and a join of 30 tables asks 30 times."""
 
     unstable: frozenset[str]
     clock: ClockPlaces
     moved: bool
-    floating: Callable[[str], Collection[str]]
+    types: ColumnTypes
     _unstable: dict[int, bool] = field(default_factory=dict)
     _alone: dict[int, bool] = field(default_factory=dict)
 
@@ -65,18 +66,10 @@ class Anchors:
             usable = usable and (complete or bool(node.laterals and not used)) and joined.believed(used)
             if (node.aggregate or shared is not None) and scope.whole(item.node) is None:
                 # one group, or partition, has 0.0 and -0.0, of which an expression may make two values
-                usable = usable and not any(self._floats(place, node) for place in used)
+                usable = usable and not any(self.types.may_float(place, node) for place in used)
             if shared is not None:
                 usable = usable and bool(used) and (used <= shared[0] or item.node in shared[1])
         yield item.text, item.name, usable
-
-    def _floats(self, place: Place, node: SelectNode) -> bool:
-        """Whether a column of FROM is, or may be made of, floating-point numbers."""
-        sources = dict(zip((alias.lower() for alias in aliases(node)), node.sources, strict=True))
-        below = sources[place[0]].item
-        if isinstance(below, Leaf):
-            return place[1] in self.floating(below.name.lower())
-        return any(self.floating(name) for name in reads(below))
 
     def alone(self, node: exp.Expr) -> bool:
         """Whether an expression is a value of its own row alone, whatever other rows or columns there are."""

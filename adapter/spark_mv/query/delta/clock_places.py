@@ -8,7 +8,7 @@ written: it is carried to the places that read it (`WHERE age <= 30`).
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -110,7 +110,7 @@ class ClockPlaces:
         found, complete = scope.references(node)
         names = {column for _, column in offered}
         for query in node.find_all(exp.Query):
-            if any(column.name.lower() in names for column in query.find_all(exp.Column)):
+            if _called(query, names):
                 raise NotIncremental("CLOCK_ELSEWHERE", "a subquery may read a column that follows the clock")
         if not complete and any(isinstance(part, exp.Star) for part in node.walk()):
             return offered
@@ -233,10 +233,8 @@ class ClockPlaces:
     def _check_clauses(self, node: SelectNode) -> None:
         """Raises where a clause that is no place reads a column that follows the clock."""
         for part in (*(node.tree.args.get("windows") or []), *node.generators):
-            carried = {column for _, column in self.carried_in(part, node)}
-            for column in part.find_all(exp.Column):
-                if column.name.lower() in carried:
-                    raise self.elsewhere(column_span(column))
+            for column in _called(part, {column for _, column in self.carried_in(part, node)}):
+                raise self.elsewhere(column_span(column))
         offered = {column for _, column in self.offered(node)}
         if any(name.lower() in offered for source in node.sources for name in source.using):
             raise NotIncremental("CLOCK_ELSEWHERE", "USING compares a column that follows the clock")
@@ -246,9 +244,8 @@ class ClockPlaces:
         for part in parts:
             calls = [call for item in part.walk() if is_aggregate(item) and isinstance(call := item.meta["call"], Call)]
             inside = inside_any(Span(call.start, call.end) for call in calls)
-            carried = {column for _, column in self.carried_in(part, node)}
-            columns = [column_span(c) for c in part.find_all(exp.Column) if c.name.lower() in carried]
-            for use in (*self.uses_in(part), *columns):
+            columns = _called(part, {column for _, column in self.carried_in(part, node)})
+            for use in (*self.uses_in(part), *map(column_span, columns)):
                 if not inside(use):
                     raise self.elsewhere(use)
 
@@ -279,8 +276,7 @@ class ClockPlaces:
                     return True
                 continue
             inside = inside_any(span_of(part) for part in item.node.find_all(exp.Predicate) if "span" in part.meta)
-            names = {column for _, column in owned & self.carried_in(item.node, node)}
-            columns = [c for c in item.node.find_all(exp.Column) if c.name.lower() in names]
+            columns = _called(item.node, {column for _, column in owned & self.carried_in(item.node, node)})
             if not all(inside(use) for use in (*self.uses_in(item.node), *map(column_span, columns))):
                 return True
         return False
@@ -326,6 +322,11 @@ def _spans(node: exp.Expr) -> list[Span]:
     call = node.meta.get("call")
     own = [Span(call.start, call.start + len(call.name))] if isinstance(call, Call) else []
     return own + [span for part in node.iter_expressions() for span in _spans(part)]
+
+
+def _called(node: exp.Expr, names: Collection[str]) -> list[exp.Column]:
+    """The columns in an expression of which some part has one of the names (lower case): fields of such columns, too."""
+    return [c for c in node.find_all(exp.Column) if any(part.name.lower() in names for part in c.parts)]
 
 
 def column_span(column: exp.Column) -> Span:

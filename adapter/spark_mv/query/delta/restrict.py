@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import filterfalse, pairwise
 
+from sqlglot import exp
+
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.affected import Affected
 from spark_mv.query.delta.below import ExactTypes, Types, part_below
@@ -286,8 +288,12 @@ def kept_spans(sql: str, analysis: Analysis) -> tuple[Span, ...]:
         return ()
     if len(outermost) > 1 or outermost[0].set_operand:
         return _kept_in_arms(sql, outermost, [c.name.lower() for c in analysis.columns], kept)
-    named = zip(outermost[0].items, outermost[0].tree.expressions, strict=True)
-    return tuple(item.span for item, node in named if (node.alias_or_name or item.span.of(sql)).lower() in kept)
+    block = outermost[0]
+    named = [
+        (item.span, node, (node.alias_or_name or item.span.of(sql)).lower())
+        for item, node in zip(block.items, block.tree.expressions, strict=True)
+    ]
+    return tuple(span for span, node, name in named if name in kept and not _read_beside(block, node, name))
 
 
 def _kept_in_arms(sql: str, arms: Sequence[Block], columns: Sequence[str], kept: Collection[str]) -> tuple[Span, ...]:
@@ -299,7 +305,23 @@ def _kept_in_arms(sql: str, arms: Sequence[Block], columns: Sequence[str], kept:
     starred = any(node.is_star for arm in arms for node in arm.tree.expressions)
     if starred or not _by_place(root) or any(len(arm.items) != len(columns) for arm in arms):
         return ()
-    return tuple(item.span for arm in arms for item, name in zip(arm.items, columns, strict=True) if name in kept)
+    named = (
+        (arm, item, node, name)
+        for arm in arms
+        for item, node, name in zip(arm.items, arm.tree.expressions, columns, strict=True)
+    )
+    return tuple(
+        item.span
+        for arm, item, node, name in named
+        if name in kept and not _read_beside(arm, node, (node.alias_or_name or name).lower())
+    )
+
+
+def _read_beside(block: Block, item: exp.Expr, name: str) -> bool:
+    """Whether another part of the SELECT may read the item by its name, and with it the clock of each run, whatever is kept."""
+    own = {id(part) for part in item.walk()}
+    parts = block.tree.walk(prune=lambda part: isinstance(part, exp.Query) and part is not block.tree)
+    return any(isinstance(c, exp.Column) and id(c) not in own and c.parts[0].name.lower() == name for c in parts)
 
 
 def _by_place(node: Node) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from spark_mv.query.syntax.select_tree import Leaf
 
 class Tables(Protocol):
     """The texts that stand for a table. Each is a FROM item without an alias. `outweighs`: whether a table (lower case) is so much larger than all
-    changes that these are better followed without reading it. `floating`: its columns of floating-point numbers, in lower case."""
+    changes that these are better followed without reading it. `types`: those of its columns, all in lower case."""
 
     @property
     def columns(self) -> Columns: ...
@@ -23,7 +23,7 @@ class Tables(Protocol):
     def now_and_before(self, leaf: Leaf) -> str: ...
     def pinned(self, sql: str) -> str: ...
     def outweighs(self, name: str) -> bool: ...
-    def floating(self, name: str) -> Collection[str]: ...
+    def types(self, name: str) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)

@@ -34,13 +34,7 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
             "one changed nothing. Run it again: kept values stay, and no AI answer is paid twice",
         )
     if (lost := _VALUE_REFUSED.search(str(error))) is not None:
-        column = next((c for c in run.plan.columns if c.name == lost[1]), None)
-        types = f"of the query's type {column.given} that the table's type {column.type} cannot hold" if column else ""
-        return RunFailed(
-            "VALUE_DOES_NOT_FIT",
-            f"model {run.plan.model}: column {lost[1]} has a value {types}, and on_schema_change keeps the table's type. The table was not touched. Run with "
-            "--full-refresh, set on_schema_change: sync_all_columns, or cast the column in the query",
-        )
+        return RunFailed("VALUE_DOES_NOT_FIT", f"model {run.plan.model}: {_lost(run, lost[1])}")
     first = first_line(error)
     if not step.of.publishes and run.plan.strategy != "COMPLETE_RECOMPUTE" and _FILES_GONE.search(str(error)):
         return RunFailed(
@@ -76,6 +70,26 @@ def explained(run: CurrentRun, step: StepView, error: Exception) -> Exception:
             "answers that are kept are not paid again. See that ai_results is there, and that whoever runs dbt may read and write it",
         )
     return error
+
+
+def _lost(run: CurrentRun, name: str) -> str:
+    """What is said of a column that has a value which another type cannot hold."""
+    column = next((c for c in run.plan.columns if c.name == name), None)
+    if column is not None and column.retyped:
+        return (
+            f"column {name} has a kept value of the table's type {column.given} that the query's type {column.type} cannot hold. The table was not "
+            f"touched. Give the source its former type again, or let the values go: dbt run-operation forget_values --args "
+            f"'{{model: {run.plan.model}, columns: [{name}]}}'"
+        )
+    types = (
+        f"of the query's type {column.given} that the table's type {column.type} cannot hold"
+        if column is not None
+        else ""
+    )
+    return (
+        f"column {name} has a value {types}, and on_schema_change keeps the table's type. The table was not touched. Run with --full-refresh, set "
+        "on_schema_change: sync_all_columns, or cast the column in the query"
+    )
 
 
 def not_tidied(run: CurrentRun, error: Exception) -> str:

@@ -1,0 +1,66 @@
+"""Types of a query's columns, as far as they follow from those of its tables: what is no plain column, cast or text has none here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, expand, output
+from spark_mv.query.syntax.select_tree import Leaf, Node, SelectNode, SetNode, reads
+
+FLOATING = frozenset({"double", "float"})
+"""Types of which 0.0 and -0.0 are equal, and not the same value."""
+
+
+@dataclass(frozen=True)
+class ColumnTypes:
+    """`of_table`: a table's columns with their types, all in lower case, by its name."""
+
+    of_table: Callable[[str], Mapping[str, str]]
+    tables: Columns
+
+    def of(self, node: Leaf | Node, column: str) -> str | None:
+        """The type of an output column (lower case); None where it is not known."""
+        if isinstance(node, Leaf):
+            return self.of_table(node.name.lower()).get(column)
+        if isinstance(node, SetNode):
+            names = [name.lower() for name in output(node, self.tables)]
+            return self._in_arms(node, names.index(column)) if names.count(column) == 1 else None
+        for item in node.items:
+            if item.name is None:
+                for alias, name in expand(node, item, self.tables):
+                    if name.lower() == column:
+                        return self._of_place((alias.lower(), column), node)
+            elif item.name.lower() == column:
+                return self._of_expression(item.node, node)
+        return None
+
+    def alike(self, node: SetNode) -> bool:
+        """Whether all arms give columns of the same types, so that each has by itself those that it has among the others."""
+        return all(self._in_arms(node, k) is not None for k in range(len(output(node, self.tables))))
+
+    def may_float(self, place: Place, node: SelectNode) -> bool:
+        """Whether a column of FROM is, or may be made of, floating-point numbers."""
+        found = self._of_place(place, node)
+        if found is not None:
+            return found in FLOATING
+        return any(kind in FLOATING for name in reads(node) for kind in self.of_table(name).values())
+
+    def _in_arms(self, node: SetNode, position: int) -> str | None:
+        found = {self.of(arm, output(arm, self.tables)[position].lower()) for arm in node.arms}
+        return found.pop() if len(found) == 1 else None
+
+    def _of_place(self, place: Place, node: SelectNode) -> str | None:
+        sources = dict(zip((alias.lower() for alias in aliases(node)), node.sources, strict=True))
+        return self.of(sources[place[0]].item, place[1]) if place[0] in sources else None
+
+    def _of_expression(self, tree: exp.Expr, node: SelectNode) -> str | None:
+        tree = tree.unnest()
+        if isinstance(tree, exp.Cast):
+            return tree.to.sql("spark").lower()
+        if isinstance(tree, exp.Literal):
+            return "string" if tree.is_string else None
+        place = FromColumns.of(node, self.tables).whole(tree)
+        return self._of_place(place, node) if place is not None else None
