@@ -35,6 +35,7 @@ MODELS = {
                         f"select a.*, u.y, concat('at ', date_format(now(), 'HH')) as at, rand() as r from a left join {U} u on u.k = a.k",
                         "id", "ROW_BASED"),
     "hours_of_groups": (f"select k, sum(timestampdiff(HOUR, ts, now())) as hours, max(ts) as m from {T} group by k", "k", "GROUP_AGGREGATE"),
+    "beside_a_map": (f"with a as (select *, map('a', x) as m, timestampdiff(HOUR, ts, now()) as age from {T}) select * from a", "id", "ROW_BASED"),
     "hours_of_partitions": (f"select id, k, x, sum(timestampdiff(HOUR, ts, now())) over (partition by k) as hours from {T}", "id",
                             "WINDOW_FUNCTION"),
 }  # fmt: skip

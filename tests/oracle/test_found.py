@@ -123,6 +123,15 @@ FOUND = {
             (Step((Op("t", None, (1, 1, 3, None, None, None)),), 0),),
         ),
     ),
+    "RIGHT JOIN USING shows the right side's column, which has another type": (
+        "select id, w from t right join (select cast(k as double) as k, w from u) q using (k) where id is not null and cast(k as string) like '%.0'",
+        ("id",),
+        History(
+            {"t": (), "u": ((3, 0, "a"),)},
+            0,
+            (Step((Op("t", None, (1, 3, 5, None, None, None)),), 0),),
+        ),
+    ),
     "a distinct column that the clock moves below": (
         "select distinct coalesce(a3.z, -1) as z, a3.c1 as c1 from (select k as z, now() as c1 from u) as a3",
         ("z", "c1"),

@@ -245,6 +245,10 @@ RECOMPUTED = {
         "b as (select id, ts, tag from a lateral view explode(split(tags, ',')) l as tag) "
         "select id, tag from b where ts > now() - interval 30 days"
     ),
+    "a column of the select list that what follows the clock reads": (
+        "select id, k, x + 1 as y, y > datediff(current_date(), d) as f, count(*) over (partition by k) as n from t where k is not null"
+    ),
+    "a generator of the clock": "select id, explode(array(d, current_date())) as day from t",
     "a named window by a field of a struct that carries it": (
         "with a as (select id, k, named_struct('fut', ts > now()) as z from t where ts is not null) "
         "select id, k, count(*) over w as n from a window w as (partition by k, z.fut)"

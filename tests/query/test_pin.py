@@ -117,6 +117,13 @@ def test_a_list_behind_the_alias_names_the_columns(sql: str, unnamed: tuple[str,
     assert result.sql == sql.replace("current_date", "DATE'2026-01-30'") and result.unnamed == unnamed
 
 
+def test_a_generator_names_its_columns_itself() -> None:
+    found = pin(
+        "select id, posexplode(array(current_date())) as (pos, day), inline(array(struct(now() as n))) from t", PINS
+    )
+    assert len(found.unnamed) == 1 and found.unnamed[0].startswith("inline(")
+
+
 def test_user_names_are_escaped() -> None:
     assert pin("select user() as a", Pins(INSTANT, user="o'br\\ien")).sql == "select 'o\\'br\\\\ien' as a"
 

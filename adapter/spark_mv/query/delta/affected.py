@@ -150,6 +150,7 @@ class Affected:
             )
             raise NotIncremental("TOO_MANY_READS", sentence)
         scope = self.clock.scope(node)
+        self.types.check_using(node, scope)
         shown = shown_query(node, self.static, self._contains, isinstance(focus, Leaf), self.tables.columns)
         place = focus if isinstance(focus, ClockPlace) and focus.node is (exists or node) else None
         if place is not None and (place.part is not Part.ROWS or self._instants.exact(node)):
@@ -215,7 +216,7 @@ class Affected:
             else:
                 text = instants.groups(node, place.items)
             listed = ", ".join(quoted(name) for _, name in entries) or "1 AS `__mv_none`"
-            return Rendered(f"SELECT DISTINCT {listed} FROM (\n{text}\n)", columns)
+            return Rendered(f"SELECT {listed} FROM (\n{text}\n)", columns)
         joined, conditions = instants.rows(node, place)
         if place.part is Part.JOIN:
             self._check_laterals(node, scope, joined)

@@ -250,11 +250,16 @@ class ClockPlaces:
                     raise self.elsewhere(use)
 
     def _check_aliases(self, node: SelectNode, items: tuple[OutItem, ...]) -> None:
-        """Raises where another part of the SELECT reads a column of its own select list that follows the clock."""
+        """Raises where another part of the SELECT reads a column of its own select list that follows the clock, or one that
+        follows it reads any column of its own select list, which a query about two instants does not have."""
         names = {str(item.name).lower() for item in items}
         if not names:
             return
         scope = self.scope(node)
+        given = {item.name.lower() for item in node.items if item.name is not None}
+        for column in (column for item in items for column in item.node.find_all(exp.Column)):
+            if column.parts[0].name.lower() in given and scope.resolve(column) is None:
+                raise self.elsewhere(column_span(column))
         for part in (*(item.node for item in node.items), *(p for name in CLAUSES for p in clause(node, name))):
             for column in part.find_all(exp.Column):
                 if column.parts[0].name.lower() in names and scope.resolve(column) is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, expand, output
-from spark_mv.query.syntax.select_tree import Leaf, Node, SelectNode, SetNode, reads
+from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, SetNode, reads
 
 FLOATING = frozenset({"double", "float"})
 """Types of which 0.0 and -0.0 are equal, and not the same value."""
@@ -32,7 +32,7 @@ class ColumnTypes:
             if item.name is None:
                 for alias, name in expand(node, item, self.tables):
                     if name.lower() == column:
-                        return self._of_place((alias.lower(), column), node)
+                        return self.of_place((alias.lower(), column), node)
             elif item.name.lower() == column:
                 return self._of_expression(item.node, node)
         return None
@@ -43,16 +43,26 @@ class ColumnTypes:
 
     def may_float(self, place: Place, node: SelectNode) -> bool:
         """Whether a column of FROM is, or may be made of, floating-point numbers."""
-        found = self._of_place(place, node)
+        found = self.of_place(place, node)
         if found is not None:
             return found in FLOATING
         return any(kind in FLOATING for name in reads(node) for kind in self.of_table(name).values())
+
+    def check_using(self, node: SelectNode, scope: FromColumns) -> None:
+        """Raises where what RIGHT JOIN USING shows, the right side's column, may be of another type than the left side's: once partners are
+        all that is looked for, it is the left side's."""
+        for alias, source in zip(aliases(node), node.sources, strict=True):
+            for column in map(str.lower, source.using if source.kind == "RIGHT" else ()):
+                left = self.of_place((scope.compared[alias.lower(), column], column), node)
+                if left is None or left != self.of(source.item, column):
+                    raise NotIncremental("JOIN_KIND", f"RIGHT JOIN USING ({column}): its two sides may be of two types")
 
     def _in_arms(self, node: SetNode, position: int) -> str | None:
         found = {self.of(arm, output(arm, self.tables)[position].lower()) for arm in node.arms}
         return found.pop() if len(found) == 1 else None
 
-    def _of_place(self, place: Place, node: SelectNode) -> str | None:
+    def of_place(self, place: Place, node: SelectNode) -> str | None:
+        """The type of a column of FROM; None where it is not known."""
         sources = dict(zip((alias.lower() for alias in aliases(node)), node.sources, strict=True))
         return self.of(sources[place[0]].item, place[1]) if place[0] in sources else None
 
@@ -63,4 +73,4 @@ class ColumnTypes:
         if isinstance(tree, exp.Literal):
             return "string" if tree.is_string else None
         place = FromColumns.of(node, self.tables).whole(tree)
-        return self._of_place(place, node) if place is not None else None
+        return self.of_place(place, node) if place is not None else None

@@ -24,6 +24,7 @@ from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_move import is_comparison, pinned_condition
 from spark_mv.query.rewrite.pin import Pins
+from spark_mv.query.syntax.aggregates import generates
 from spark_mv.query.syntax.select_tree import (
     Leaf,
     Node,
@@ -172,7 +173,7 @@ class Instants:
         return [f"NOT (({was}) <=> ({now}))" for was, now in both]
 
     def _both(self, text: str, tree: exp.Expr, node: SelectNode, pairs: Pairs) -> tuple[str, str]:
-        if self._draws(tree) or has_query(tree):
+        if self._draws(tree) or has_query(tree) or generates(tree):
             raise NotIncremental("CLOCK_ELSEWHERE", f"`{text}` cannot be evaluated at two instants")
         return self._at(text, tree, node, pairs, 0, self.move.before), self._at(
             text, tree, node, pairs, 1, self.move.now

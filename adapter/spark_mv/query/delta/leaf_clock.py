@@ -13,7 +13,7 @@ from spark_mv.query.delta.in_table import in_table
 from spark_mv.query.delta.instants import draws, truths_differ
 from spark_mv.query.rewrite.clock_move import is_comparison, pinned_condition
 from spark_mv.query.rewrite.pin import Pins
-from spark_mv.query.syntax.aggregates import aggregates
+from spark_mv.query.syntax.aggregates import aggregates, generates
 from spark_mv.query.syntax.select_tree import Node, NotIncremental, Piece, SelectNode, selects
 from spark_mv.query.syntax.source_text import SourceTextError
 
@@ -60,7 +60,7 @@ def leaf_clock(root: Node, clock: ClockPlaces, unstable: Collection[str], solved
     if sorted(counted, key=lambda use: use.start) != sorted(clock.uses_in(holder.tree), key=lambda use: use.start):
         return None
     parts = [*(p.node for p in pieces), *values]
-    if holder.laterals or any(has_query(part) or draws(part, unstable) for part in parts):
+    if holder.laterals or any(has_query(part) or draws(part, unstable) or generates(part) for part in parts):
         return None
     found = _of_table(holder, clock, pieces, values, unstable)
     return found and replace(found, compared=all(p.start in solved and is_comparison(p.node) for p in pieces))

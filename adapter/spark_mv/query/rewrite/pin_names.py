@@ -48,8 +48,9 @@ def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -
         if _named_by_a_list(block.tree):
             continue
         starred = any(item.span.of(sql).rstrip().endswith("*") for item in block.items)
-        for position, item in enumerate(block.items):
-            if item.alias or not any(item.span.start <= e.start and e.end <= item.span.end for e in edits):
+        for position, (item, tree) in enumerate(zip(block.items, block.tree.expressions, strict=True)):
+            named = item.alias or isinstance(tree, exp.Aliases)
+            if named or not any(item.span.start <= e.start and e.end <= item.span.end for e in edits):
                 continue
             name: str | None = None
             if (
