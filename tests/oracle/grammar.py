@@ -207,6 +207,8 @@ class Grammar(Sources):
     def _group(self, depth: int, top: bool) -> Made:
         dice = self.dice
         scope = self.from_(depth)
+        if not scope.columns:  # a NATURAL join may leave none that has a name
+            scope = self.from_(0)
         columns = list(scope.columns)
         items, gives, by = [], [], []
         for _ in range(dice.random.choice((1, 1, 1, 2))):
@@ -337,14 +339,16 @@ class Grammar(Sources):
             "intersect",
             "union all by name" if dice.chance(0.6) else "union",
         )
-        types = [dice.one(INT, INT, TEXT, DATE) for _ in range(dice.random.choice((1, 2, 2)))]
+        types = [dice.one(INT, INT, INT, TEXT, TEXT, DATE, TIME) for _ in range(dice.random.choice((1, 2, 2)))]
         names = [dice.name() for _ in types]
         tag, tagged = dice.name(), word.startswith("union all")
         arms, keyed = [], True
         unique = dice.name()
         for number in range(2 if dice.chance(0.8) else 3):
             scope = self.from_(depth - 1)
-            items = [value(dice, list(scope.columns), t, 1) for t in types]
+            # a column of dates among timestamps is one of timestamps
+            of_arm = [DATE if t == TIME and dice.chance(0.5) else t for t in types]
+            items = [value(dice, list(scope.columns), t, 1) for t in of_arm]
             where = self.where(scope)
             if tagged:
                 ints = (
@@ -356,7 +360,7 @@ class Grammar(Sources):
                 own = ints.text if ints and ints.type == INT else "0"
                 items = [str(number), own, *items]
             elif top:
-                items = [f"coalesce({i}, {_FILL[t]})" for i, t in zip(items, types, strict=True)]
+                items = [f"coalesce({i}, {_FILL[t]})" for i, t in zip(items, of_arm, strict=True)]
             all_names = [tag, unique, *names] if tagged else names
             listed = [f"{i} as {n}" for i, n in zip(items, all_names, strict=True)]
             if word.endswith("by name") and number:

@@ -124,7 +124,8 @@ def value(dice: Dice, scope: list[Col], type_: str, depth: int = 2) -> str:
         return f"{sub()} {dice.one('+', '-', '*')} {literal(dice, INT)}"
     if type_ == TEXT:
         if dice.chance(0.3):
-            return f"cast({sub(INT)} as string)"
+            other = dice.one(INT, INT, TIME, DATE)
+            return f"cast({sub(other) if of_type(scope, other) else sub(INT)} as string)"
         return dice.one("upper({})", "{} || 'q'", "substring({}, 1, 1)", "trim({})").format(sub())
     if type_ == TIME:
         return f"{sub()} + interval {dice.one('1 hour', '2 hours', '1 day')}"
