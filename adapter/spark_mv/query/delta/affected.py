@@ -39,6 +39,7 @@ from spark_mv.query.syntax.select_tree import (
     NotIncremental,
     Piece,
     SelectNode,
+    SetNode,
     call_of,
     children,
     quoted,
@@ -130,10 +131,13 @@ class Affected:
     def _empty(self, arm: Node) -> Rendered:
         """No row of an arm in which nothing is followed: a column of a set operation has the common type of all arms, and a text made of it
         is another one in another type."""
+        if isinstance(arm, SetNode):
+            if arm.by_name:
+                raise NotIncremental("UNION_BY_NAME", "UNION BY NAME is not understood")
+            return united(output(arm, self.tables.columns), [self._empty(one) for one in arm.arms])
         names = [f"__mv_c{k}" for k in range(len(output(arm, self.tables.columns)))]
-        return Rendered(
-            f"SELECT * FROM (\n{verbatim(arm, self.tables)}\n) AS `__mv_e`({', '.join(names)}) WHERE false", list(names)
-        )
+        text = f"SELECT * FROM (\n{verbatim(arm, self.tables)}\n) AS `__mv_e`({', '.join(names)}) WHERE false"
+        return Rendered(text, list(names))
 
     def _select(
         self,
@@ -195,7 +199,7 @@ class Affected:
 
     @cached_property
     def types(self) -> ColumnTypes:
-        return ColumnTypes(self.tables.types, self.tables.columns)
+        return ColumnTypes(self.tables.types, self.tables.columns, self.clock.scope)
 
     @cached_property
     def _instants(self) -> Instants:

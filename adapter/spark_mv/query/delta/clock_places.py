@@ -256,7 +256,8 @@ class ClockPlaces:
         if not names:
             return
         scope = self.scope(node)
-        given = {item.name.lower() for item in node.items if item.name is not None}
+        others = (item for item in node.items if not isinstance(item.node, exp.Column) or item.node.name != item.name)
+        given = {item.name.lower() for item in others if item.name is not None}
         for column in (column for item in items for column in item.node.find_all(exp.Column)):
             if column.parts[0].name.lower() in given and scope.resolve(column) is None:
                 raise self.elsewhere(column_span(column))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -16,13 +16,20 @@ FLOATING = frozenset({"double", "float"})
 
 @dataclass(frozen=True)
 class ColumnTypes:
-    """`of_table`: a table's columns with their types, all in lower case, by its name."""
+    """`of_table`: a table's columns with their types, all in lower case, by its name. `scope`: the FROM items of a SELECT."""
 
     of_table: Callable[[str], Mapping[str, str]]
     tables: Columns
+    scope: Callable[[SelectNode], FromColumns]
+    _known: dict[tuple[int, str], str | None] = field(default_factory=dict)  # by the id of a node, which outlives this
 
     def of(self, node: Leaf | Node, column: str) -> str | None:
         """The type of an output column (lower case); None where it is not known."""
+        if (id(node), column) not in self._known:
+            self._known[id(node), column] = self._of(node, column)
+        return self._known[id(node), column]
+
+    def _of(self, node: Leaf | Node, column: str) -> str | None:
         if isinstance(node, Leaf):
             return self.of_table(node.name.lower()).get(column)
         if isinstance(node, SetNode):
@@ -72,5 +79,5 @@ class ColumnTypes:
             return tree.to.sql("spark").lower()
         if isinstance(tree, exp.Literal):
             return "string" if tree.is_string else None
-        place = FromColumns.of(node, self.tables).whole(tree)
+        place = self.scope(node).whole(tree)
         return self.of_place(place, node) if place is not None else None
