@@ -299,13 +299,16 @@ class Bench:
         """A column that follows the clock as long as a row is open. The first day on is recomputed completely: how many rows are is not known."""
         open_ = f"if(id % {self.rows // self.share} = 0, current_date(), cast(ts as date))"
         sql = f"select id, customer, datediff({open_}, date'2025-01-01') as days{{draw}} from bench.src"
-        model, scenario = self.model_of("ageing", sql.format(draw=DRAW)), f"{self.share:,} open rows, one day on"
-        model.run(self.session, DAY0)
+        scenario = f"{self.share:,} open rows, one day on"
+        model, whole = (self.model_of(name, sql.format(draw=DRAW)) for name in ("ageing", "ageing_whole"))
+        for one in (model, whole):
+            one.run(self.session, DAY0)
         for number in range(1, self.rounds + 3):
             at = later(DAY0, 24 * number)
             if number == 3:
                 self.times.pop(scenario, None)
             self.timed(scenario, "ours", lambda at=at: model.run(self.session, at))
+            self.timed(scenario, "refresh: full", lambda at=at: whole.run(self.session, at, "full"))
             here = sql.format(draw=DRAW).replace("current_date()", f"date'{at[:10]}'")
             self.timed(scenario, "table", lambda here=here: self.table("reaged", here))
         self.check(model.table, sql.format(draw="").replace("current_date()", f"date'{at[:10]}'"))
