@@ -125,7 +125,7 @@ class Affected:
         arms = [arm for arm in node.arms if focus is not None and self._contains(arm)] or list(node.arms)
         rendered = [self._node(arm, focus) for arm in arms]
         if len(arms) < len(node.arms) and not self.types.alike(node):
-            rendered += [self._empty(arm) for arm in node.arms if arm not in arms]
+            rendered += [self._empty(arm) for arm in node.arms if not self._contains(arm)]
         return united(names, rendered)
 
     def _empty(self, arm: Node) -> Rendered:

@@ -118,15 +118,13 @@ def argument_types(name: str, count: int) -> dict[int, str]:
 
 def constant_text(node: exp.Expr) -> str | None:
     """The string that a constant expression is, as far as it is easily known: literals put together."""
+    if _is_wrapped(node):
+        return constant_text(node.this)
     if isinstance(node, exp.Literal | exp.RawString):
         return str(node.name) if isinstance(node, exp.RawString) or node.is_string else None
-    if isinstance(node, exp.Paren):
-        return constant_text(node.this)
     if isinstance(node, exp.Cast) and node.to.is_type("text", "varchar", "char"):
         if isinstance(node.this, exp.HexString):
             return _bytes(node.this.name)
-        return constant_text(node.this)
-    if _is_wrapped(node):
         return constant_text(node.this)
     call = node.meta.get("call")
     joins = isinstance(node, exp.Concat | exp.DPipe) or (isinstance(call, Call) and call.name == "concat")
