@@ -137,6 +137,41 @@ FOUND = {
         ("z", "c1"),
         History({"u": ((4, None, None),)}, 0, (Step((), 21),)),
     ),
+    # solved as a date, of which the first arm alone is one: true from that day's first instant, not from the next day's
+    "a union of dates and timestamps, compared with the clock": (
+        "with a as (select 1 as src, id, d as v from t where d is not null union all select 2, id, ts from t where ts is not null) "
+        "select src, id from a where v <= current_date()",
+        ("src", "id"),
+        History({"t": ((2, None, 1, "b", at(14, 3), None),)}, 12, (Step((), 24),)),
+    ),
+    "a star over USING, whose column is the left side's timestamp": (
+        "select id, id2 from (select * from (select id, ts as v from t) x left join (select id as id2, d as v from t) y using (v)) q "
+        "where v <= current_date()",
+        ("id",),
+        History({"t": ((2, None, 1, "b", at(14, 3), None),)}, 12, (Step((), 24),)),
+    ),
+    "dates and timestamps in one column of UNPIVOT": (
+        "select id, n, d from (select id, d, ts from t) unpivot (d for n in (d, ts)) where d <= current_date()",
+        ("id", "n"),
+        History({"t": ((3, 2, None, "a", at(14, 1), at(14, 0).date()),)}, 12, (Step((), 24),)),
+    ),
+    # HAVING means the column of the select list, which the group's query at the other instant does not have
+    "HAVING by an alias that FROM has, too": (
+        "select k, max(age) as age from (select k, datediff(current_date(), d) as age from t where k is not null and d is not null) q "
+        "group by k having age > 1",
+        ("k",),
+        History({"t": ((1, 1, 1, "b", None, at(13, 0).date()),)}, 0, (Step((), 24),)),
+    ),
+    "the next bound behind two CTEs of one name": (
+        "with a as (select * from t) select * from (with a as (select id, ts from a) select id from a where ts < now()) q",
+        ("id",),
+        History({"t": ((1, 1, 1, "b", at(14, 3), None),)}, 0, (Step((), 24),)),
+    ),
+    "the next bound behind a CTE that ends with a comment": (
+        "with a as (\n  select id, ts from t -- all rows (also old ones)\n)\nselect id from a where ts < now()",
+        ("id",),
+        History({"t": ((1, 1, 1, "b", at(14, 3), None),)}, 0, (Step((), 24),)),
+    ),
     "a second USING compares the side that a RIGHT JOIN keeps": (
         "select k, u.y from t right join u using (k) join e using (k) where coalesce(t.x, 0) < 2",
         ("k",),

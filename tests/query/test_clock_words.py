@@ -29,8 +29,8 @@ def _outcome(expression: str) -> str:
     if any(error.code == "NOT_PINNED" for error in unclear(pinned, analysis)):
         return "refused"
     if Level.COMMAND in analysis.levels:
-        return "pinned" if pinned.count else "lost"
-    return "plain" if not pinned.count else "pinned without a word"
+        return "pinned" if pinned.places else "lost"
+    return "plain" if not pinned.places else "pinned without a word"
 
 
 @pytest.mark.parametrize(("expected", "expression"), CASES, ids=[expression for _, expression in CASES])

@@ -242,11 +242,6 @@ def test_unknown_functions_draw_until_declared() -> None:
             "no GROUP BY",
         ),
         ("with a as (select id from t where rand() < 1) select id from u left anti join a", (1, 35), "from which"),
-        (
-            "with a as (select 1) select * from (with a as (select * from t) select id from a where rand() < 1) b",
-            (1, 88),
-            "two CTEs of one",
-        ),
         ("with a as (select distinct id from t where rand() < 1) select * from a", (1, 44), "DISTINCT"),
         ("with a as (select id from t where rand() < 1) select * from a tablesample (5 rows)", (1, 35), "from which"),
         ("select count(*) as id from t having rand() > 0", (1, 37), "HAVING without GROUP BY"),
@@ -284,3 +279,20 @@ def test_what_cannot_be_kept_is_refused_with_its_place(sql: str, place: tuple[in
     assert found is not None
     assert (found.draw_sql, found.filtered_sql) == (None, None)
     assert words in found.reason and (found.line, found.column) == place
+
+
+def test_two_ctes_of_one_name_keep_their_meaning() -> None:
+    sql = "with a as (select * from t) select * from (with a as (select * from a) select id from a where rand() < 1) b"
+    found = split_filter_draws(sql, ["id"], "st", {})
+    assert found is not None and found.draw_sql is not None
+    assert found.draw_sql.startswith("WITH a as (select * from t) SELECT * FROM (WITH a as (select * from a) SELECT id")
+
+
+@pytest.mark.parametrize("written", ["uniform(0,1)", "UNIFORM( 0, 1 )", "uniform(0, /* to */ 1)"])
+def test_a_draw_written_in_another_way_is_the_same(written: str) -> None:
+    prints = []
+    for call in ("uniform(0, 1)", written):
+        found = split_filter_draws(f"select id from t where {call} < 0.5", ["id"], "st", {})
+        assert found is not None
+        prints.append(found.fingerprints)
+    assert prints[0] == prints[1]

@@ -44,6 +44,15 @@ def test_same_logic(sql: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "call", ["now()", "hash(uuid())", "my_udf(name)", "zeroifnull(rand())", "ai_gen(name)", "pmod(v, 3)"]
+)
+def test_the_case_of_a_function_is_none_of_its_logic(call: str) -> None:
+    one, other = (analyze(f"select id, {text} as v from t", unique_key="id") for text in (call, call.upper()))
+    assert one.fingerprint == other.fingerprint
+    assert [c.fingerprint for c in one.columns] == [c.fingerprint for c in other.columns]
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("(select id, x from t order by x, id) limit 2", "(select id, x from t order by x desc, id) limit 2"),

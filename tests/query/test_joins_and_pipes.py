@@ -65,6 +65,14 @@ def test_operators_see_what_the_select_ahead_gives(ahead: str, operator: str, ro
     assert rows is None or found.rows_level is rows
 
 
+def test_the_order_of_operators_is_part_of_the_query() -> None:
+    first, last = (
+        analyze(f"from t |> {steps} |> select a, k", unique_key="a", schemas=TABLES)
+        for steps in ("limit 3 |> order by a", "order by a |> limit 3")
+    )
+    assert first.fingerprint != last.fingerprint
+
+
 def test_a_query_that_gives_other_columns_than_were_read() -> None:
     """A column called `all` behind SELECT is taken for the word."""
     found = analyze("select all, k from (select a as all, k from t)", unique_key="k", schemas=TABLES)

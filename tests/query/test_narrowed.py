@@ -8,6 +8,7 @@ from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.delta.narrowed import KnownColumns, narrowed
 from spark_mv.query.delta.restrict import read_tree
 from spark_mv.query.syntax.source_text import apply_edits
+from spark_mv.query.syntax.written_out import written_out
 
 pytestmark = pytest.mark.unit
 
@@ -20,7 +21,7 @@ GROUPS = "(select cid, count(*) as n from o group by cid) g"
 
 
 def texts(sql: str, key: str = "id", comparable: bool = True, type_: str = "int") -> str:
-    analysis = analyze(sql, schemas=SCHEMAS)
+    analysis = analyze(written_out(sql), schemas=SCHEMAS)
     tree = read_tree(analysis, None, ())
     known = KnownColumns({t: tuple(columns) for t, columns in SCHEMAS.items()}, {key: type_}, comparable)
     return apply_edits(sql, narrowed(tree.node, "affected", {key: "__mv_a0"}, known))
@@ -74,8 +75,8 @@ def test_the_text() -> None:
             1,
         ),
         # the table is called by its path
-        ("select c.id, s.p.pid from c left join s.p on s.p.cid = c.id", 0),
-        ("select c.id, s.p.* from c left join s.p on p.cid = c.id", 0),
+        ("select c.id, s.p.pid from c left join s.p on s.p.cid = c.id", 1),
+        ("select c.id, s.p.* from c left join s.p on p.cid = c.id", 1),
         ("select c.id, q.pid from c left join s.p q on q.cid = c.id", 1),
     ],
 )  # fmt: skip

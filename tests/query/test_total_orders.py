@@ -42,6 +42,13 @@ def depends_on_order(sql: str, key: str = "id") -> bool:
         ("select k, listagg(g, ',') within group (order by k) as m from t group by k", "k"),
         ("select t.id, u.y from t join u on u.id = t.id order by t.id limit 3", "id"),
         ("select id, row_number() over (order by date_trunc('day', ts)) as rn from t", "id"),
+        # of a total, the keys are NULL as they may be of a group
+        ("select k, g, row_number() over (order by k, g) as rn from t group by rollup(k, g)", "rn"),
+        ("select k, g, row_number() over (order by k, g) as rn from t group by k, g with rollup", "rn"),
+        ("select k, g, row_number() over (order by k, g) as rn from t group by grouping sets ((k, g), (k))", "rn"),
+        ("select k, g, sum(x) as n from t group by k, cube(g) order by k, g limit 3", "k"),
+        # a pipe's LIMIT comes before the order behind it
+        ("from t |> limit 3 |> order by id |> select id, x", "id"),
     ],
 )
 def test_not_total(sql: str, key: str) -> None:
@@ -59,6 +66,7 @@ def test_not_total(sql: str, key: str) -> None:
         ("select t.id, row_number() over (order by t.id) as rn from t join u on t.id = u.id", "id"),
         ("select k, max_by(x, id) as m from (select id, k, max(x) as x from t group by id, k) group by k", "k"),
         ("select id, x from t order by id limit 3", "id"),
+        ("from t |> order by id |> limit 3 |> select id, x", "id"),
         ("select k, max_by(n, g) as m from (select k, g, count(*) as n from t group by k, g) group by k", "k"),
     ],
 )

@@ -25,11 +25,21 @@ SCHEMAS = {"t": {"id": "int", "d": "date", "user": "string"}, "u": {"id": "int",
         ("select id, user as u from u", ["AMBIGUOUS_WORD"]),
         ("select id, current_user() as u, now() as n, date_trunc('month', current_date) as m from t", []),
         ("select id, date_trunc('month', now()) from t", ["UNNAMED_COLUMN"]),
+        # left in the text beside one of the same name that was pinned
+        ("select id, now() as a from t where d < `now`()", ["NOT_PINNED"]),
+        ("select id, now() as a, system.builtin.now() as b from t", ["NOT_PINNED"]),
+        ("select id, current_date() as a, overlay(user placing current_date from 1) as b from t", ["NOT_PINNED"]),
     ],
 )
 def test_words(sql: str, codes: list[str]) -> None:
     analysis = analyze(sql, unique_key=["id"], schemas=SCHEMAS)
     assert [error.code for error in unclear(pin(sql, PINS), analysis)] == codes
+
+
+def test_of_two_calls_the_one_that_is_left_is_named() -> None:
+    sql = "select id, now() as a from t where d < `now`()"
+    (error,) = unclear(pin(sql, PINS), analyze(sql, unique_key=["id"], schemas=SCHEMAS))
+    assert (error.line, error.column) == (1, 1 + sql.index("`now`"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from spark_mv.query.syntax.ctes import CteNames
+from spark_mv.query.syntax.ctes import CteNames, tables
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.table_name import joined, table_key
@@ -28,7 +28,7 @@ def supposed_columns(sql: str, schemas: Schemas, unique_key: Sequence[str]) -> d
     known = {table_key(name) for name in schemas}
     ctes = CteNames()
     open_: dict[int, list[exp.Table]] = {}
-    for table in parsed.tree.find_all(exp.Table):
+    for table in tables(parsed.tree):
         name = _name(table)
         if name and ctes.of(table) is None and table_key(name) not in known:
             select = table.find_ancestor(exp.Select)
@@ -47,11 +47,11 @@ def _name(table: exp.Table) -> str:
     return joined(part.name for part in table.parts) if isinstance(table.this, exp.Identifier) else ""
 
 
-def _owners(column: exp.Column, tables: Mapping[int, list[exp.Table]]) -> Iterator[exp.Table]:
+def _owners(column: exp.Column, open_: Mapping[int, list[exp.Table]]) -> Iterator[exp.Table]:
     """The tables of unknown columns that a column can be of, the nearest first."""
     select = column.find_ancestor(exp.Select)
     while select is not None:
-        for table in tables.get(id(select), []):
+        for table in open_.get(id(select), []):
             if not column.table or column.table.lower() == table.alias_or_name.lower():
                 yield table
         select = select.find_ancestor(exp.Select)

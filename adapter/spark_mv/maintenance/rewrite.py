@@ -16,7 +16,7 @@ from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.restrict import kept_spans
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.pin import Pinned, Pins, pin, timestamp_literal
+from spark_mv.query.rewrite.pin import ONCE_PER_RUN, Pinned, Pins, pin, timestamp_literal
 from spark_mv.query.syntax.query_error import QueryError
 
 if TYPE_CHECKING:
@@ -78,10 +78,13 @@ def _one_value(name: str) -> str:
 def unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
     """What the text leaves open of the clock, the user and the session, so that a run could not say one value for it."""
     called = {name.lower() for name, *_ in analysis.functions}
-    once = [f for f in analysis.functions if f[1] in (Level.COMMAND, Level.USER, Level.SESSION)]
+    once = [f for f in analysis.functions if f[1] in ONCE_PER_RUN]
     seen = {*pinned.used, *map(str.lower, pinned.ambiguous)}
-    words = [f for f in once if not any(f[0].lower() in name for name in seen)]
-    if not words and len(once) > pinned.count + len(pinned.ambiguous):
+    calls = pinned.left
+    left = [f for f in once if f[0].lower() in calls]
+    words = [f for f in left if f[2:] not in pinned.places] or left
+    words += [f for f in once if f not in left and not any(f[0].lower() in name for name in seen)]
+    if not words and len(once) > len(pinned.places) + len(pinned.ambiguous):
         # a word such as 'today' that Spark takes for a date, because of what stands beside it
         words = [f for f in once if f[0].startswith("'")]
     return (

@@ -18,7 +18,6 @@ from spark_mv.query.ai_calls.ai_plan import Planner, declared_functions
 from spark_mv.query.ai_calls.blocks import TextError, TokenItem
 from spark_mv.query.ai_calls.desugar import desugar
 from spark_mv.query.ai_calls.groups import with_lists
-from spark_mv.query.ai_calls.kept_answers import PLAIN
 from spark_mv.query.ai_calls.keys import (
     AiIdentity,
     LookUp,
@@ -116,10 +115,10 @@ class _Marking(Planner):
             return False
         name = item.name.lower()
         return not any(
-            name and name in _names(self.text.text(other.expression))
+            name and name in _columns(other.tree)
             for one in self.text.blocks
             for other in one.items
-            if other is not item and not other.star and not PLAIN.fullmatch(self.text.text(other.expression).strip())
+            if other is not item and not isinstance(other.tree, exp.Star | exp.Column)
         )
 
     def _inside_another(self, parsed: ParsedCall) -> bool:
@@ -144,6 +143,8 @@ class _Marking(Planner):
 def _names(text: str) -> set[str]:
     """The names of columns in an expression, in lower case; of one that is not understood all its words."""
     tree = read_expression(text)
-    if tree is None:
-        return {word.lower() for word in re.findall(r"\w+", text)}
+    return _columns(tree) if tree is not None else {word.lower() for word in re.findall(r"\w+", text)}
+
+
+def _columns(tree: exp.Expr) -> set[str]:
     return {column.name.lower() for column in tree.find_all(exp.Column)}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from spark_mv.query.syntax.source_text import Span
 
 Edit = tuple[Span, str]
@@ -16,20 +18,27 @@ class TextError(ValueError):
 
 @dataclass(frozen=True)
 class TokenItem:
-    """One expression of a select list. `name` is its output name where the text gives one, "" otherwise."""
+    """One expression of a select list. `name` is its output name where the text gives one, "" otherwise. `tree` is what it shows, without an alias."""
 
     span: Span
     expression: Span
     name: str
-    star: bool
+    tree: exp.Expr = field(compare=False, repr=False)
+
+    @property
+    def star(self) -> bool:
+        return bool(self.tree.is_star)
 
 
 @dataclass(eq=False)
 class TokenCte:
+    """`span` is from the name to the closing parenthesis, `renamed` says whether it names its columns in parentheses."""
+
     name: str
-    span: Span  # from the name to the closing parenthesis
+    span: Span
     query: Query
     recursive: bool
+    renamed: bool
     position: int
 
 
@@ -38,6 +47,7 @@ class Query:
     """WITH … term [set operator term …]; `blocks` are the SELECT blocks and VALUES have none."""
 
     span: Span
+    tree: exp.Expr
     parent: TokenBlock | None
     parent_cte: TokenCte | None = None
     ctes: list[TokenCte] = field(default_factory=list)
@@ -56,15 +66,16 @@ class TokenBlock:
     """One SELECT. Clause spans exclude their keywords."""
 
     span: Span
+    tree: exp.Select
     query: Query
     list_span: Span
     distinct: bool = False
     items: list[TokenItem] = field(default_factory=list)
     clauses: dict[str, Span] = field(default_factory=dict)
     children: list[Query] = field(default_factory=list)  # subqueries: derived tables and in expressions
-    # of FROM: what columns may be written with (`t.`), in lower case, names of tables, whether there is more than tables, and conditions of joins
+    # of FROM: what columns may be written with (`t.`), in lower case, its tables, whether there is more than tables, and conditions of joins
     qualifiers: set[str] = field(default_factory=set)
-    tables: list[tuple[str, ...]] = field(default_factory=list)
+    tables: list[exp.Table] = field(default_factory=list)
     made: bool = False
     conditions: list[Span] = field(default_factory=list)
 

@@ -29,6 +29,7 @@ from spark_mv.query.syntax.table_name import quoted
 
 _JOIN_WORDS = {"JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER", "SEMI", "ANTI"}
 _NEXT_ITEM = {*_JOIN_WORDS, ",", "LATERAL"}  # begin what stands behind an item of FROM
+_OF_RESULTS = {"ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY", "LIMIT", "OFFSET"}
 _MOST_STEPS = 100
 
 
@@ -136,8 +137,13 @@ def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists:
         last_inner = max(n for n, i in enumerate(block.items) if i not in outer_items)
         if any(block.items.index(i) < last_inner for i in outer_items):
             raise _Refused(awkward[0], "stands before a column or `*` of the same SELECT", "put it last, or into a CTE")
+    tail = _tail(text, block, awkward[0])
     for clause in ("HAVING", "ORDER BY", "QUALIFY"):
-        if clause in block.clauses and _mentions(text, block.clauses[clause], moved, after=()):
+        if (
+            clause in block.clauses
+            and block.clauses[clause].start < tail
+            and _mentions(text, block.clauses[clause], moved, after=())
+        ):
             raise _Refused(
                 awkward[0], f"is used in {clause} of its own SELECT", f"put the call into a CTE and {clause} outside"
             )
@@ -164,9 +170,29 @@ def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists:
         computed = outer[-len(outer_items) :]
         outer = [f"* EXCEPT ({', '.join(hidden)})", *computed]
     distinct = "DISTINCT " if block.distinct else ""
-    rest = text.sql[block.list_span.end : block.span.end]
+    rest, behind = text.sql[block.list_span.end : tail], text.sql[tail : block.span.end]
     new = f"SELECT {distinct}{', '.join(outer)} FROM (SELECT {', '.join(inner + extra)}{rest}) AS __mv_b"
-    return text.sql[: block.span.start] + new + text.sql[block.span.end :]
+    return text.sql[: block.span.start] + new + (f" {behind}" if behind else "") + text.sql[block.span.end :]
+
+
+def _tail(text: TokenText, block: TokenBlock, call: TokenCall) -> int:
+    """Where the clauses begin that stay behind the new SELECT: those of the whole set operation of which this is the last term, and LIMIT, with its
+    order, where rows are counted that DISTINCT has left."""
+    clauses = block.tree.meta["select"].clauses
+    first = next((n for n, (word, _, _) in enumerate(clauses) if word in _OF_RESULTS), len(clauses))
+    of_all = isinstance(block.tree.parent, exp.SetOperation)
+    if first == len(clauses) or not (of_all or (block.distinct and "LIMIT" in block.clauses)):
+        return block.span.end
+    order = block.tree.args.get("order")
+    if any(word == "WINDOW" for word, _, _ in clauses[first:]) or (
+        order is not None and any(column.table for column in order.find_all(exp.Column))
+    ):
+        raise _Refused(
+            call,
+            "stands over an aggregate, a window or an alias in a SELECT DISTINCT with LIMIT",
+            "order by names of columns alone, or put the call into a CTE",
+        )
+    return int(clauses[first][1])
 
 
 def _mentions(text: TokenText, span: Span, names: Collection[str], after: Collection[TokenItem]) -> bool:

@@ -10,7 +10,6 @@ from spark_mv.query.ai_calls.blocks import Edit, TokenBlock, TokenItem, edited, 
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
 from spark_mv.query.syntax.aggregates import groups_or_windows
-from spark_mv.query.syntax.condition import read_expression
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.table_name import quoted
 
@@ -36,7 +35,7 @@ def failing_rows(places: Places, keys: Sequence[str], flag: Callable[[ParsedCall
             return "stands elsewhere than in the SELECT list of the outermost SELECT"
     text, wanted = places.text, {key.lower() for key in keys}
     asked = {id(item): places.inside([item.span]) for item in block.items}
-    if block.distinct or block.clauses.keys() - _ROW_WISE or any(_groups(places, item) for item in block.items):
+    if block.distinct or block.clauses.keys() - _ROW_WISE or any(_groups(item) for item in block.items):
         return "stands beside GROUP BY, DISTINCT, ORDER BY, LIMIT, an aggregate or a window"
     if any(calls and (not item.name or item.name.lower() in wanted) for item, calls in _with(block, asked)):
         return "stands in a column of unique_key, or in one without an alias"
@@ -77,9 +76,8 @@ def _outermost(places: Places) -> TokenBlock | None:
     return found[0] if len(found) == 1 and not found[0].query.set_operation else None
 
 
-def _groups(places: Places, item: TokenItem) -> bool:
-    tree = None if item.star else read_expression(places.text.text(item.expression))
-    return tree is not None and groups_or_windows(tree)
+def _groups(item: TokenItem) -> bool:
+    return not item.star and groups_or_windows(item.tree)
 
 
 def _named_in(places: Places, item: TokenItem, columns: Sequence[str]) -> list[str]:

@@ -9,10 +9,8 @@ from sqlglot import exp
 
 from spark_mv.query.ai_calls.blocks import TokenBlock, TokenItem
 from spark_mv.query.ai_calls.places import Places
-from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.aggregates import aggregates, generates, not_of_one_row
 from spark_mv.query.syntax.condition import read_expression
-from spark_mv.query.syntax.parse import Parsed, parse
 
 RANK = "__mv_rank"
 _DIRECTION = frozenset({"ASC", "DESC", "NULLS", "FIRST", "LAST"})
@@ -43,12 +41,11 @@ def first_rows(places: Places, block: TokenBlock, hidden: Collection[str] = ()) 
         return None  # of a LIMIT alone, another statement may take other rows
     if not all(_a_row_each(places, item) for item in block.items) or places.outer.named_in(block, block.span):
         return None
-    select = _select(places.text, block)
-    limit, offset = (_number(select.args.get(word), word) if select else None for word in ("limit", "offset"))
-    if select is None or limit is None or offset is None or select.args.get("limit") is None:
+    args, where = block.tree.args, block.clauses["ORDER BY"]
+    limit, offset = _number(args.get("limit")), _number(args.get("offset"))
+    if limit is None or offset is None or args.get("limit") is None:
         return None
-    where = block.clauses["ORDER BY"]
-    if select.args.get("order") is None or places.inside([where]):
+    if args.get("order") is None or places.inside([where]):
         return None  # SORT BY orders parts of the rows
     text = places.text
     found = [_ordered(places, block, *part, hidden) for part in text.split(*text.token_range(where), ",")]
@@ -58,21 +55,14 @@ def first_rows(places: Places, block: TokenBlock, hidden: Collection[str] = ()) 
 
 def _a_row_each(places: Places, item: TokenItem) -> bool:
     """Whether there is a row for each one of FROM, and answers are about that one."""
-    tree = None if item.star else read_expression(places.text.text(item.expression))
-    if tree is None:
-        return item.star
-    return not (not_of_one_row(tree) if places.inside([item.span]) else aggregates(tree) or generates(tree))
+    if item.star:
+        return True
+    return not (
+        not_of_one_row(item.tree) if places.inside([item.span]) else aggregates(item.tree) or generates(item.tree)
+    )
 
 
-def _select(text: TokenText, block: TokenBlock) -> exp.Select | None:
-    read = parse(text.sql)
-    if not isinstance(read, Parsed):
-        return None
-    selects = (node for node in read.tree.find_all(exp.Select) if node.meta.get("select") is not None)
-    return next((node for node in selects if node.meta["select"].span[0] == block.span.start), None)
-
-
-def _number(clause: exp.Expr | None, word: str) -> int | None:
+def _number(clause: exp.Expr | None) -> int | None:
     if clause is None:
         return 0
     amount = clause.args.get("expression")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from spark_mv.query.ai_calls.blocks import Query, TokenBlock, TokenItem
 from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.text import TokenText
+from spark_mv.query.rewrite.from_items import star_of
 from spark_mv.query.syntax.aggregates import groups_or_windows
-from spark_mv.query.syntax.condition import read_expression
+from spark_mv.query.syntax.ctes import tables
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.table_name import quoted
 
@@ -23,69 +26,44 @@ class Flow:
             return False
         if {"GROUP BY", "HAVING", "LIMIT", "QUALIFY"} & set(block.clauses):
             return False
-        return not any(self._aggregates(i.expression) for i in block.items if not i.star)
-
-    def _aggregates(self, span: Span) -> bool:
-        tree = read_expression(self.text.text(span))
         # a window's result depends on which rows there are, so filters must not move below it
-        return tree is None or groups_or_windows(tree, but=OF_GROUPS)
+        return not any(groups_or_windows(item.tree, but=OF_GROUPS) for item in block.items if not item.star)
 
     def reader(self, query: Query) -> tuple[TokenBlock, str] | None:
-        """The one SELECT that reads the query in its FROM, and the name it has there."""
+        """The one SELECT that reads the query as an item of its FROM, and the name it has there, with which its columns can be written."""
+        item = self._item(query)
+        alias = item.args.get("alias") if item is not None else None
+        if item is None or item.args.get("pivots") or (alias is not None and alias.columns):
+            return None
+        above, name = item.parent, item.alias or item.name
+        while isinstance(above, exp.Subquery) and not above.alias:
+            above = above.parent  # joins in parentheses
+        hidden = isinstance(above, exp.Join) and above.args.get("kind") in ("SEMI", "ANTI")
+        if not isinstance(above, exp.From | exp.Join) or hidden or not name:
+            return None
+        reader = self.text.structure.of_select.get(id(above.parent))
+        return (reader, quoted(name)) if reader is not None else None
+
+    def _item(self, query: Query) -> exp.Expr | None:
+        """The one item of a FROM that the query is: in parentheses, or as a CTE, by its name."""
         if query.parent is not None:
-            outer = query.parent
-            if "FROM" not in outer.clauses or not outer.clauses["FROM"].holds(query.span):
-                return None
-            last = self.text.token_range(query.span)[1]  # its closing parenthesis
-            alias = self._alias_after(last + 1, outer)
-            return (outer, alias) if alias else None
+            above = query.tree.parent
+            return above.parent if above is not None and isinstance(above.parent, exp.Lateral) else above
         cte = query.parent_cte
-        if cte is None or cte.recursive or self.text.words[self.text.token_range(cte.span)[0] + 1] == "(":
+        if cte is None or cte.recursive or cte.renamed:
             return None
-        inside = range(*self.text.token_range(cte.span))
-        uses = [
-            i
-            for i in range(len(self.text.tokens))
-            if i not in inside
-            and self.text.identifier(i)
-            and self.text.tokens[i].text.lower() == cte.name.lower()
-            and self.text.words[i - 1] != "."
-            and (i + 1 == len(self.text.words) or self.text.words[i + 1] != ".")
-            and self.text.words[i - 1] in {"FROM", "JOIN", ","}
-        ]
-        named = sum(t.text.lower() == cte.name.lower() for t in self.text.tokens)
-        if len(uses) != 1 or named > 1 + len(uses) + self._qualifiers(cte.name):
-            return None
-        use = self.text.span(uses[0], uses[0] + 1)
-        reader = self.text.block_of(use)
-        if reader is None or reader.clause_of(use) != "FROM":
-            return None
-        return reader, self._alias_after(uses[0] + 1, reader) or quoted(cte.name)
-
-    def _qualifiers(self, name: str) -> int:
-        words = self.text.words
-        return sum(
-            t.text.lower() == name.lower() and i + 1 < len(words) and words[i + 1] == "."
-            for i, t in enumerate(self.text.tokens)
-        )
-
-    def _alias_after(self, i: int, block: TokenBlock) -> str | None:
-        if i < len(self.text.words) and self.text.words[i] == "AS":
-            i += 1
-        if (
-            i < len(self.text.words)
-            and self.text.identifier(i)
-            and block.clauses["FROM"].holds(self.text.span(i, i + 1))
-        ):
-            return quoted(self.text.tokens[i].text)
-        return None
+        read = [table for table in tables(self.text.structure.tree) if self.text.cte_of(table) is cte]
+        return read[0] if len(read) == 1 else None
 
     def hands_on(self, item: TokenItem, name: str, alias: str) -> bool:
-        text = " ".join(self.text.text(item.expression).split()).lower().replace("`", "")
-        plain, table = name.lower(), alias.lower().replace("`", "")
-        if item.star:
-            return text in {"*", f"{table}.*"}
-        return text in {plain, f"{table}.{plain}"}
+        """Whether the entry shows the column `name` of the FROM item called `alias` as it is, perhaps by a star."""
+        tree = item.tree
+        if item.star and any(star_of(tree).args.values()):
+            return False
+        if not isinstance(tree, exp.Column):
+            return item.star
+        own = len(tree.parts) <= 2 and tree.table.lower() in ("", alias.lower().strip("`"))
+        return own and (item.star or tree.name.lower() == name.lower())
 
     def names_in(self, span: Span, names: set[str], skip: Span | None = None) -> bool:
         first, end = self.text.token_range(span)

@@ -39,7 +39,7 @@ def grouped_by(text: TokenText, block: TokenBlock) -> list[TokenItem]:
     return [
         item
         for number, item in enumerate(block.items, 1)
-        if (by_all or {str(number), item.name.lower()} & keys) and not over_groups(text, item.expression, OF_GROUPS)
+        if (by_all or {str(number), item.name.lower()} & keys) and not groups_or_windows(item.tree, but=OF_GROUPS)
     ]
 
 

@@ -3,20 +3,17 @@ becomes of the text."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from sqlglot import exp
 
 from spark_mv.query.ai_calls.blocks import TokenBlock, TokenItem
 from spark_mv.query.ai_calls.flow import Flow
 from spark_mv.query.ai_calls.places import Places
 from spark_mv.query.ai_calls.signatures import ParsedCall
+from spark_mv.query.rewrite.from_items import star_of
 from spark_mv.query.rewrite.keyed_rows import keyed
-from spark_mv.query.syntax.parse import parse
-from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.table_name import quoted
-
-PLAIN = re.compile(r"(?:(?:\w+|`[^`]+`)\s*\.\s*)*(?:\w+|`[^`]+`)")
-"""A column as it is, perhaps with its table."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +43,7 @@ def kept_answer(places: Places, parsed: ParsedCall, kept: KeptAnswers) -> tuple[
     outermost = query.parent is None and query.parent_cte is None and query.outer is None
     if not outermost or name.lower() not in {column.lower() for column in kept.columns}:
         return None
-    read = parse(places.text.sql)
-    rows = keyed(read.tree, block.span.start, kept.keys) if not isinstance(read, QueryError) else None
+    rows = keyed(places.text.structure.tree, block.span.start, kept.keys)
     keys = [_expression(flow, block, key) for key in rows.key] if rows is not None else [None]
     if None in keys:
         return None
@@ -72,11 +68,13 @@ def _expression(flow: Flow, block: TokenBlock, name: str) -> str | None:
     """What gives a column of the SELECT, as SQL over its FROM: a column as it is. None for anything else."""
     listed = [item for item in block.items if not item.star and item.name.lower() == name.lower()]
     if listed:
-        text = flow.text.text(listed[0].expression).strip()
+        tree = listed[0].tree
         aliases = {item.name.lower() for item in block.items if item.name} - {name.lower()}
-        plain = len(listed) == 1 and PLAIN.fullmatch(text) and text.strip("`").lower() not in aliases
-        return text if plain else None
-    stars = [flow.text.text(item.expression) for item in block.items if item.star]
-    if stars == ["*"]:
-        return quoted(name)
-    return f"{stars[0][:-1]}{quoted(name)}" if len(stars) == 1 and PLAIN.fullmatch(stars[0][:-2]) else None
+        plain = len(listed) == 1 and isinstance(tree, exp.Column) and (tree.table or tree.name.lower() not in aliases)
+        return flow.text.text(listed[0].expression) if plain else None
+    stars = [item for item in block.items if item.star]
+    if len(stars) != 1 or any(star_of(stars[0].tree).args.values()):
+        return None
+    return (
+        quoted(name) if isinstance(stars[0].tree, exp.Star) else f"{flow.text.text(stars[0].span)[:-1]}{quoted(name)}"
+    )

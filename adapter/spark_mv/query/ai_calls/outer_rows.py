@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from spark_mv.query.ai_calls.blocks import Query, TokenBlock, TokenCte
+from sqlglot import exp
+
+from spark_mv.query.ai_calls.blocks import Query, TokenBlock
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.table_name import joined, table_key
@@ -43,16 +45,15 @@ class OuterRows:
     def _read_by(self, block: TokenBlock) -> set[str] | None:
         """The columns of what the SELECT reads; None where they are not known of all of it."""
         queries = [query for query in block.children if block.clause_of(query.span) == "FROM"]
-        found = [self._columns_of(table, block.query) for table in block.tables] + [self._given_by(q) for q in queries]
+        found = [self._columns_of(table) for table in block.tables] + [self._given_by(q) for q in queries]
         known = [columns for columns in found if columns is not None]
         return None if block.made or len(known) < len(found) else {name for columns in known for name in columns}
 
-    def _columns_of(self, table: tuple[str, ...], query: Query) -> set[str] | None:
-        cte = self._cte(table[0], query) if len(table) == 1 else None
+    def _columns_of(self, table: exp.Table) -> set[str] | None:
+        cte = self.text.cte_of(table)
         if cte is None:
-            return self.columns.get(table_key(joined(table)))
-        renamed = self.text.words[self.text.token_range(cte.span)[0] + 1] == "("
-        return None if cte.recursive or renamed else self._given_by(cte.query)
+            return self.columns.get(table_key(joined(part.name for part in table.parts)))
+        return None if cte.recursive or cte.renamed else self._given_by(cte.query)
 
     def _given_by(self, query: Query) -> set[str] | None:
         """The columns of a query; with a `*` in it, perhaps more."""
@@ -62,18 +63,6 @@ class OuterRows:
         named = {item.name.lower() for item in block.items if item.name}
         below = self._read_by(block) if any(item.star for item in block.items) else set()
         return None if below is None else named | below
-
-    def _cte(self, name: str, query: Query) -> TokenCte | None:
-        """The CTE that a name stands for in the query."""
-        level: Query | None = query
-        before: int | None = None
-        while level is not None:
-            for cte in reversed(level.ctes[:before]):
-                if cte.name.lower() == name.lower():
-                    return cte
-            before = level.parent_cte.position if level.parent_cte is not None else None
-            level = level.around
-        return None
 
 
 def _around(query: Query) -> Iterator[TokenBlock]:

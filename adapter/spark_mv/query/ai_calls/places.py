@@ -39,7 +39,9 @@ class Places:
         self.calls = list(calls)
         self.block: dict[int, TokenBlock] = {}
         self.clause: dict[int, str] = {}
-        self.name: dict[int, str] = {}  # column of the LATERAL subquery or join, for calls answered that way
+        self.name: dict[
+            int, str
+        ] = {}  # column of the LATERAL subquery or join, for calls answered that way; one for equal ones
         self.beside: dict[int, str] = {}  # its text, to stand behind FROM
         self.stacked: dict[int, bool] = {}  # by block
         self.all_edits: list[Edit] = []  # also those inside others
@@ -51,7 +53,8 @@ class Places:
             self.clause[id(parsed)] = block.clause_of(parsed.call.span)
             self.stacked.setdefault(id(block), self._stacked(block))
             if self.stacked[id(block)] or self._needs_lateral(parsed, block):
-                self.name[id(parsed)] = f"__mv_a{number}"
+                same = (self.name.get(id(p)) for p in self._equal(parsed))
+                self.name[id(parsed)] = next((name for name in same if name), f"__mv_a{number}")
 
     # ---- which way
 
@@ -61,13 +64,16 @@ class Places:
             return True
         if "GROUP BY" not in block.clauses:
             return False
-        keys = [block.clauses["GROUP BY"]]
-        same = [
+        grouped = any(block.clauses["GROUP BY"].holds(p.call.span) for p in self._equal(parsed))
+        selected = any(block.list_span.holds(p.call.span) for p in self._equal(parsed))
+        return grouped and not selected
+
+    def _equal(self, parsed: ParsedCall) -> list[ParsedCall]:
+        """The calls in the same SELECT that are written like this one, itself included."""
+        block = self.text.block_of(parsed.call.span)
+        return [
             p for p in self.calls if self._text(p) == self._text(parsed) and self.text.block_of(p.call.span) is block
         ]
-        grouped = any(keys[0].holds(p.call.span) for p in same)
-        selected = any(block.list_span.holds(p.call.span) for p in same)
-        return grouped and not selected
 
     def _stacked(self, block: TokenBlock) -> bool:
         """Whether what the SELECT reads has a column from an AI call or a subquery, or it is itself a subquery in an expression, and answers can be
@@ -299,13 +305,17 @@ class Places:
             mine = [p for p in self.calls if self.block[id(p)] is block and id(p) in self.name]
             if mine:
                 at, before = self.insertion(block)
-                mine.sort(key=lambda p: p.call.span.end - p.call.span.start)
-                changes.append((Span(at, at), before + "".join(self.beside[id(p)] for p in mine)))
-                names = [self.name[id(p)] for p in mine]
+                changes.append((Span(at, at), before + self.all_beside(mine)))
+                names = list(dict.fromkeys(self.name[id(p)] for p in mine))
                 keys = [f"{name}k" for name in names if self._joined(block)]
                 changes.extend(self._stars(block, [*names, *keys]))
         self.all_edits = changes
         return outermost(changes, Span(0, len(self.text.sql)))
+
+    def all_beside(self, calls: Sequence[ParsedCall]) -> str:
+        """What stands behind FROM for these calls, inner ones first."""
+        ordered = sorted(calls, key=lambda p: p.call.span.end - p.call.span.start)
+        return "".join({self.name[id(p)]: self.beside[id(p)] for p in ordered}.values())
 
     def insertion(self, block: TokenBlock) -> tuple[int, str]:
         if "FROM" not in block.clauses:

@@ -149,9 +149,7 @@ class Requests:
 
     def _from(self, block: TokenBlock, needed: Sequence[ParsedCall], head_only: bool) -> str:
         """FROM with the LATERAL look-ups of the needed calls only."""
-        names = [p for p in needed if id(p) in self.places.name]
-        names.sort(key=lambda p: p.call.span.end - p.call.span.start)
-        added = "".join(self.places.beside[id(p)] for p in names)
+        added = self.places.all_beside([p for p in needed if id(p) in self.places.name])
         at, before = self.places.insertion(block)
         if "FROM" not in block.clauses:
             return before + added if added else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.tokens import Token
@@ -29,31 +30,39 @@ _NOT_A_SELECT = (
 )
 
 
+@dataclass
+class Structure:
+    """A query's SELECTs in the order of the text, each with the query that it is a term of; those and its CTEs by the ids of their nodes in the tree."""
+
+    tree: exp.Expr
+    blocks: list[TokenBlock] = field(default_factory=list)
+    of_select: dict[int, TokenBlock] = field(default_factory=dict)
+    of_cte: dict[int, TokenCte] = field(default_factory=dict)
+
+
 @deep
-def structure(sql: str, tokens: Sequence[Token]) -> list[TokenBlock]:
-    """The SELECT blocks of a query, each with the query that it is a term of. `tokens`: those of the text. Raises TextError."""
+def structure(sql: str, tokens: Sequence[Token]) -> Structure:
+    """The SELECT blocks of a query. `tokens`: those of the text. Raises TextError."""
     found = parse(sql)
     if isinstance(found, QueryError):
         raise TextError(f"{found.message} (line {found.line}, column {found.column})")
     try:
-        reader = _Structure(tokens)
+        reader = _Reader(Structure(found.tree), tokens)
         reader.query(found.tree, None)
     except SourceTextError as error:
         raise TextError(str(error)) from error
-    return reader.blocks
+    return reader.found
 
 
-class _Structure:
-    def __init__(self, tokens: Sequence[Token]) -> None:
-        self.tokens = tokens
+class _Reader:
+    def __init__(self, found: Structure, tokens: Sequence[Token]) -> None:
+        self.found, self.tokens = found, tokens
         self.index = {token.start: i for i, token in enumerate(tokens)}
-        self.before = {token.end + 1: i for i, token in enumerate(tokens)}
-        self.blocks: list[TokenBlock] = []
 
     def query(self, node: exp.Expr, parent: TokenBlock | None, outer: Query | None = None) -> Query:
         if "span" not in node.meta:
             raise TextError(_NOT_A_SELECT)
-        query = Query(span_of(node), parent, outer=outer)
+        query = Query(span_of(node), node, parent, outer=outer)
         self.ctes(query, node.args.get("with_"))
         terms = list(_terms(node))
         query.set_operation = len(terms) > 1
@@ -75,18 +84,10 @@ class _Structure:
     def ctes(self, query: Query, with_: exp.Expr | None) -> None:
         for cte in with_.expressions if with_ is not None else ():
             body = self.query(cte.this, None, outer=query)
-            start = int(cte.args["alias"].this.meta["start"])
-            span = Span(start, self.tokens[self.closing(cte.this)].end + 1)
-            body.parent_cte = TokenCte(
-                cte.alias, span, body, bool(with_ and with_.args.get("recursive")), len(query.ctes)
-            )
+            recursive, renamed = bool(with_ and with_.args.get("recursive")), bool(cte.args["alias"].columns)
+            body.parent_cte = TokenCte(cte.alias, span_of(cte), body, recursive, renamed, len(query.ctes))
+            self.found.of_cte[id(cte)] = body.parent_cte
             query.ctes.append(body.parent_cte)
-
-    def closing(self, inside: exp.Expr) -> int:
-        """The index of the parenthesis that closes around a query."""
-        if isinstance(inside, exp.Subquery):
-            return self.closing(inside.this) + 1
-        return self.before[span_of(inside).end] + 1
 
     def select(self, node: exp.Select, query: Query) -> list[TokenBlock]:
         """The block of a SELECT; none of `TABLE t`, which is short for one."""
@@ -95,8 +96,9 @@ class _Structure:
             raise TextError(_NOT_A_SELECT)
         if self.tokens[self.index[parts.span[0]]].text.upper() == "TABLE":
             return []
-        block = TokenBlock(Span(*parts.span), query, Span(*parts.listed), node.args.get("distinct") is not None)
-        self.blocks.append(block)
+        block = TokenBlock(Span(*parts.span), node, query, Span(*parts.listed), node.args.get("distinct") is not None)
+        self.found.blocks.append(block)
+        self.found.of_select[id(node)] = block
         block.items = [_item(item) for item in node.expressions]
         for word, start, end in [("FROM", *parts.from_), *parts.clauses] if parts.from_ else parts.clauses:
             name = _TOGETHER.get(word, word)
@@ -163,7 +165,7 @@ def _read_from(select: exp.Select, block: TokenBlock) -> None:
             alias = part.args.get("alias")
             renamed = alias is not None and alias.columns
             if isinstance(part, exp.Table) and isinstance(part.this, exp.Identifier) and not renamed:
-                block.tables.append(tuple(names))
+                block.tables.append(part)
             elif not isinstance(part, exp.Subquery) or renamed or part.args.get("pivots"):
                 block.made = True
 
@@ -171,8 +173,6 @@ def _read_from(select: exp.Select, block: TokenBlock) -> None:
 def _item(node: exp.Expr) -> TokenItem:
     span = span_of(node)
     if isinstance(node, exp.Alias):
-        return TokenItem(span, span_of(node.this), node.alias, False)
-    if node.is_star:
-        return TokenItem(span, span, "", True)
+        return TokenItem(span, span_of(node.this), node.alias, node.this)
     named = isinstance(node.expression if isinstance(node, exp.Dot) else node, exp.Column | exp.Identifier)
-    return TokenItem(span, span, node.name if named else "", False)
+    return TokenItem(span, span, node.name if named and not node.is_star else "", node)

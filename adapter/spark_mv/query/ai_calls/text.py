@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from sqlglot import exp
 from sqlglot.tokens import Token
 
-from spark_mv.query.ai_calls.blocks import TextError, TokenBlock, TokenCall, TokenItem
+from spark_mv.query.ai_calls.blocks import TextError, TokenBlock, TokenCall, TokenCte, TokenItem
 from spark_mv.query.ai_calls.structure import structure
+from spark_mv.query.syntax.ctes import CteNames
 from spark_mv.query.syntax.source_text import SourceTextError, Span, raw_tokens
 
 # Words that are never a column's name where a value can stand (Spark's reserved words, and those that would mislead).
@@ -42,7 +44,9 @@ class TokenText:
         self.match = self._match_parentheses()
         if not self.tokens:
             raise TextError("the text is empty")
-        self.blocks = structure(sql, self.tokens)
+        self.structure = structure(sql, self.tokens)
+        self.blocks = self.structure.blocks
+        self._ctes = CteNames()
 
     def text(self, span: Span) -> str:
         return self.sql[span.start : span.end]
@@ -78,6 +82,10 @@ class TokenText:
         token = self.tokens[i]
         mark = _MARK.match(self.sql, token.end + 1)
         return (int(mark[1]), int(mark[2])) if mark else self.position(token.start)
+
+    def cte_of(self, table: exp.Table) -> TokenCte | None:
+        """The CTE that a table's name means."""
+        return self.structure.of_cte.get(id(self._ctes.of(table)))
 
     def block_of(self, span: Span) -> TokenBlock | None:
         """The innermost block that holds the span."""

@@ -65,7 +65,7 @@ LEFT_OUT: Mapping[tuple[type[exp.Expr], str], tuple[Callable[[exp.Expr], bool], 
     (exp.Select, "hint"): (_always, "advice for the optimizer"),
     (exp.Select, "limit"): (_is_all, "LIMIT ALL is no limit"),
 }
-"""Beside these: parentheses, comments, white space, the case of keywords and of resolved names, names of lambda
+"""Beside these: parentheses, comments, white space, the case of keywords, of functions and of resolved names, names of lambda
 parameters, and the ORDER BY of the whole query without a LIMIT (rows of a table have no order)."""
 
 _NAMES_FIELDS = frozenset({"struct", "arrays_zip"})
@@ -124,7 +124,9 @@ def is_left_out(node: exp.Expr, key: str) -> bool:
 
 
 def _word(node: exp.Expr, item: object) -> str:
-    """Words of the grammar as they are, in capitals; literals and names exactly."""
+    """Words of the grammar in capitals, names of functions in small letters; literals and other names exactly."""
+    if isinstance(node, exp.Anonymous) and isinstance(item, str):
+        return item.lower()
     if isinstance(item, str) and not isinstance(node, exp.Literal | exp.Identifier | exp.RawString):
         return item.upper() if isinstance(node, exp.Var | exp.Join | exp.WindowSpec) else item
     return f"{type(item).__name__} {item}"

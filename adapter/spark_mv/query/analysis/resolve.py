@@ -11,6 +11,7 @@ from spark_mv.query.analysis.taint import CLEAN, Field, TaintedValue, digest
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.catalogue import Mark, is_marked
 from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.aggregates import of_rows
 from spark_mv.query.syntax.pipes import shown
 from spark_mv.query.syntax.table_name import parts_of
 
@@ -22,7 +23,7 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Ta
         taint = walk.origin("_metadata", Level.NONDETERMINISTIC, walk.place(node))
         _note_drawn(walk, node, digest("metadata", *parts))
         return TaintedValue(taint, digest("metadata", *parts))
-    column = _look_up(scope, parts)
+    column = _look_up(scope, parts, node)
     if column is not None:
         found = column[0].value.inner(column[1])
         owners = ambiguous(scope, parts[0]) if len(parts) == 1 and not scope.aliases_first else []
@@ -71,7 +72,7 @@ def _note_drawn(walk: Walk, node: exp.Expr, print_: str) -> None:
             walk.drawn_reads[first["start"], last["end"] + 1] = print_
 
 
-def _look_up(scope: Scope, parts: list[str]) -> tuple[Field, Sequence[str]] | None:
+def _look_up(scope: Scope, parts: list[str], node: exp.Expr) -> tuple[Field, Sequence[str]] | None:
     """The column, and the path of a field in it."""
     here: Scope | None = scope
     maybe: Field | None = None
@@ -85,7 +86,7 @@ def _look_up(scope: Scope, parts: list[str]) -> tuple[Field, Sequence[str]] | No
                 return found
         plain, sure = find_plain(here, parts[0])
         alias = here.aliases.get(parts[0].lower())
-        if plain is not None and sure and not (alias is not None and here.aliases_first):
+        if plain is not None and sure and (alias is None or not here.aliases_first or _below_groups(here, plain, node)):
             return plain, parts[1:]
         if alias is not None:
             return alias.named(parts[0]), parts[1:]
@@ -93,6 +94,14 @@ def _look_up(scope: Scope, parts: list[str]) -> tuple[Field, Sequence[str]] | No
             maybe = plain
         here = here.parent
     return None if keyword or maybe is None else (maybe, parts[1:])
+
+
+def _below_groups(scope: Scope, column: Field, node: exp.Expr) -> bool:
+    """Whether a name in HAVING means the column of FROM, though the select list has one of that name: it is a key of the groups, or an
+    aggregate reads it (Spark's resolveColWithAgg)."""
+    if node.find_ancestor(exp.Having) is None:
+        return False
+    return of_rows(node) or (scope.below is not None and column.fingerprint in scope.below.grouped)
 
 
 def _is_file_metadata(scope: Scope, parts: list[str]) -> bool:

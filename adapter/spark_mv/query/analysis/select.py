@@ -17,7 +17,7 @@ from spark_mv.query.analysis.sources import add_join, add_lateral, add_source
 from spark_mv.query.analysis.taint import Field, OpenPart, Relation, Taint, TaintedValue, union
 from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Env, Walk
-from spark_mv.query.syntax.aggregates import aggregates
+from spark_mv.query.syntax.aggregates import aggregates, several_sets
 from spark_mv.query.syntax.parse import sql_text
 
 _UNSUPPORTED = ("kind", "into", "match", "connect", "prewhere", "for_", "settings", "format", "locks", "options")
@@ -78,7 +78,7 @@ def select(walk: Walk, node: exp.Select, env: Env) -> Relation:
     if aggregated:
         grouped = frozenset(k.fingerprint for k in keys)
         scope.below = Rows(*below, grouped)
-        scope.row_unique = (grouped,) if not (_several_sets(group) or repeats) else ()
+        scope.row_unique = (grouped,) if not (several_sets(group) or repeats) else ()
     for projection in node.expressions:
         made = project(walk, projection, scope, outputs)
         items += made
@@ -169,10 +169,6 @@ def _only_projects(node: exp.Select) -> bool:
 
 def _alias_values(walk: Walk, node: exp.Select, scope: Scope) -> dict[str, exp.Expr]:
     return {p.alias.lower(): p.this for p in node.expressions if isinstance(p, exp.Alias)}
-
-
-def _several_sets(group: exp.Expr | None) -> bool:
-    return group is not None and any(group.args.get(key) for key in ("cube", "rollup", "grouping_sets"))
 
 
 def _group_keys(

@@ -15,7 +15,7 @@ from enum import Enum
 from sqlglot import exp
 
 from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, expand, output
-from spark_mv.query.syntax.aggregates import aggregates, is_aggregate
+from spark_mv.query.syntax.aggregates import aggregates, is_aggregate, of_rows
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.select_tree import (
     Leaf,
@@ -253,8 +253,6 @@ class ClockPlaces:
         """Raises where another part of the SELECT reads a column of its own select list that follows the clock, or one that
         follows it reads any column of its own select list, which a query about two instants does not have."""
         names = {str(item.name).lower() for item in items}
-        if not names:
-            return
         scope = self.scope(node)
         others = (item for item in node.items if not isinstance(item.node, exp.Column) or item.node.name != item.name)
         given = {item.name.lower() for item in others if item.name is not None}
@@ -265,6 +263,10 @@ class ClockPlaces:
             for column in part.find_all(exp.Column):
                 if column.parts[0].name.lower() in names and scope.resolve(column) is None:
                     raise self.elsewhere(column_span(column))
+        for column in (c for part in clause(node, "having") for c in part.find_all(exp.Column) if not of_rows(c)):
+            # outside an aggregate, the column of the select list comes first, but before keys of groups
+            if column.name.lower() in given and self.carried_in(column, node):
+                raise self.elsewhere(column_span(column))
 
     def _stars(self, node: SelectNode) -> Iterator[OutItem]:
         """The stars that give a column which follows the clock."""

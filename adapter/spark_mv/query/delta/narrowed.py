@@ -92,7 +92,7 @@ class _Narrowing:
             given = {
                 mine[1]: told[other] for mine, other in equal if mine[0] == name and other[0] != name and other in told
             }
-            if given and self._has_once(source.item, given) and not _by_its_path(node, tree):
+            if given and self._has_once(source.item, given):
                 if not own and not isinstance(source.item, Leaf):
                     yield from self.of(source.item, given)
                 yield from self._edits(tree, given)
@@ -144,12 +144,6 @@ def _from(node: SelectNode) -> list[exp.Expr]:
         return []
     found = [node.tree.args["from_"].this, *(join.this for join in node.tree.args.get("joins") or [])]
     return found[: len(node.sources)]  # behind them stand generators
-
-
-def _by_its_path(node: SelectNode, tree: exp.Expr) -> bool:
-    """Whether a column may be called by schema and table, which a query in the place of the table does not have."""
-    path = isinstance(tree, exp.Table) and len(tree.parts) > 1 and not tree.alias
-    return path and any(len(column.parts) > 2 for column in node.tree.find_all(exp.Column))
 
 
 def _equalities(node: SelectNode, scope: FromColumns) -> Iterator[tuple[Place, Place]]:

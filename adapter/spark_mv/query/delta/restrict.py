@@ -35,6 +35,7 @@ from spark_mv.query.syntax.select_tree import (
 )
 from spark_mv.query.syntax.source_blocks import Block, Context, select_blocks
 from spark_mv.query.syntax.source_text import SourceTextError, Span, inside_any, line_and_column, tokenize
+from spark_mv.query.syntax.table_columns import by_path
 from spark_mv.query.syntax.tree_builder import build
 
 __all__ = ["AffectedQuery", "LeafClock", "Move", "NotIncremental", "QueryTree", "Window", "kept_spans", "read_tree"]
@@ -360,6 +361,11 @@ def read_tree(
     top = limited(analysis)
     tree = build(top.text if top is not None else analysis.sql)
     for node in selects(tree):
+        if (column := by_path(node.tree)) is not None:
+            raise NotIncremental(
+                "STRUCTURE",
+                f"{column.sql('spark')} is called by schema and table, and another table has that name; give them aliases",
+            )
         if (own := may_be_of_all(node)) is not None:
             sentence = f"{own} may be an aggregate, as nothing beside it in its select list reads a column; select one there, or GROUP BY"
             raise NotIncremental("OWN_FUNCTION", sentence)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -45,11 +45,11 @@ def block_types(sql: str, sources: Sources, schemas: Schemas) -> Callable[[int],
         done[index] = {name: kind for name, kind in types.items() if kind}
         return done[index]
 
-    def outputs(index: int) -> dict[str, str] | None:
-        """Columns of a CTE or derived table; None when they are not all known by name."""
+    def outputs(index: int) -> _Listed | None:
+        """Columns of a CTE or derived table in their order; None when they are not all known by name."""
         block = sources.blocks[index]
         types = visible(index)
-        found: dict[str, str] = {}
+        found: _Listed = []
         for item, entry in zip(block.items, block.tree.expressions, strict=True):
             if entry.is_star and isinstance(entry, exp.Star | exp.Column):
                 wanted = entry.table.lower() if isinstance(entry, exp.Column) else ""
@@ -59,12 +59,11 @@ def block_types(sql: str, sources: Sources, schemas: Schemas) -> Callable[[int],
                     if columns is None:
                         return None
                     if not wanted or wanted == alias:
-                        found.update({name.lower(): kind for name, kind in columns.items()})
+                        found += [(name.lower(), kind) for name, kind in columns.items()]
                 continue
             inner = entry.this if isinstance(entry, exp.Alias) else entry
             name = (item.alias or (inner.name if isinstance(inner, exp.Column) else "")).lower()
-            if name:
-                found[name] = _item_type(inner, item.span.of(sql), types) or ""
+            found.append((name, _item_type(inner, item.span.of(sql), types) or ""))
         return found
 
     return visible
@@ -78,7 +77,8 @@ def _item_type(node: exp.Expr, text: str, types: Mapping[str, str]) -> str | Non
     return type_of(read.this if isinstance(read, exp.Alias) else read, types) if read is not None else None
 
 
-_Outputs = Callable[[int], "dict[str, str] | None"]
+_Listed = list[tuple[str, str]]  # name, '' without one, and type
+_Outputs = Callable[[int], "_Listed | None"]
 _Relation = tuple[str, "Mapping[str, str] | None"]
 
 
@@ -88,10 +88,25 @@ def _relations(index: int, sources: Sources, tables: Schemas, outputs: _Outputs)
     for source in sources.of(index):
         columns: Mapping[str, str] | None = None
         if source.blocks:
-            columns = outputs(source.blocks[0])
+            columns = _in_arms([outputs(block) for block in source.blocks], source.by_place)
         elif source.table:
             columns = _table(source.table, tables)
         found.append((source.alias, columns))
+    return found
+
+
+def _in_arms(arms: Sequence[_Listed | None], by_place: bool) -> dict[str, str] | None:
+    """The columns of a query that has these SELECTs as arms: named by the first one, of known type where all give that type in this place, and where
+    no other column has the name (USING shows one of two)."""
+    first = arms[0]
+    if first is None:
+        return None
+    alike = by_place and all(arm is not None and len(arm) == len(first) for arm in arms)
+    found: dict[str, str] = {}
+    for place, (name, kind) in enumerate(first):
+        same = alike and all(arm is not None and arm[place][1] == kind for arm in arms)
+        if name:
+            found[name] = kind if same and found.get(name, kind) == kind else ""
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_mv.query.syntax.ctes import CteNames
+from spark_mv.query.syntax.ctes import CteNames, tables
 from spark_mv.query.syntax.source_blocks import Block, Context
 
 
@@ -16,13 +16,15 @@ from spark_mv.query.syntax.source_blocks import Block, Context
 class FromEntry:
     """One entry of FROM. `table`: name of a table (parts joined by dots, lower case), '' for anything else. `blocks`:
     the blocks of the CTE or derived table it is (several for a set operation). `preserved`: no join of the block adds
-    rows in which this source is NULL or drops some by the other side's absence. `uses`: how often the CTE is read."""
+    rows in which this source is NULL or drops some by the other side's absence. `uses`: how often the CTE is read. `by_place`: the blocks are all
+    arms of it, and give its columns by their places."""
 
     alias: str
     table: str = ""
     blocks: tuple[int, ...] = ()
     preserved: bool = True
     uses: int = 1
+    by_place: bool = False
 
 
 class Sources:
@@ -40,9 +42,9 @@ class Sources:
             if block.context == Context.DERIVED:
                 named = block.parent, block.name.lower()
                 self._derived[named] = (*self._derived.get(named, ()), index)
-        tables = blocks[0].tree.root().find_all(exp.Table) if blocks else ()
+        read = tables(blocks[0].tree.root()) if blocks else ()
         self._ctes = CteNames()
-        self._uses = Counter(id(self._ctes.of(table)) for table in tables)
+        self._uses = Counter(id(self._ctes.of(table)) for table in read)
         self._found: dict[int, tuple[FromEntry, ...]] = {}
 
     def of(self, index: int) -> tuple[FromEntry, ...]:
@@ -65,7 +67,9 @@ class Sources:
 
     def _source(self, node: exp.Expr, index: int, kept: bool) -> FromEntry:
         alias = node.alias_or_name.lower()
-        plain = not any(node.args.get(name) for name in ("joins", "sample", "pivots"))
+        if node.args.get("pivots"):
+            return FromEntry(alias)  # its columns are others
+        plain = not any(node.args.get(name) for name in ("joins", "sample"))
         plain = plain and not isinstance(node, exp.TableSample)
         alias_node = node.args.get("alias")
         renamed = isinstance(alias_node, exp.TableAlias) and bool(alias_node.columns)
@@ -75,10 +79,36 @@ class Sources:
                 return FromEntry(alias, ".".join(part.name for part in node.parts).lower(), (), kept and plain)
             if cte.args["alias"].columns:
                 return FromEntry(alias)
-            return FromEntry(alias, "", self._definitions.get(id(cte), ()), kept and plain, self._uses[id(cte)])
+            blocks, uses = self._definitions.get(id(cte), ()), self._uses[id(cte)]
+            return FromEntry(alias, "", blocks, kept and plain, uses, _by_place(cte.this, len(blocks)))
         if isinstance(node, exp.Subquery) and not renamed:
-            return FromEntry(alias, "", self._derived.get((index, alias), ()), kept and plain)
+            blocks = self._derived.get((index, alias), ())
+            return FromEntry(alias, "", blocks, kept and plain, by_place=_by_place(node.this, len(blocks)))
         return FromEntry(alias)
+
+
+def _by_place(query: exp.Expr, count: int) -> bool:
+    """Whether the query's arms, of which all are SELECTs, are `count`, and put together by the places of their columns. The star of a join with
+    merged columns has others first."""
+    stack, arms = [query], 0
+    while stack:
+        node = stack.pop()
+        if isinstance(node, exp.SetOperation):
+            if node.args.get("by_name"):
+                return False
+            stack += [node.this, node.expression]
+        elif isinstance(node, exp.Subquery):
+            stack.append(node.this)
+        elif isinstance(node, exp.Select) and not (_merges(node) and any(item.is_star for item in node.expressions)):
+            arms += 1
+        else:
+            return count == 1  # not one of several
+    return arms == count
+
+
+def _merges(select: exp.Select) -> bool:
+    """Whether a join has USING, or is NATURAL."""
+    return any(join.args.get("using") or join.args.get("method") for join in select.args.get("joins") or [])
 
 
 def _fills_left(join: exp.Expr) -> bool:

@@ -21,7 +21,7 @@ from spark_mv.query.solver.bounds import Bounds, both
 from spark_mv.query.solver.solve import solve_or_reason
 from spark_mv.query.syntax.condition import ALWAYS
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.source_blocks import Block, Context, select_blocks, span_of
+from spark_mv.query.syntax.source_blocks import Block, Context, alone, select_blocks, span_of
 from spark_mv.query.syntax.source_text import Edit, SourceTextError, Span, apply_edits, line_and_column
 
 
@@ -221,9 +221,8 @@ def _bound_query(
     clocked = [c.span for c in own]
     edits += [Edit(s.start, s.end, ALWAYS) for s in block.conjuncts if s not in clocked and calls_any(s.of(sql), asked)]
     text = apply_edits(sql[:end], edits)[block.select.end + _growth(edits, block.select.end) :]
-    head = f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
     lower, upper = bounds.valid_from or NO_BOUND, bounds.valid_to or NO_BOUND
-    return f"{head}SELECT {lower} AS valid_from, {upper} AS valid_to{text}"
+    return alone(sql, block, f"SELECT {lower} AS valid_from, {upper} AS valid_to{text}")
 
 
 def calls_any(text: str, names: Collection[str]) -> bool:

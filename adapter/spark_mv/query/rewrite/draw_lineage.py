@@ -25,6 +25,7 @@ from spark_mv.query.rewrite.from_items import (
 )
 from spark_mv.query.rewrite.keyed_rows import Keyed
 from spark_mv.query.syntax.aggregates import aggregates
+from spark_mv.query.syntax.ctes import CteNames, tables
 from spark_mv.query.syntax.parser import Call
 
 Draws = Callable[[str], bool]
@@ -42,7 +43,7 @@ def drawn_per_row(found: Keyed, columns: Sequence[exp.Column], draws: Draws) -> 
 def read_twice(tree: exp.Expr, found: Keyed, draws: Draws) -> str:
     """A CTE whose rows are drawn, or made of such, and which stands in several FROM clauses, where it is the same rows each time; '' for none. Not that
     in which the SELECT stands."""
-    used = Counter(t.name.lower() for t in tree.find_all(exp.Table) if not t.args.get("db"))
+    used = Counter(t.name.lower() for t in tables(tree) if not t.args.get("db"))
     drawn: set[str] = set()
     for cte in tree.find_all(exp.CTE, bfs=False):
         name, inside = cte.alias.lower(), list(cte.this.walk())
@@ -61,7 +62,7 @@ def read_twice(tree: exp.Expr, found: Keyed, draws: Draws) -> str:
 def shared_in(tree: exp.Expr, path: Sequence[str], key: Sequence[str]) -> str:
     """The FROM item whose draw, which reaches an output column by `path` (outermost last), one row of may stand in several rows
     of the result; '' where none certainly does. The key's columns are others, and none is compared with one of the item's."""
-    place, names = place_of(tree, {}), [name.lower() for name in key]
+    place, names = place_of(tree, CteNames()), [name.lower() for name in key]
     for step in reversed(path):
         alias = step.rpartition(".")[0].lower()
         items = from_items(place.select) if place is not None else []
@@ -161,10 +162,14 @@ def _names_table(item: exp.Table) -> bool:
 
 
 def _any_draw(place: Place, draws: Draws) -> bool:
-    """Whether anything below draws: its CTEs included."""
-    below = [place.select, *(cte for cte, _ in place.ctes.values())]
-    for node in (node for query in below for node in query.walk()):
-        call = node.meta.get("call")
-        if isinstance(call, Call) and draws(call.name):
-            return True
+    """Whether anything below draws, in the CTEs that are read there, too."""
+    pending, seen = [place.select], set()
+    while pending:
+        for node in pending.pop().walk():
+            call, cte = node.meta.get("call"), place.ctes.of(node)
+            if isinstance(call, Call) and draws(call.name):
+                return True
+            if cte is not None and id(cte) not in seen:
+                seen.add(id(cte))
+                pending.append(cte.this)
     return False

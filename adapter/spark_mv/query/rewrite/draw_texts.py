@@ -10,7 +10,7 @@ from sqlglot.tokens import TokenType
 
 from spark_mv.query.syntax.condition import ALWAYS
 from spark_mv.query.syntax.reserved import TRIAL
-from spark_mv.query.syntax.source_blocks import Block, Item
+from spark_mv.query.syntax.source_blocks import Block, Item, alone
 from spark_mv.query.syntax.source_text import Edit, Span, apply_edits, tokenize
 from spark_mv.query.syntax.table_name import quoted, unquoted
 
@@ -120,12 +120,7 @@ def _selected(sql: str, block: Block, entries: Sequence[str], edits: Sequence[Ed
     """Another select list over FROM and WHERE of the block; what follows them is left out."""
     start, end = block.select.end, block.where.end if block.where else block.select.end
     moved = [Edit(edit.start - start, edit.end - start, edit.replacement) for edit in edits]
-    return f"{seen_by(sql, block)}SELECT {', '.join(entries)}{apply_edits(sql[start:end], moved)}"
-
-
-def seen_by(sql: str, block: Block) -> str:
-    """The CTEs that the block sees, as the clause that goes before it where it stands by itself."""
-    return f"WITH {', '.join(cte.of(sql) for cte in block.ctes)} " if block.ctes else ""
+    return alone(sql, block, f"SELECT {', '.join(entries)}{apply_edits(sql[start:end], moved)}")
 
 
 def accepted_sql_of(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sqlglot import exp
 
@@ -26,7 +27,6 @@ from spark_mv.query.rewrite.draw_texts import (
     expression_of,
     filtered_sql_of,
     of_all_items,
-    seen_by,
     stars,
 )
 from spark_mv.query.rewrite.group_draws import draw_sql_of_groups, filtered_sql_of_groups, obstacle_of_groups
@@ -36,14 +36,13 @@ from spark_mv.query.syntax.aggregates import aggregates, not_of_one_row
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Parsed, parse, read_query
 from spark_mv.query.syntax.parser import Call, first_offset
-from spark_mv.query.syntax.source_blocks import Block, Context, Item, conjuncts, select_blocks, span_of
+from spark_mv.query.syntax.source_blocks import Block, Context, Item, alone, conjuncts, select_blocks, span_of
 from spark_mv.query.syntax.source_text import (
     Edit,
     SourceTextError,
     Span,
     apply_edits,
     line_and_column,
-    one_line,
     tokenize,
 )
 from spark_mv.query.syntax.table_name import quoted, unquoted
@@ -169,9 +168,6 @@ def _supported(
             )
         if not having and draw.clause != "WHERE" and not (draw.fingerprint and draw.clause == "SELECT"):
             raise _NotKept(f"stands in {draw.clause}, where a row has no unique_key to keep the draw by; {CURE}", draw)
-    seen = [unquoted(tokenize(cte.of(sql))[0].text).lower() for cte in first.ctes]
-    if len(set(seen)) < len(seen):
-        raise _NotKept(f"stands in {where}, which sees two CTEs of one name; rename one of them")
     block, rows = first, keyed(tree, first.span.start, key)
     if rows is None:
         raise _NotKept(
@@ -209,8 +205,21 @@ def _star_at(star: exp.Star) -> Span:
 
 
 def text_print(text: str) -> str:
-    """The fingerprint of a draw that is written out: white space and comments do not matter."""
-    return hashlib.sha256(one_line(text).encode()).hexdigest()[:16]
+    """The fingerprint of a draw that is written out: white space, comments and the case of words do not matter.
+
+    >>> text_print("uniform(0, 1)") == text_print("UNIFORM( 0,/* to */1 )")
+    True
+    """
+    parts: list[str] = []
+    for before, token in pairwise((None, *tokenize(text))):
+        assert token is not None
+        open_ = before is None or before.text in _NONE_BEHIND or (token.text == "(" and before.word)
+        parts.append("" if open_ or token.text in _NONE_BEFORE else " ")
+        parts.append(token.word.lower() or token.text)
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+
+
+_NONE_BEHIND, _NONE_BEFORE = ("(", "[", "."), (")", "]", ",", ".")
 
 
 def _reads(blocks: tuple[Block, ...], reads: Sequence[tuple[int, int, str]]) -> list[Draw]:
@@ -378,7 +387,7 @@ def expand_star(sql: str, analysis: Analysis, read: Callable[[str], Analysis]) -
     lone = len(block.items) == 1 and block.items[0].span.of(sql).rstrip().endswith("*")
     if not lone or block.joins:
         return sql
-    names = [column.name for column in read(f"{seen_by(sql, block)}{block.span.of(sql)}").columns]
+    names = [column.name for column in read(alone(sql, block, block.span.of(sql))).columns]
     if "*" in names or len({name.lower() for name in names}) < len(names):
         return sql
     qualifier = block.items[0].span.of(sql).rstrip()[:-1].rstrip()

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-Ctes = Mapping[str, tuple[exp.Expr, Mapping[str, object]]]
+from spark_mv.query.syntax.ctes import CteNames
 
 
 @dataclass(frozen=True)
 class Place:
-    """One SELECT and the CTEs that it sees, by lower-case name."""
+    """One SELECT, and what the names of CTEs mean in the tree that it stands in."""
 
     select: exp.Select
-    ctes: Ctes
+    ctes: CteNames
 
 
-def place_of(node: exp.Expr, ctes: Ctes) -> Place | None:
+def place_of(node: exp.Expr, ctes: CteNames) -> Place | None:
     """The SELECT that a query is, in parentheses or not; None for a set operation."""
-    node, ctes = unwrapped(node, ctes)
-    return Place(node, with_ctes(node, ctes)) if isinstance(node, exp.Select) else None
+    node = unwrapped(node)
+    return Place(node, ctes) if isinstance(node, exp.Select) else None
 
 
-def unwrapped(node: exp.Expr, ctes: Ctes) -> tuple[exp.Expr, Ctes]:
-    """The query without the parentheses around it, and the CTEs that it sees."""
+def unwrapped(node: exp.Expr) -> exp.Expr:
+    """The query without the parentheses around it."""
     while isinstance(node, exp.Subquery) and not more(node, ("this", "alias", "with_")):
-        ctes = with_ctes(node, ctes)
         node = node.this
-    return node, ctes
-
-
-def with_ctes(node: exp.Expr, ctes: Ctes) -> Ctes:
-    """The CTEs that stand above the query, and its own."""
-    known = dict(ctes)
-    clause = node.args.get("with_")
-    for item in clause.expressions if clause is not None else []:
-        known[item.alias.lower()] = (item, dict(known))
-    return known
+    return node
 
 
 def more(node: exp.Expr, known: Sequence[str]) -> bool:
@@ -87,25 +77,23 @@ def output(place: Place, item: exp.Expr) -> list[str]:
 def query_of(place: Place, item: exp.Expr) -> Place | None:
     """The SELECT that a FROM item is, of a CTE or in parentheses."""
     below = query_below(place, item)
-    return place_of(*below) if below is not None else None
+    return place_of(below, place.ctes) if below is not None else None
 
 
-def query_below(place: Place, item: exp.Expr) -> tuple[exp.Expr, Ctes] | None:
-    """The query that a FROM item is, and the CTEs that it sees."""
+def query_below(place: Place, item: exp.Expr) -> exp.Expr | None:
+    """The query that a FROM item is."""
     if isinstance(item, exp.Subquery):
-        return item, place.ctes
-    if isinstance(item, exp.Table) and not item.args.get("db") and item.name.lower() in place.ctes:
-        cte, seen = place.ctes[item.name.lower()]
-        return cte.this, seen  # type: ignore[return-value]
-    return None
+        return item
+    cte = place.ctes.of(item)
+    return cte.this if cte is not None else None
 
 
 def inner_name(place: Place, item: exp.Expr, name: str) -> str:
     """The name inside of a column that an alias list renames: `AS d(id, dice)`, `WITH d(id, dice) AS`."""
     lists = [item.args.get("alias")]
     query = query_of(place, item)
-    if isinstance(item, exp.Table) and item.name.lower() in place.ctes:
-        lists.append(place.ctes[item.name.lower()][0].args.get("alias"))
+    if (cte := place.ctes.of(item)) is not None:
+        lists.append(cte.args.get("alias"))
     for names in lists:
         columns = names.args.get("columns") if isinstance(names, exp.TableAlias) else None
         if not columns:
@@ -126,3 +114,8 @@ def key_column(place: Place, name: str, item: exp.Expr) -> str | None:
         elif entry.alias_or_name.lower() == name and isinstance(inner, exp.Column):
             return inner_name(place, item, inner.name) if item_of(place, inner) is item else None
     return None
+
+
+def star_of(entry: exp.Expr) -> exp.Expr:
+    """The star of `*` or `t.*`, with its EXCEPT."""
+    return entry.this if isinstance(entry, exp.Column) else entry

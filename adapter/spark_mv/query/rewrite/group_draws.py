@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from spark_mv.query.rewrite.draw_texts import Draw, joined, seen_by, stars
-from spark_mv.query.syntax.aggregates import of_rows
+from spark_mv.query.rewrite.draw_texts import Draw, joined, stars
+from spark_mv.query.syntax.aggregates import of_rows, several_sets
 from spark_mv.query.syntax.condition import ALWAYS
 from spark_mv.query.syntax.parse import read_query
-from spark_mv.query.syntax.source_blocks import Block, conjuncts, span_of
+from spark_mv.query.syntax.source_blocks import Block, alone, conjuncts, span_of
 from spark_mv.query.syntax.source_text import Edit, apply_edits
 from spark_mv.query.syntax.table_name import quoted
 
@@ -27,8 +27,7 @@ def obstacle_of_groups(sql: str, block: Block, draws: Sequence[Draw]) -> tuple[s
     first = draws[0]
     if group is None:
         return "stands in HAVING without GROUP BY, where the one row has no unique_key to keep the draw by", first
-    several = (exp.Rollup, exp.Cube, exp.GroupingSets)
-    if any(group.args.get(k) for k in ("rollup", "cube", "grouping_sets")) or any(group.find_all(*several)):
+    if several_sets(group):
         return "stands in HAVING of several grouping sets, whose keys are NULL in some rows", first
     for word in ("WINDOW", "QUALIFY", "LIMIT", "OFFSET"):
         if word in block.clauses:
@@ -60,9 +59,7 @@ def draw_sql_of_groups(
     end = next(body.end for word, body in block.others if word == "HAVING")
     entries = [quoted(own) if own == name else f"{quoted(own)} AS {quoted(name)}" for name, own in names.items()]
     entries += [f"{draw.span.of(sql)} AS {column}" for draw, column in zip(draws, columns, strict=True)]
-    return (
-        f"SELECT {', '.join(entries)} FROM ({seen_by(sql, block)}{apply_edits(sql[start:end], drawn)}) AS {CANDIDATES}"
-    )
+    return f"SELECT {', '.join(entries)} FROM ({alone(sql, block, apply_edits(sql[start:end], drawn))}) AS {CANDIDATES}"
 
 
 def filtered_sql_of_groups(

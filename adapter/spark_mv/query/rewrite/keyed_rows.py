@@ -12,7 +12,6 @@ from itertools import takewhile
 from sqlglot import exp
 
 from spark_mv.query.rewrite.from_items import (
-    Ctes,
     Place,
     from_items,
     inner_name,
@@ -20,10 +19,11 @@ from spark_mv.query.rewrite.from_items import (
     key_column,
     more,
     query_below,
+    star_of,
     unwrapped,
-    with_ctes,
 )
 from spark_mv.query.syntax.aggregates import aggregates, not_of_one_row
+from spark_mv.query.syntax.ctes import CteNames
 
 _ROW_BY_ROW = (
     "from_",
@@ -53,7 +53,7 @@ class Keyed:
 def keyed(tree: exp.Expr, start: int, key: Sequence[str]) -> Keyed | None:
     """The SELECT that begins at `start`: the outermost one, or one in its FROM or a UNION ALL, however deep, through which the columns of
     `key` come as they are. None for any other."""
-    return _first(_terms(tree, {}, tuple(key)), start, set())
+    return _first(_terms(tree, CteNames(), tuple(key)), start, set())
 
 
 def _first(found: Iterator[Keyed], start: int, seen: set[tuple[int, tuple[str, ...]]]) -> Keyed | None:
@@ -74,7 +74,7 @@ def _keyed_in(found: Keyed, start: int, seen: set[tuple[int, tuple[str, ...]]]) 
         if below is None or None in names:
             continue
         whole = found.whole and _gives_each(select, item)
-        terms = _terms(*below, tuple(name for name in names if name))
+        terms = _terms(below, found.place.ctes, tuple(name for name in names if name))
         inner = _first((replace(term, whole=term.whole and whole) for term in terms), start, seen)
         if inner is not None:
             return inner
@@ -87,13 +87,13 @@ def _visible(select: exp.Select) -> Iterator[exp.Expr]:
     return (item for item in from_items(select) if not any(item is other for other in hidden))
 
 
-def _terms(node: exp.Expr, ctes: Ctes, key: tuple[str, ...]) -> Iterator[Keyed]:
+def _terms(node: exp.Expr, ctes: CteNames, key: tuple[str, ...]) -> Iterator[Keyed]:
     """The SELECTs of a query, each with its own names of the columns that are called `key` in the result."""
-    node, ctes = unwrapped(node, ctes)
+    node = unwrapped(node)
     if isinstance(node, exp.Select):
-        yield Keyed(Place(node, with_ctes(node, ctes)), key)
+        yield Keyed(Place(node, ctes), key)
     elif isinstance(node, exp.Union) and not node.args.get("distinct"):
-        ctes, left = with_ctes(node, ctes), node.this
+        left = node.this
         for term in _terms(left, ctes, key):
             yield replace(term, whole=False)
         listed, others = _listed(left), _listed(node.expression)
@@ -123,17 +123,13 @@ def _passed_on(place: Place, name: str, item: exp.Expr) -> str | None:
         return key_column(place, column, item)
     stars = [entry for entry in select.expressions if entry.is_star]
     alone = [star for star in stars if isinstance(star, exp.Star)]
-    excepted = (c.name.lower() for star in stars for c in _star_of(star).args.get("except_") or [])
+    excepted = (c.name.lower() for star in stars for c in star_of(star).args.get("except_") or [])
     if len(stars) != 1 or column in excepted:
         return None
     if not alone:
         return key_column(place, column, item)
     qualified = exp.column(name, table=item.alias_or_name)
     return inner_name(place, item, name) if len(from_items(select)) == 1 and item_of(place, qualified) is item else None
-
-
-def _star_of(entry: exp.Expr) -> exp.Expr:
-    return entry.this if isinstance(entry, exp.Column) else entry
 
 
 def _gives_each(select: exp.Select, item: exp.Expr) -> bool:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from sqlglot.tokens import TokenType
 
-from spark_mv.query.functions.catalogue import Mark, is_marked
+from spark_mv.query.functions.catalogue import Mark, is_marked, level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin_names import output_names
 from spark_mv.query.solver.zone import zone_of
@@ -28,7 +28,18 @@ from spark_mv.query.syntax.clock_words import (
     word_pin,
 )
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.source_text import Edit, Span, Token, apply_edits, closing, string_literal, tokenize
+from spark_mv.query.syntax.parse import Parsed, parse
+from spark_mv.query.syntax.parser import Call
+from spark_mv.query.syntax.source_text import (
+    Edit,
+    Span,
+    Token,
+    apply_edits,
+    closing,
+    line_and_column,
+    string_literal,
+    tokenize,
+)
 from spark_mv.query.syntax.table_name import unquoted
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -63,13 +74,24 @@ class Pins:
 class Pinned:
     """`used`: function name in lower case → literal. `unnamed`: unaliased select entries (as written) whose output name
     would change with the literal and could not be worked out; alias them. `ambiguous`: bare words (`user`) that may be
-    a column, left as written because the columns in scope are not known. `count`: places that were replaced."""
+    a column, left as written because the columns in scope are not known. `places`: line and column of what was replaced."""
 
     sql: str
     used: Mapping[str, str]
     unnamed: tuple[str, ...] = ()
     ambiguous: tuple[str, ...] = ()
-    count: int = 0
+    places: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def left(self) -> frozenset[str]:
+        """The functions of the clock, the user and the session that are still called: in backquotes, behind a dot, among words of a grammar of their own."""
+        read = parse(self.sql)
+        calls = [node.meta.get("call") for node in read.tree.walk()] if isinstance(read, Parsed) else []
+        return frozenset(c.name for c in calls if isinstance(c, Call) and level_of(c.name) in ONCE_PER_RUN)
+
+
+ONCE_PER_RUN = frozenset({Level.COMMAND, Level.USER, Level.SESSION})
+"""Levels of what has one value in all statements of a run."""
 
 
 def timestamp_literal(instant: datetime, time_zone: str) -> str:
@@ -162,7 +184,8 @@ def _pin(sql: str, pins: Pins, names: tuple[str, ...] | None) -> tuple[Pinned, t
     used = {use.name: use.literal for use in found}
     aliases, unnamed = output_names(sql, edits, names)
     edits += aliases
-    return Pinned(apply_edits(sql, edits), used, unnamed, ambiguous, len(found)), tuple(edits)
+    places = tuple(line_and_column(sql, use.span.start) for use in found)
+    return Pinned(apply_edits(sql, edits), used, unnamed, ambiguous, places), tuple(edits)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sqlglot import exp
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.clock_split import split_clock
-from spark_mv.query.rewrite.pin import Pins, pin
+from spark_mv.query.rewrite.pin import ONCE_PER_RUN, Pins, pin
 from spark_mv.query.syntax.aggregates import not_of_one_row
 from spark_mv.query.syntax.condition import read_condition
 
@@ -35,8 +35,8 @@ class RowCondition:
         """The condition with the values of one run in it; None where a word of it can not be given one value."""
         text = self._head + self.text + _TAIL
         pinned = pin(text, pins)
-        once = [f for f in analyze(text, unique_key="one", model="").functions if f[1] in _ONCE_PER_RUN]
-        if pinned.ambiguous or pinned.count < len(once):
+        once = [f for f in analyze(text, unique_key="one", model="").functions if f[1] in ONCE_PER_RUN]
+        if pinned.ambiguous or pinned.left or len(pinned.places) < len(once):
             return None
         return pinned.sql[len(self._head) : -len(_TAIL)]
 
@@ -48,14 +48,11 @@ class RowCondition:
         return split.all_solved and not split.clock_elsewhere and all(p.valid_to is None for p in split.predicates)
 
 
-_ONCE_PER_RUN = frozenset({Level.COMMAND, Level.USER, Level.SESSION})
-
-
 def row_condition(
     text: str,
     table: str,
     types: Mapping[str, str],
-    allowed: Collection[Level] = _ONCE_PER_RUN,
+    allowed: Collection[Level] = ONCE_PER_RUN,
     functions: Mapping[str, Mapping[str, Any]] | None = None,
     model: str = "",
 ) -> RowCondition | str:

@@ -68,6 +68,14 @@ def groups_or_windows(node: exp.Expr, but: Collection[str] = ()) -> bool:
     )
 
 
+def several_sets(group: exp.Group | None) -> bool:
+    """Whether GROUP BY groups the rows more than once: ROLLUP, CUBE and GROUPING SETS, before the keys or behind them. Keys are NULL in some groups."""
+    if group is None:
+        return False
+    behind = any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets", "totals"))
+    return behind or group.find(exp.Rollup, exp.Cube, exp.GroupingSets) is not None
+
+
 def of_rows(node: exp.Expr) -> bool:
     """Whether the node of a HAVING stands in what an aggregate or a window function reads: it has a value for each row of a group."""
     above = node.parent

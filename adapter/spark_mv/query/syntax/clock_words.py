@@ -137,7 +137,7 @@ def constant_text(node: exp.Expr) -> str | None:
 def _is_wrapped(node: exp.Expr) -> bool:
     """Whether it is what sqlglot puts around an argument, or parentheses."""
     made = isinstance(node, exp.TsOrDsToDate | exp.TsOrDsToTimestamp | exp.TimeStrToTime) and "call" not in node.meta
-    return made or isinstance(node, exp.Paren)
+    return isinstance(node.this, exp.Expr) and (made or isinstance(node, exp.Paren))  # datediff(a) has one of nothing
 
 
 def _bytes(digits: str) -> str | None:

@@ -1,10 +1,16 @@
-"""Which CTE a table's name means."""
+"""The tables of a tree, and which CTE a table's name means."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from sqlglot import exp
+
+
+def tables(tree: exp.Expr) -> Iterator[exp.Table]:
+    """The tables and CTEs that a tree reads, breadth first. Those that a hint names (`/*+ broadcast(t) */`) are not read there."""
+    hints = {id(table) for hint in tree.find_all(exp.Hint) for table in hint.find_all(exp.Table)}
+    return (table for table in tree.find_all(exp.Table) if id(table) not in hints)
 
 
 class CteNames:
@@ -16,7 +22,8 @@ class CteNames:
         self._named: dict[int, dict[str, list[exp.CTE]]] = {}
 
     def of(self, table: exp.Expr) -> exp.CTE | None:
-        """The CTE that a table's name means: the nearest one around the table that is written before it."""
+        """The CTE that a table's name means: the nearest one around the table that is written before it, or a recursive one that the
+        table stands in."""
         if not isinstance(table, exp.Table) or len(table.parts) > 1:
             return None
         name = table.name.lower()
@@ -24,7 +31,7 @@ class CteNames:
             with_ = around if isinstance(around, exp.With) else around.args["with_"]
             if with_ is inside:
                 continue
-            end = inside.index if inside.parent is with_ else None
+            end = (inside.index or 0) + bool(with_.args.get("recursive")) if inside.parent is with_ else None
             before = [cte for cte in self._of_with(with_).get(name, ()) if end is None or (cte.index or 0) < end]
             if before:
                 return before[-1]

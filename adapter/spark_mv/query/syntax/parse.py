@@ -92,7 +92,7 @@ def parse(sql: str) -> Parsed | QueryError:
         except (TokenError, SourceTextError) as error:
             failure = failure or QueryError("PARSE_ERROR", str(error).strip(), *_token_place(sql, str(error)))
             continue
-        braces = [t for t in tokens if t.text in ("{{", "{%") or sql[t.start : t.start + 2] in ("{{", "{%")]
+        braces = [t for t in tokens if sql[t.start : t.start + 2] in ("{{", "{%")]
         if braces:
             what = "there is Jinja in the text; analyse the compiled SQL (target/compiled)"
             return QueryError("PARSE_ERROR", what, *position(starts, braces[0].start))

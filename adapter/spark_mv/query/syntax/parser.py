@@ -181,8 +181,6 @@ class _Placing(Parser):
             word = word or " ".join(self._tokens[first].text.upper().split())
             self._opened[-1].clauses.append((word, first, self._index))
 
-    # -- expressions
-
     def _parse_expression(self) -> exp.Expr | None:
         first = self._index
         node = self._place(self._parse_assignment(), first)
@@ -200,11 +198,13 @@ class _Placing(Parser):
         first = self._index
         return self._place(super()._parse_equality(*args, **kwargs), first)  # type: ignore[no-any-return]
 
-    # -- queries
-
     def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         first = self._index
         return self._place(super()._parse_select(*args, **kwargs), first)  # type: ignore[no-any-return]
+
+    def _parse_cte(self) -> Any:
+        first = self._index
+        return self._place(super()._parse_cte(), first)
 
     def _parse_select_query(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         self._opened.append(_Open(self._index))

@@ -6,7 +6,7 @@ sqlglot keeps a pipe as one SELECT to which operators are added, with a CTE wher
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -17,16 +17,17 @@ Operator = Callable[[Any, Any], Any]
 
 def with_spark(known: Mapping[str, Operator]) -> dict[str, Operator]:
     """sqlglot's operators, with Spark's."""
-    found = {name: known[name] if name in _LAST else _after_limit(known[name]) for name in known}
+    found = {name: _after(known[name], _AFTER.get(name, _ENDS)) for name in known}
     pivots = dict.fromkeys(("PIVOT", "UNPIVOT"), _pivot)
     found["AGGREGATE"] = _by_name(found["AGGREGATE"])
     return {**found, **pivots, "SELECT": _select, "DROP": _drop, "SET": _set, **dict.fromkeys(_ORDERS, _partitioned)}
 
 
-# these may be added to a SELECT that has a LIMIT
-_LAST = frozenset({"AS", "LIMIT", "ORDER BY"})
 _ORDERS = ("DISTRIBUTE BY", "SORT BY", "CLUSTER BY")
 _ENDS = ("limit", "offset", "distinct", "sample", "sort", "cluster", "distribute")
+"""Clauses of a SELECT to which an operator cannot be added: it sees what they leave."""
+_AFTER: Mapping[str, Sequence[str]] = {"AS": (), "LIMIT": ("limit", "offset")}
+"""The same of single operators: LIMIT counts what ORDER BY has put into order."""
 
 
 def shown(name: str) -> str:
@@ -46,15 +47,15 @@ def below(parser: Any, query: Any) -> Any:
     return parser._build_pipe_cte(query=query, expressions=[exp.Star()])
 
 
-def settled(parser: Any, query: Any) -> Any:
+def settled(parser: Any, query: Any, ends: Sequence[str] = _ENDS) -> Any:
     """The query as a CTE of its own where what comes next must see the rows it keeps, not those before its LIMIT."""
-    if isinstance(query, exp.Select) and not any(query.args.get(key) for key in _ENDS):
+    if isinstance(query, exp.Select) and not any(query.args.get(key) for key in ends):
         return query
     return parser._build_pipe_cte(query=query, expressions=[exp.Star()])
 
 
-def _after_limit(operator: Operator) -> Operator:
-    return lambda parser, query: operator(parser, settled(parser, query))
+def _after(operator: Operator, ends: Sequence[str]) -> Operator:
+    return lambda parser, query: operator(parser, settled(parser, query, ends))
 
 
 def _select(parser: Any, query: Any) -> Any:

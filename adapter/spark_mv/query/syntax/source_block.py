@@ -19,6 +19,9 @@ class Context(str, Enum):
     EXPRESSION = "expression"
 
 
+Ctes = tuple[tuple[str, Span], ...]
+
+
 @dataclass(frozen=True)
 class Item:
     """One entry of a select list; `alias` as written without quotes, '' when it has none."""
@@ -44,8 +47,8 @@ class Block:
     """One SELECT. Spans are None where the clause is missing; `select` is the span of the list, `from_` and `where`
     those of the clause with its keyword. `clauses` names every clause present, e.g. {'GROUP BY', 'LIMIT'}.
     `name` is the CTE or derived table's name; `parent` the index of the enclosing block (None for the outermost and
-    for CTEs of the outermost WITH); `others` are the bodies of the remaining clauses; `ctes` the definitions
-    (`name AS (…)`) that the block can see; `set_operand` when it is one side of UNION, EXCEPT, INTERSECT. `tree` is the SELECT
+    for CTEs of the outermost WITH); `others` are the bodies of the remaining clauses; `ctes` the names, in lower
+    case, and definitions (`name AS (…)`) that the block can see; `set_operand` when it is one side of UNION, EXCEPT, INTERSECT. `tree` is the SELECT
     in the tree of the whole query, not to be changed."""
 
     span: Span
@@ -63,5 +66,5 @@ class Block:
     distinct: bool
     lateral: bool = False
     others: tuple[tuple[str, Span], ...] = ()
-    ctes: tuple[Span, ...] = ()
+    ctes: Ctes = ()
     tree: exp.Select = field(default_factory=exp.Select, compare=False, repr=False)

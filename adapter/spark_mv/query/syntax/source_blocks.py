@@ -6,7 +6,7 @@ A block is one SELECT … with its clauses; blocks nest by parentheses and stand
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from sqlglot import exp
@@ -15,10 +15,10 @@ from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Parsed, parse
 from spark_mv.query.syntax.parser import SelectParts
 from spark_mv.query.syntax.query_error import QueryError
-from spark_mv.query.syntax.source_block import Block, Context, Item, Join
+from spark_mv.query.syntax.source_block import Block, Context, Ctes, Item, Join
 from spark_mv.query.syntax.source_text import SourceTextError, Span
 
-__all__ = ["Block", "Context", "Item", "Join", "conjuncts", "select_blocks", "span_of"]
+__all__ = ["Block", "Context", "Item", "Join", "alone", "conjuncts", "select_blocks", "span_of"]
 
 
 @lru_cache(maxsize=32)
@@ -42,6 +42,21 @@ def span_of(node: exp.Expr) -> Span:
     if span is None:
         raise SourceTextError(f"the place of `{node.key}` in the text is not known")
     return Span(*span)
+
+
+def alone(sql: str, block: Block, select: str) -> str:
+    """A SELECT over what the block reads as a query by itself: behind the CTEs that the block sees. Where two of these have one name, the
+    outer one may be read by the inner one."""
+    level: dict[str, str] = {}
+    for name, span in reversed(block.ctes):
+        if name in level:
+            select, level = f"SELECT * FROM ({_with(level)}{select})", {}
+        level = {name: span.of(sql), **level}
+    return _with(level) + select
+
+
+def _with(definitions: Mapping[str, str]) -> str:
+    return f"WITH {', '.join(definitions.values())} " if definitions else ""
 
 
 def conjuncts(node: exp.Expr) -> list[exp.Expr]:
@@ -80,7 +95,7 @@ class _Reader:
         context: Context,
         name: str,
         parent: int | None,
-        ctes: tuple[Span, ...],
+        ctes: Ctes,
         operand: bool = False,
         lateral: bool = False,
     ) -> None:
@@ -116,7 +131,7 @@ class _Reader:
                         if isinstance(part, exp.Expr):
                             self.nested(part, None, ctes)
 
-    def ctes(self, node: exp.Expr, parent: int | None, seen: tuple[Span, ...]) -> tuple[Span, ...]:
+    def ctes(self, node: exp.Expr, parent: int | None, seen: Ctes) -> Ctes:
         with_ = node.args.get("with_")
         if with_ is None:
             return seen
@@ -126,9 +141,7 @@ class _Reader:
             raise SourceTextError("a recursive CTE is not supported")
         for cte in with_.expressions:
             self.query(cte.this, Context.CTE, cte.alias, parent, seen)
-            name = cte.args["alias"].this
-            inner = span_of(cte.this)
-            seen = (*seen, Span(int(name.meta["start"]), self.sql.index(")", inner.end) + 1))
+            seen = (*seen, (cte.alias.lower(), span_of(cte)))
         return seen
 
     def select(
@@ -137,7 +150,7 @@ class _Reader:
         context: Context,
         name: str,
         parent: int | None,
-        ctes: tuple[Span, ...],
+        ctes: Ctes,
         operand: bool,
         lateral: bool,
     ) -> None:
@@ -192,7 +205,7 @@ class _Reader:
             start += len(self.sql[start:end]) - len(self.sql[start:end].lstrip())
         return Span(start, end)
 
-    def relations(self, node: exp.Expr, parent: int, ctes: tuple[Span, ...], lateral: bool = False) -> None:
+    def relations(self, node: exp.Expr, parent: int, ctes: Ctes, lateral: bool = False) -> None:
         """The tables of FROM: queries in them are derived tables, those in conditions stand in expressions."""
         if isinstance(node, exp.Subquery):
             inner = node.unnest() if not node.alias else node.this
@@ -219,7 +232,7 @@ class _Reader:
         else:
             self.nested(node, parent, ctes)
 
-    def nested(self, node: exp.Expr, parent: int | None, ctes: tuple[Span, ...], skip: exp.Expr | None = None) -> None:
+    def nested(self, node: exp.Expr, parent: int | None, ctes: Ctes, skip: exp.Expr | None = None) -> None:
         """Queries in parentheses anywhere in an expression."""
         stack = [node]
         while stack:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from spark_mv.query.functions.catalogue import Kind, is_kind
-from spark_mv.query.syntax.aggregates import aggregates, called
+from spark_mv.query.syntax.aggregates import aggregates, called, several_sets
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.parser import SelectParts
@@ -263,11 +263,7 @@ def _refuse(tree: exp.Select, parts: SelectParts) -> None:
         raise NotIncremental("PIVOT", "PIVOT groups by columns that the query does not name")
     if tree.find(exp.TableSample):
         raise NotIncremental("SAMPLE", "TABLESAMPLE chooses other rows at each read")
-    group = tree.args.get("group")
-    if group is not None and (
-        any(group.args.get(key) for key in ("rollup", "cube", "grouping_sets", "totals"))
-        or any(isinstance(g, exp.Cube | exp.Rollup | exp.GroupingSets) for g in group.expressions)
-    ):
+    if several_sets(tree.args.get("group")):
         raise NotIncremental("GROUPING_SETS", "ROLLUP, CUBE or GROUPING SETS: one row belongs to several groups")
 
 

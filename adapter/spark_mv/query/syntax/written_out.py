@@ -7,12 +7,14 @@ from itertools import dropwhile
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.syntax.source_text import Edit, SourceTextError, apply_edits, raw_tokens
+from spark_mv.query.syntax.table_columns import by_table_alone
 from spark_mv.query.syntax.tokens import short_selects
 
 
 def written_out(sql: str) -> str:
     """The query without semicolons at its end, and with `TABLE t` as the SELECT that it is short for (a version of the table
-    can be named only there), as is VALUES where the text begins with it. All else stays as written, and so does text that cannot be read.
+    can be named only there), as is VALUES where the text begins with it; columns are called by the names of their tables alone, see `by_table_alone`.
+    All else stays as written, and so does text that cannot be read.
 
     >>> written_out("table s.t union all select 1;")
     'SELECT * FROM s.t union all select 1'
@@ -26,4 +28,4 @@ def written_out(sql: str) -> str:
     edits += [Edit(tokens[k].start, tokens[k].end + 1, "SELECT * FROM") for k in short_selects(tokens)]
     if tokens and tokens[0].token_type == TokenType.VALUES:
         edits.append(Edit(tokens[0].start, tokens[0].start, "SELECT * FROM "))
-    return apply_edits(sql, edits)
+    return by_table_alone(apply_edits(sql, edits))

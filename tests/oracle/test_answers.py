@@ -1,0 +1,50 @@
+"""AI calls anywhere in generated queries are asked about the rows that show their answers, and each answer is at its row."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from answers import wrong_answers
+from engine import Database
+from grammar import Drawn, draw_query
+from volatile import Said
+
+pytestmark = pytest.mark.unit
+
+QUERIES = int(os.environ.get("ORACLE_ANSWERS", 60))
+
+FOUND = {
+    "LIMIT counts what DISTINCT has left": "select distinct k, ai_gen(min(k)) as g from t where k is not null group by k, x order by k limit 2",
+    "ORDER BY and LIMIT behind the last term are those of the union": "select id as k, s as a from t union all select k, ai_gen(max(w)) from u "
+    "group by k order by k limit 2",
+    "and name its columns": "select id as n, s as a from t union all select k, ai_gen(max(w)) from u group by k order by n",
+    "a key of GROUP BY that is written out in both places, with a call inside a call": "select ai_gen(ai_fix_grammar(s)) as g, count(*) as n "
+    "from t group by ai_gen(ai_fix_grammar(s))",
+    "the right side of a semi join has no columns": "with e2 as (select id, ai_gen(s) as g from t) select u.k from u left semi join e2 on e2.id = u.k "
+    "where u.y > 1",
+    "a derived table that renames its columns": "select q.b from (select id, ai_gen(s) as g from t) as q(a, b) where q.a > 2",
+    "two CTEs of one name": "with z as (select id from t) select * from (with z as (select id, ai_gen(s) as g from t where id in (select id from z)) "
+    "select id, g from z where id > 1) q",
+    "joins in parentheses": "select q.g, u.y from ((select id, k, ai_gen(s) as g from t) q join u on u.k = q.k) where u.y > 0",
+    "a hint names the CTE": "with q as (select k, ai_gen(s) as g from t) select /*+ broadcast(q) */ u.k, q.g from u join q on q.k = u.k where u.y > 0",
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_is_right_now(name: str) -> None:
+    said = Said()
+    wrong = wrong_answers(Database(), Drawn(FOUND[name], ("k",)), said)
+    assert not wrong, wrong
+    assert said.queries.total() == 1 and not said.untranslated
+
+
+def test_answers_are_those_of_their_rows() -> None:
+    database, said = Database(), Said()
+    for seed in range(QUERIES):
+        drawn = draw_query(seed, ai=0.5)
+        wrong = wrong_answers(database, drawn, said)
+        assert not wrong, f"seed {seed}: {wrong}\n{drawn.sql}"
+    print(said)
+    assert sum(said.queries[f"{n} rounds"] for n in range(1, 9)) > QUERIES / 5
+    assert said.untranslated.total() < QUERIES * 0.1
