@@ -24,7 +24,7 @@ TYPES = {"day": "date", "ts": "timestamp", "status": "string", "place": "struct<
 
 def test_words_that_say_the_same() -> None:
     assert read_config("m", {"unique_key": "id", "refresh": "incremental_strict"}).refresh == "incremental"
-    assert read_config("m", {"unique_key": "id", "on_ai_error": "keep_old"}).on_ai_error == "keep_old"
+    assert read_config("m", {"unique_key": "id", "on_ai_error": "keep_old"}).ai == {"on_ai_error": "keep_old"}
     with pytest.raises(ConfigError, match=r"\[CONFIG\].*\n.*freeze_where: \['day'\] is not a condition"):
         read_config("m", {"unique_key": "id", "freeze_where": ["day"]})
     with pytest.raises(ConfigError, match="did you mean 'freeze_where'"):

@@ -91,8 +91,12 @@ def chat_answer(request: Request, reply: Any) -> Answer:
     content, cut = content_of(reply)
     if schema is not None and (problem := misfit(content, schema)):
         raise ProviderError("invalid_answer", problem + cut, spent=used)
+    try:
+        value = answer_text(request, content)
+    except ValueError as error:
+        raise ProviderError("invalid_answer", f"{error}{cut}", spent=used) from None
     confidence = confidence_of(reply, schema is not None) if request.declinable else None
-    return Answer(answer_text(request, content), None, *used, confidence, cached(reply))
+    return Answer(value, None, *used, confidence, cached(reply))
 
 
 def embedding_text(request: Request) -> str:

@@ -107,7 +107,10 @@ def _one(request: Request, found: Sequence[Any], used: tuple[int, int]) -> Answe
     text = json.dumps(found[0], ensure_ascii=False)
     if problem := misfit(text, schema):
         return Answer(None, alone(problem, used), *used)
-    return Answer(answer_text(request, text), None, *used)
+    try:
+        return Answer(answer_text(request, text), None, *used)
+    except ValueError as error:
+        return Answer(None, alone(str(error), used), *used)
 
 
 def alone(why: str, used: tuple[int, int], sent: bool = True) -> ProviderError:

@@ -30,6 +30,7 @@ class Request:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     response_schema: str | None = None  # as written in the SQL
     type_schema: Mapping[str, Any] | None = None  # JSON schema of the answer's type, None for a STRING
+    kind: Sequence[Any] | None = None  # the same type as typed.py has it
     prompt: str | None = None
     embedding: bool = False
     complaint: str | None = None  # why the last reply to this very request could not be used

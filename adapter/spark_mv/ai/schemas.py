@@ -1,4 +1,4 @@
-"""JSON schemas of Spark types, for structured output."""
+"""Spark types as JSON schemas, for structured output, and as what workers can read."""
 
 from __future__ import annotations
 
@@ -44,3 +44,26 @@ def _schema(kind: exp.DataType, nullable: bool) -> dict[str, Any]:
         return {}
     word = _SCALARS.get(name, "string")
     return {"type": [word, "null"] if nullable else word}
+
+
+def value_kind(ddl: str) -> list[Any]:
+    """A Spark type as `Kind` of typed.py has it.
+
+    >>> value_kind("ARRAY<STRUCT<a: INT, b: DECIMAL(5)>>")
+    ['ARRAY', ['STRUCT', [['a', ['INT']], ['b', ['DECIMAL', 5, 0]]]]]
+    """
+    return _kind(exp.DataType.build(ddl, dialect="spark"))
+
+
+def _kind(kind: exp.DataType) -> list[Any]:
+    name = kind.this.value if isinstance(kind.this, exp.DataType.Type) else str(kind.this)
+    if name == "STRUCT":
+        return [name, [[f.name, _kind(f.args["kind"])] for f in kind.expressions]]
+    if name in ("ARRAY", "LIST"):
+        return ["ARRAY", _kind(kind.expressions[0])]
+    if name == "MAP":
+        return [name, _kind(kind.expressions[1])]
+    if name == "DECIMAL":
+        said = [int(part.name) for part in kind.expressions]
+        return [name, *said, *(10, 0)[len(said) :]]
+    return ["TIMESTAMP" if name.startswith("TIMESTAMP") else name]

@@ -7,12 +7,12 @@ call whose texts name the same numbers, by a model on this machine. What was fou
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from unicodedata import category
 
 from spark_mv.ai.dedupe import REPEATS
 from spark_mv.ai.pending import pending_sql
@@ -22,18 +22,20 @@ from spark_mv.ai.similar_table import MODEL, SIMILAR_COLUMNS, classes_sql, mine_
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import canonical, identity_hash
 from spark_mv.query.ai_calls.signatures import VECTORS
+from spark_mv.query.functions.catalogue import ai_aggregates
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 Execute = Callable[[str], Sequence[Sequence[Any]]]
 Embed = Callable[[Sequence[str]], Sequence[Any]]
 """Texts to their vectors of length one; None for a text that the model cannot read whole."""
 
-COPIES = frozenset({*REPEATS, *VECTORS, "ai_extract", "ai_similarity", "ai_summarize"})
+COPIES = frozenset({*REPEATS, *VECTORS, *ai_aggregates(), "ai_extract", "ai_similarity", "ai_summarize"})
 """Functions whose answers hold something of the very text: those of another text are never theirs."""
 LEADERS = 200_000
 """How many texts of one kind of call lead at most: their vectors are in memory, 1.5 KB each. Further ones are asked for themselves."""
 _PAGE, _INSERT = 20_000, 1_000
-_NUMBER = re.compile(r"\d+")
+_AROUND = ".,;:!?()[]{}<>\"'`„“”‚‘’«»…"
+"""What may stand beside a word and is none of it."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,10 @@ class Text:
 
     @property
     def numbers(self) -> str:
-        """sha256 of the numbers in the text: order 7 is not order 8, however alike the sentences are."""
-        return identity_hash(" ".join(_NUMBER.findall(self.text)))
+        """sha256 of the words in which there is a digit, or another sign for a number: order A-7 is not order B-7, -5 not 5, and ½ not ¼, however alike the
+        sentences are."""
+        words = (word.strip(_AROUND) for word in self.text.lower().split())
+        return identity_hash(" ".join(word for word in words if any(category(sign)[0] == "N" for sign in word)))
 
 
 @dataclass(frozen=True)

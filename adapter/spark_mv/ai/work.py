@@ -12,7 +12,7 @@ from spark_mv.ai.limits import Share, interval, part
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.providers.registry import provider_class
 from spark_mv.ai.retry import Retries
-from spark_mv.ai.schemas import json_schema_of
+from spark_mv.ai.schemas import json_schema_of, value_kind
 from spark_mv.ai.settings import AiSettings
 from spark_mv.ai.worker import PartitionJob, Site
 from spark_mv.query.ai_calls.ai_plan import AiCall
@@ -119,6 +119,7 @@ def site_of(call: AiCall) -> Site:
     written = call.response_schema or ""
     ddl = written if written.strip().upper().startswith("STRUCT") else call.answer_type
     typed = call.function in ("ai_query", "ai_filter") or call.prompt is not None
+    typed = typed and ddl.upper() != "STRING" and not call.embedding
     return Site(
         function=call.function,
         answer_type=call.answer_type,
@@ -127,7 +128,8 @@ def site_of(call: AiCall) -> Site:
         identity_hash=call.identity_hash,
         parameters=dict(call.parameters),
         response_schema=call.response_schema,
-        type_schema=json_schema_of(ddl) if typed and ddl.upper() != "STRING" and not call.embedding else None,
+        type_schema=json_schema_of(ddl) if typed else None,
+        kind=value_kind(ddl) if typed else None,
         prompt=call.prompt,
         embedding=call.embedding,
         constant=dict(call.constant),

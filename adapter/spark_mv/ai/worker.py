@@ -24,6 +24,7 @@ from spark_mv.ai.protocol import ERROR_CLASSES, ProviderSettings, Request
 from spark_mv.ai.result_row import result_row
 from spark_mv.ai.results import COLUMN_NAMES
 from spark_mv.ai.retry import COUNTED_CLASSES, FINAL_CLASSES, Retries
+from spark_mv.ai.typed import Kind
 from spark_mv.query.ai_calls.cascade import Steps
 
 assert set(ERROR_CLASSES) > FINAL_CLASSES | COUNTED_CLASSES
@@ -51,10 +52,11 @@ class Site:
     constant: Mapping[str, Any] = field(default_factory=dict)
     cascade: Steps = ()
     prompts: str = ""
+    kind: Kind | None = None
 
     def reading(self) -> str:
         """JSON of what it takes to read a reply, without anything of a row."""
-        names = ("answer_type", "response_schema", "type_schema", "prompt", "embedding", "constant", "prompts")
+        names = ("answer_type", "response_schema", "type_schema", "kind", "prompt", "embedding", "constant", "prompts")
         return json.dumps({name: getattr(self, name) for name in names}, sort_keys=True)
 
     def request(self, text: str) -> Request:
@@ -69,6 +71,7 @@ class Site:
             parameters=self.parameters,
             response_schema=self.response_schema,
             type_schema=self.type_schema,
+            kind=self.kind,
             prompt=self.prompt,
             embedding=self.embedding,
         )

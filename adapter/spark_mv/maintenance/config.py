@@ -82,7 +82,6 @@ class ModelConfig:
     freeze_where: str = ""  # a condition over the result's columns
     refresh: str = "auto"
     on_schema_change: str = "sync_all_columns"
-    on_ai_error: str = "null"
     partition_by: tuple[str, ...] = ()
     cluster_by: tuple[str, ...] = ()
     ai: Mapping[str, Any] = field(default_factory=dict)
@@ -234,7 +233,6 @@ def read_config(model: str, config: Mapping[str, Any], declared: Collection[str]
         freeze_where=str(where).strip(),
         refresh=_ALIASES.get(refresh := str(config.get("refresh") or "auto"), refresh),
         on_schema_change=str(config.get("on_schema_change") or "sync_all_columns"),
-        on_ai_error=str(config.get("on_ai_error") or "null"),
         partition_by=column_names(config.get("partition_by")),
         cluster_by=column_names(config.get("liquid_clustered_by") or config.get("cluster_by")),
         ai={**ai, **{word: config[word] for word in AI_POLICIES if word in config}},

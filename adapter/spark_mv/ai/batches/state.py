@@ -72,6 +72,7 @@ class Claim:
             model=self.model,
             response_schema=site.get("response_schema"),
             type_schema=site.get("type_schema"),
+            kind=site.get("kind"),
             prompt=site.get("prompt"),
             embedding=bool(site.get("embedding")),
         )

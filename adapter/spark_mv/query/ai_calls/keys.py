@@ -20,6 +20,8 @@ from spark_mv.query.syntax.source_text import string_literal as quote
 
 _EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECASE)
 
+_NO_NULLS = "map('ignoreNullFields', 'true')"
+"""What to_json does by itself, unless the session says otherwise."""
 SUBMITTED, RELEASED = "submitted", "released"
 """Status of rows of the result table that say that a batch holds an input, or does no more: no answer, and no error."""
 NEAR, SIMILAR = "near", "similar"
@@ -132,7 +134,7 @@ def request_sql(parsed: ParsedCall, render: Callable[[Span], str], many: bool = 
         value = around.replace("{}", render(span), 1)
         if number:
             parts.append("','")
-        written = f"to_json(named_struct({quote(name)}, {value}))"
+        written = f"to_json(named_struct({quote(name)}, {value}), {_NO_NULLS})"
         parts.append(f"get(array_remove(array({written}), '{{}}'), 0)" if many else f"nullif({written}, '{{}}')")
     return f"concat({', '.join([*parts, quote(']}')])})"
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.explain.judgement import judge
 from spark_mv.explain.parts import because
 from spark_mv.explain.project_model import MATERIALIZATION
@@ -46,9 +47,13 @@ def column_levels(node: Any, config: Any) -> dict[str, ColumnLevel]:
         own = read_config(node.name, words, declared_words())
     except ConfigError:
         return {}  # a run says what is wrong with it
+    try:
+        on_error = AiSettings.from_config(config.credentials.ai or {}, own.ai).on_ai_error
+    except AiConfigError:
+        return {}
     functions = declared_functions(config)
     judged = judge(sql, unique_key=own.unique_key, freeze=own.freeze, functions=functions, model=node.name)
-    return {column.name: _level(column, own) for column in judged.analysis.columns}
+    return {column.name: _level(column, own, on_error) for column in judged.analysis.columns}
 
 
 def level_stats(levels: Mapping[str, ColumnLevel]) -> dict[str, dict[str, Any]]:
@@ -82,9 +87,9 @@ def _plain(one: ColumnLevel) -> dict[str, str]:
     return {key: value for key, value in asdict(one).items() if value}
 
 
-def _level(column: ColumnVerdict, config: ModelConfig) -> ColumnLevel:
+def _level(column: ColumnVerdict, config: ModelConfig, on_ai_error: str) -> ColumnLevel:
     if column.level > Level.DETERMINISTIC or column.kept:
-        return ColumnLevel(column.level.value, _policy(column, config), because(column.cause))
+        return ColumnLevel(column.level.value, _policy(column, config, on_ai_error), because(column.cause))
     return ColumnLevel(column.level.value)
 
 
@@ -101,14 +106,14 @@ def model_of(manifest: Any, relation: Any) -> Any:
     return None
 
 
-def _policy(column: ColumnVerdict, config: ModelConfig) -> str:
+def _policy(column: ColumnVerdict, config: ModelConfig, on_ai_error: str) -> str:
     if column.frozen:
         return "the first value of a key is kept (freeze)"
     if column.kept:
         redrawn = ", and drawn anew when the row changes (on_row_update: redraw)" if config.redraws(column.name) else ""
         return f"drawn once per key and kept{redrawn}"
     if Level.AI in column.levels:
-        return f"answered once per input, kept in ai_results (on_ai_error: {config.on_ai_error})"
+        return f"answered once per input, kept in ai_results (on_ai_error: {on_ai_error})"
     if Level.COMMAND in column.levels:
         return "follows the clock at every run"
     if Level.ORDER_DEPENDENT in column.levels:

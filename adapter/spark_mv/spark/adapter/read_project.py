@@ -14,6 +14,7 @@ from typing import Any
 from spark_mv.ai.results import TABLE_NAME as AI_RESULTS
 from spark_mv.explain.project_model import MATERIALIZATION, compiled_file
 from spark_mv.maintenance.config import column_names, with_meta_words
+from spark_mv.query.syntax.table_name import parts_of, quoted
 from spark_mv.report.condition import instant
 from spark_mv.report.dbt_results import Failure, failures, with_failure
 from spark_mv.report.facts import AiUse, Evaluation, ModelFacts, ProjectFacts, RunRow
@@ -210,7 +211,7 @@ class _Reader:
     def _ai(self, schemas: Mapping[str, _Tables]) -> tuple[AiUse, ...]:
         named = (self.config.credentials.ai or {}).get("result_schema")
         found: tuple[AiUse, ...] = ()
-        for schema in [self.adapter.quote(named)] if named else schemas:
+        for schema in [quoted(*parts_of(named))] if named else schemas:
             names = schemas[schema].names if schema in schemas else None
             if names is None:
                 names = self._try(f"the tables of {schema}", partial(tables_of, self.query, schema), frozenset())

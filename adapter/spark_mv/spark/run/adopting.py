@@ -30,7 +30,7 @@ from spark_mv.spark.formats.delta_source import FEED_PROPERTY
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.formats.replace_using import VECTORS
 from spark_mv.spark.formats.turn import Turn, take
-from spark_mv.spark.run.amendments import by_delta_names
+from spark_mv.spark.run.amendments import by_delta_names, default_feed
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import target_facts, uncastable
 from spark_mv.spark.run.prepare import look
@@ -103,7 +103,8 @@ def apply(adapter: Any, found: Adoption, record_statement: str) -> None:
     if found.held is not None and any(c.answers > c.known for c in found.answers):
         adapter.query(insert_sql(found.held, invocation.invocation_id, invocation.project))
     wanted = by_delta_names(invocation.config.get("tblproperties") or {})
-    properties = {VECTORS: "true", FEED_PROPERTY: "true", **wanted, OWNER_PROPERTY: invocation.unique_id}
+    feed = default_feed(column.name for column in found.table.columns)
+    properties = {VECTORS: "true", FEED_PROPERTY: feed, **wanted, OWNER_PROPERTY: invocation.unique_id}
     listed = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in properties.items())
     adapter.query(f"alter table {invocation.target} set tblproperties ({listed})")
     record = found.record

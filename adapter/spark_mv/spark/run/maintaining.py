@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_mv.ai.batches.store import TABLE_NAME as BATCHES
-from spark_mv.ai.results import TABLE_NAME as ANSWERS
-from spark_mv.ai.results import table_name
+from spark_mv.ai.results import beside, table_name
 from spark_mv.ai.similar_table import similar_table
 from spark_mv.maintenance.errors import RefusedError, first_line
 from spark_mv.maintenance.format_version import check_rows
@@ -18,6 +17,7 @@ from spark_mv.spark.formats.own_tables import with_files
 from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.formats.turn import tagged
 from spark_mv.spark.run import stamps
+from spark_mv.spark.run.aside import is_aside
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import describe
 from spark_mv.spark.run.run_history import TABLE as RUNS
@@ -72,7 +72,7 @@ def _tables(invocations: Sequence[Invocation], ai: Mapping[str, Any]) -> list[st
     for one in invocations:
         answers = table_name(one.schema.strip("`"), ai.get("result_schema"))
         found[answers] = None
-        found[answers.replace(ANSWERS, BATCHES)] = None
+        found[beside(answers, BATCHES)] = None
         found[similar_table(answers)] = None
         found[f"{one.schema}.{quoted(RUNS)}"] = None
     return list(found)
@@ -101,4 +101,5 @@ def _size(query: Query, table: str) -> Size:
 
 def _dead(adapter: Any, invocation: Invocation) -> list[str]:
     names = stamps.leftovers(invocation.relation_names, invocation.identifier, own_catalogue(adapter.mv_spark()))
-    return [f"{invocation.schema}.{quoted(name)}" for name in names]
+    kept = (name for name in names if invocation.target_exists or not is_aside(name, invocation.identifier))
+    return [f"{invocation.schema}.{quoted(name)}" for name in kept]

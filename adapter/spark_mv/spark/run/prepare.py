@@ -37,6 +37,7 @@ from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run import stamps
 from spark_mv.spark.run.amendments import MAPPING, Amendments, by_delta_names, default_feed, has_unusual
 from spark_mv.spark.run.as_of import ahead_of_clock, as_of_instant, utc_text
+from spark_mv.spark.run.aside import put_back, relations_now
 from spark_mv.spark.run.auditing import Auditor
 from spark_mv.spark.run.config_words import declared_words
 from spark_mv.spark.run.evaluated import Evaluated, evaluate
@@ -61,7 +62,12 @@ if TYPE_CHECKING:  # loaded by models with a random filter only
 def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> MvRun:
     """A run ready to execute. Raises ConfigError, RefusedError or ValueError before anything is touched."""
     started = datetime.now(timezone.utc)
+    if not invocation.target_exists:
+        invocation = put_back(adapter, invocation, invocation.relation_names)
     prepared = look(adapter, invocation, profile, ahead=True)
+    if invocation.target_exists and not prepared.facts.target.exists:  # it was when dbt looked
+        back = put_back(adapter, invocation, relations_now(adapter.query, invocation))
+        prepared = prepared if back is invocation else look(adapter, back, profile, ahead=True)
     if prepared.plan.steps:
         for note in order_notes(prepared.analysis):
             adapter.say(f"model {invocation.name}: {note}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from spark_mv.spark.formats.replace_using import PARSED_AS, replace_using
 from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import Turn
 from spark_mv.spark.run.answers import pending
+from spark_mv.spark.run.aside import made_way
 from spark_mv.spark.run.current import CurrentRun, StepView
 from spark_mv.spark.run.failures import turn_taken
 from spark_mv.spark.run.publish_state import state_number
@@ -61,7 +62,7 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
         for amendment in run.amend.before():
             run.statement(amendment)
     try:
-        with _made_way(run) if step.of.makes else nullcontext():
+        with made_way(run) if step.of.makes else nullcontext():
             if step.kind == "create_table":
                 make_over_remains(run.ask, run.plan.model, run.relations["target"], publish_as, statement, record.turn)
             else:
@@ -83,31 +84,6 @@ def _rows_made(run: CurrentRun, record: RunRecord) -> int:
     if newest is not None and newest.run_id == record.run_id and newest.target_rows is not None:
         return newest.target_rows
     return int(run.statement(f"select count(*) as n from {run.relations['target']}")[0]["n"])
-
-
-@contextmanager
-def _made_way(run: CurrentRun) -> Iterator[None]:
-    """What stands in the way of the new table waits under another name until the table is made, and is put back if it is not.
-    Where Spark cannot rename it, it is dropped: the user asked for that with --full-refresh."""
-    if run.in_the_way is None:
-        yield
-        return
-    table, aside = run.relations["target"], run.relations["aside"]
-    with_files = run.with_files if run.in_the_way == "table" else ""
-    try:
-        run.statement(f"alter {run.in_the_way} {table} rename to {aside}")
-        renamed = True
-    except Exception:
-        run.statement(f"drop {run.in_the_way} {table}{with_files}")
-        renamed = False
-    try:
-        yield
-    except BaseException:
-        if renamed:
-            run.statement(f"alter {run.in_the_way} {aside} rename to {table}")
-        raise
-    if renamed:
-        run.statement(f"drop {run.in_the_way} {aside}{with_files}")
 
 
 def drop(run: CurrentRun, relation: str) -> None:
