@@ -43,6 +43,35 @@ class TestColumns:
             expected = engine.rows_of("select id, c, c as c2, c * 2 as t, c as k from {schema}.src")
             assert Counter(engine.rows_of(f"select id, c, c2, t, k from {engine.table}")) == Counter(expected)
 
+    def test_another_name(self, engine: Any) -> None:
+        """The values go with the expression, where no other column had it or has it."""
+        engine.query("create or replace table {schema}.src using delta as select id from range(20)")
+
+        def run(columns: str, **arguments: Any) -> list[str]:
+            engine.sql = f"select id, {columns} from {engine.schema}.src"
+            return engine.run(**arguments).response().notes
+
+        engine.model(
+            "select id, uuid() as a, floor(rand() * 1000) as b, current_timestamp() as seen from {schema}.src",
+            freeze=["seen"],
+        )
+        engine.run()
+        before = values(engine, "a, b, seen")
+        engine.config["freeze"] = ["first_seen"]
+        said = run(
+            "uuid() as token, floor(rand() * 1000) as bucket, current_timestamp() as first_seen",
+            as_of="2026-02-03 06:00:00",
+        )
+        assert values(engine, "token, bucket, first_seen") == before
+        assert "token keeps the values of a, which had its expression" in said
+        engine.config["freeze"] = []
+        assert run("uuid() as token, floor(rand() * 1000) as b", full_refresh=True)
+        assert values(engine, "token, b") == {key: row[:2] for key, row in before.items()}
+        # which of the two would be the old one?
+        run("uuid() as one, uuid() as two, floor(rand() * 1000) as b")
+        assert not {row[0] for row in before.values()} & {v for row in values(engine, "one, two").values() for v in row}
+        assert values(engine, "b") == {key: row[1:2] for key, row in before.items()}
+
     def test_roles(self, engine: Any) -> None:
         engine.query(
             "create or replace table {schema}.src using delta as select id, concat('n', id) as name from range(40)"

@@ -17,7 +17,7 @@ where created_at > current_timestamp() - interval 3 days
 """
 _STAMPED = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', freeze=['first_seen_at'], partition_by='id') }}
-select id, current_timestamp() as first_seen_at, current_date() as day, unix_timestamp() as at, localtimestamp() as here
+select {{ target.schema }}.events.id, current_timestamp() as first_seen_at, current_date() as day, unix_timestamp() as at, localtimestamp() as here
 from {{ target.schema }}.events
 """
 _OF_FILES = """

@@ -8,22 +8,7 @@
 
 {#- The constraints of an enforced contract that can be checked row by row: name and condition. -#}
 {% macro mv_checks() -%}
-  {%- set checks = [] -%}
-  {%- if config.get('contract').enforced -%}
-    {%- for constraint in model.constraints if constraint.type == 'check' -%}
-      {%- do checks.append({'name': constraint.name or ('mv_check_' ~ local_md5(constraint.expression)[:8]), 'expression': constraint.expression}) -%}
-    {%- endfor -%}
-    {%- for name in model.columns -%}
-      {%- for constraint in model.columns[name].constraints -%}
-        {%- if constraint.type == 'not_null' -%}
-          {%- do checks.append({'name': 'mv_not_null_' ~ local_md5(name)[:8], 'expression': adapter.quote(name) ~ ' is not null'}) -%}
-        {%- elif constraint.type == 'check' -%}
-          {%- do checks.append({'name': constraint.name or ('mv_check_' ~ local_md5(name ~ constraint.expression)[:8]), 'expression': constraint.expression}) -%}
-        {%- endif -%}
-      {%- endfor -%}
-    {%- endfor -%}
-  {%- endif -%}
-  {{ return(checks) }}
+  {{ return(adapter.read_contract(model).row_checks if config.get('contract').enforced else []) }}
 {%- endmacro %}
 
 {#- The columns whose descriptions the table is to carry. -#}

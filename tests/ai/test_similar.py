@@ -66,3 +66,22 @@ def test_texts_that_the_model_reads_whole() -> None:
     same, other, long, digits = local.vectors(["My parcel came late.", "My parcel came late.", "word " * 300, "4711"])
     assert long is None and digits is None
     assert float(same @ other) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("It was -5 degrees.", "It was 5 degrees."),
+        ("Send invoice 1.5 again", "Send invoice 1 5 again"),
+        ("Add ½ cup of sugar", "Add ¼ cup of sugar"),
+        ("Refund order A-7 for me", "Refund order B-7 for me"),
+        ("article X² please", "article X³ please"),
+        ("10/12 in spelling", "10-12 in spelling"),
+    ],
+)
+def test_words_of_other_numbers(one: str, other: str) -> None:
+    assert Text("a", "k", one).numbers != Text("b", "k", other).numbers
+
+
+def test_what_stands_beside_a_number_is_none_of_it() -> None:
+    assert Text("a", "k", "Order 7, please!").numbers == Text("b", "k", "please: order (7)").numbers

@@ -205,7 +205,7 @@ class Model:
         return self._rewritten[hour]
 
     def pins(self, hour: int) -> Any:
-        return run_pins(instant(hour), SESSION, SCHEMAS)
+        return run_pins(instant(hour), SESSION, SCHEMAS, self.analysis.word_columns)
 
     def _columns(self, sql: str) -> tuple[Column, ...]:
         if self._types is None:

@@ -27,6 +27,11 @@ FOUND = {
     "two CTEs of one name": "with z as (select id from t) select * from (with z as (select id, ai_gen(s) as g from t where id in (select id from z)) "
     "select id, g from z where id > 1) q",
     "joins in parentheses": "select q.g, u.y from ((select id, k, ai_gen(s) as g from t) q join u on u.k = q.k) where u.y > 0",
+    "a window over answers, in a branch of CASE": "select id, case when x > 1 then max(ai_gen(s)) over (partition by k) end as a from t",
+    "an aggregate of answers, in a branch that another one decides": "select k, case when count(*) > 1 then max(ai_gen(s)) end as a from t "
+    "where k is not null group by k",
+    "a branch that a column of the same list decides": "select id, x + 1 as y2, case when y2 > 1 then ai_gen(s) end as a from t",
+    "a call in a CTE that nobody reads": "with d as (select ai_gen(s) as g from t), e as (select id, ai_fix_grammar(s) as h from t) select id, h from e",
     "a hint names the CTE": "with q as (select k, ai_gen(s) as g from t) select /*+ broadcast(q) */ u.k, q.g from u join q on q.k = u.k where u.y > 0",
 }
 

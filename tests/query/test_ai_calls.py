@@ -292,3 +292,16 @@ def test_look_ups_of_many_calls_are_plain_joins(number: int, plain: bool) -> Non
     found = plan(f"SELECT id, {calls} FROM r")
     assert len(found.calls) == number
     assert ("nullif" not in found.sql) is plain
+
+
+@pytest.mark.parametrize(
+    ("sql", "asked"),
+    [
+        ("with d as (select ai_gen(s) as g from t), e as (select * from d) select id from t", 0),
+        ("with d as (select ai_gen(s) as g from t), e as (select ai_gen(u) as h from t) select h from e", 1),
+        ("with d as (select ai_gen(s) as g from t) select id from t where exists (select 1 from d)", 1),
+    ],
+)
+def test_nobody_is_asked_for_a_cte_that_nobody_reads(sql: str, asked: int) -> None:
+    found = plan_ai(sql, results_table="r", identity={"model": "m"})
+    assert len(found.calls) == asked and all(found.rounds) and "ai_gen(" not in found.sql

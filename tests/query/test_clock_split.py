@@ -128,3 +128,18 @@ def test_bounds_do_not_wait_for_answers() -> None:
     assert "AI_GEN" in sql and not calls_any(split.bound_queries[0], ["ai_gen"])
     assert "amount > 1" in split.bound_queries[0]
     assert calls_any(split_clock(sql, SCHEMAS, "UTC").bound_queries[0], ["ai_gen"])
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("a > 1 and `ai_filter`(s, 'x')", True),
+        ("ai_filter /* paid */ (s, 'x')", True),
+        ("select id from t where ai_filter(s, 'x')", True),
+        ("note = 'ai_filter(s)'", False),
+        ("a > 1 -- ai_filter(s)", False),
+        ("ai_filter(s, 'x'", True),
+    ],
+)
+def test_a_call_is_one_of_the_tree(text: str, calls: bool) -> None:
+    assert calls_any(text, ["ai_filter"]) is calls

@@ -8,6 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from spark_mv.maintenance.rewrite import unclear
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.rewrite.clock_scope_types import schema_columns
 from spark_mv.query.rewrite.pin import Pins, pin
 
 INSTANT = datetime(2026, 1, 31, 3, 0, 0, 123456, tzinfo=timezone.utc)
@@ -115,6 +118,38 @@ def test_names_that_cannot_be_known_are_returned() -> None:
 def test_a_list_behind_the_alias_names_the_columns(sql: str, unnamed: tuple[str, ...]) -> None:
     result = pin(sql, PINS)
     assert result.sql == sql.replace("current_date", "DATE'2026-01-30'") and result.unnamed == unnamed
+
+
+def test_each_set_operation_has_a_first_select() -> None:
+    sql = "select * from (select now() union all select ts from t), (select current_date() union all select d from t)"
+    assert [f" AS `{name}()`" in pin(sql, PINS).sql for name in ("now", "current_date")] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select id, user from (select id, s.* from t) q",
+        "select id, user as who from t lateral view inline(arr) v",
+        "select id from (select id, s.* from t) q where current_date < date'2026-01-01'",
+        "select id, user from (select id, named_struct('user', w).* from t) q",
+        "select id, user from (select id, j.* from (select id, from_json(w, 'user string, n int') as j from t) a) b",
+    ],
+)
+def test_a_field_that_has_the_name_of_a_function_is_no_function(sql: str) -> None:
+    """Made a column by a star or a generator; where the analysis cannot tell, nothing is pinned and the word is said to be ambiguous."""
+    schemas = {
+        "t": {
+            "id": "int",
+            "w": "string",
+            "s": "struct<user:string,current_date:date>",
+            "arr": "array<struct<user:string,n:int>>",
+        }
+    }
+    analysis = analyze(sql, unique_key="id", schemas=schemas)
+    columns = schema_columns(schemas) | frozenset(analysis.word_columns)
+    pinned = pin(sql, replace(PINS, columns=columns))
+    assert pinned.sql == sql and not analysis.errors
+    assert [e.code for e in unclear(pinned, analysis)] == (["AMBIGUOUS_WORD"] if "from_json" in sql else [])
 
 
 def test_a_generator_names_its_columns_itself() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_mv.maintenance.errors import ConfigError
 from spark_mv.spark.run.amendments import Amendments
 
 FEW = {"name": "Few", "expression": "id in (1,  2)"}
@@ -56,3 +57,9 @@ def test_the_feed_of_a_table_with_column_mapping() -> None:
     mapped = "[delta.columnMapping.mode=id,delta.enableChangeDataFeed=%s]"
     assert Amendments("t", mapped % "false").after(made_anew=False) == feed
     assert Amendments("t", mapped % "true").after(made_anew=False) == []
+
+
+def test_two_checks_of_one_name_are_refused() -> None:
+    amend = Amendments("t", model="model.p.m")
+    with pytest.raises(ConfigError, match="several checks called positive"):
+        amend.want([{"name": "positive", "expression": "a > 0"}, {"name": "Positive", "expression": "b > 0"}], {})

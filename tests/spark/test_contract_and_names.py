@@ -33,6 +33,8 @@ def test_contract() -> None:
     assert contract.columns_ddl.splitlines()[0] == "`id` int not null,"
     assert contract.fingerprint("using  delta") == contract.fingerprint("using delta")
     assert contract.fingerprint("using delta") != contract.fingerprint("using delta partitioned by (n)")
+    assert [check["expression"] for check in contract.row_checks[:2]] == ["`id` is not null", "`key` is not null"]
+    assert contract.row_checks[-1] == {"name": "small", "expression": "n < 9"}
 
 
 def test_relations_are_quoted_where_they_must() -> None:

@@ -17,6 +17,10 @@ pytestmark = pytest.mark.unit
         ("select 1 ;\n -- done", ["select 1"]),
         ("set a = 1; ; select ';'", ["set a = 1", "select ';'"]),
         (r"select 'it\'s;', r'\'; select 2", [r"select 'it\'s;', r'\'", "select 2"]),
+        (
+            r"set a = b; delete from t where a = 'x' or'it\'s; so' = b",
+            ["set a = b", r"delete from t where a = 'x' or'it\'s; so' = b"],
+        ),
         ('select "a;b"; select 2', ['select "a;b"', "select 2"]),
         ("select 1 as `a;``b`; select 2", ["select 1 as `a;``b`", "select 2"]),
         ("/* a; /* b; */ c; */ select 1; select 2", ["/* a; /* b; */ c; */ select 1", "select 2"]),

@@ -21,6 +21,7 @@ from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis, PredicateVerdict
 from spark_mv.query.functions.catalogue import declared_levels
 from spark_mv.query.functions.level import Level
+from spark_mv.query.rewrite.clock_scope_types import schema_columns
 from spark_mv.query.rewrite.inline_views import View, inline_views
 from spark_mv.query.rewrite.pin import Pins
 from spark_mv.query.syntax.depth import deep
@@ -80,8 +81,8 @@ def judge(
     names = [column.name for column in planned.columns]
     key = [name for name in unique_key if name.lower() in map(str.lower, names)] or names
     asked_of = {table.name.lower() for table in planned.tables}
-    there = frozenset(c for name, columns in tables.items() if name.lower() in asked_of for c in columns)
-    pins = Pins(NOW, time_zone, "me", "me", columns=there)
+    there = schema_columns({name: columns for name, columns in tables.items() if name.lower() in asked_of})
+    pins = Pins(NOW, time_zone, "me", "me", columns=there | frozenset(planned.word_columns))
     context = AiContext("ai_results", AiIdentity("model"), ()) if Level.AI in planned.levels else None
     filtered, candidates, texts = text, None, None
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -168,6 +169,10 @@ def plan_columns(
         _staged(column, column.name.lower() in keys, wanted, existing, verdicts, config, before, target.forget)
         for column in names
     )
+    if before is not None:
+        columns = _with_values_of(
+            columns, [existing[n.lower()] for n in removed if n.lower() in existing], prints, before
+        )
     if any(c.role is Role.KEY and c.retyped for c in columns):
         identity = identity.retyped()
     if target.exists and identity.rekeyed:
@@ -202,6 +207,26 @@ def plan_columns(
     )
 
 
+def _with_values_of(
+    columns: Sequence[StagedColumn], gone: Sequence[Column], prints: Mapping[str, str], before: KeptRecord
+) -> tuple[StagedColumn, ...]:
+    """A kept column that the table does not have takes the values of the one that the query no longer gives and that had its expression: it has got
+    another name. Not where several had it, or have it now."""
+    kept = [column for column in gone if column.name.lower() in before.kept]
+    new = Counter(prints.get(c.name.lower()) for c in columns if c.role is Role.KEPT and not c.in_target)
+
+    def with_values(column: StagedColumn) -> StagedColumn:
+        print_ = prints.get(column.name.lower())
+        old = [one for one in kept if print_ is not None and before.columns.get(one.name.lower()) == print_]
+        if column.role is not Role.KEPT or column.in_target or len(old) != 1 or new[print_] != 1:
+            return column
+        other = not same_type(old[0], Column(column.name, column.type))
+        given = old[0].type if other else column.given
+        return replace(column, stands_in=old[0].name, in_target=True, retyped=other, given=given)
+
+    return tuple(with_values(column) for column in columns)
+
+
 def _apart(
     columns: Sequence[StagedColumn], analysis: Analysis, strange: Mapping[str, Column]
 ) -> dict[str, tuple[str, ...]]:
@@ -220,7 +245,12 @@ _CURE = "Run with --full-refresh, or set on_schema_change: sync_all_columns"
 
 
 def _columns_changed(added: Sequence[str], removed: Sequence[str], retyped: Sequence[str]) -> str:
-    kinds = (("new", added), ("gone", removed), ("other type", retyped))
+    other = [*retyped, *(name for name in added if name in removed)]  # a struct's fields
+    kinds = (
+        ("new", [name for name in added if name not in removed]),
+        ("gone", [name for name in removed if name not in added]),
+        ("other type", other),
+    )
     what = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in kinds if columns)
     return f"the columns of the query changed ({what}) and on_schema_change is fail. {_CURE}"
 

@@ -187,6 +187,7 @@ def check_config(config: ModelConfig, given: Mapping[str, Any]) -> None:
         "freeze_where": bool(config.freeze_where),
         "refresh: incremental": config.refresh == "incremental",
         "audit": config.audit is not None,
+        "sensitive_key": config.sensitive_key,
         "sql_header": bool(given.get("sql_header")),
         "an enforced contract": bool((given.get("contract") or {}).get("enforced")),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_mv.maintenance.columns import ColumnPlan
+from spark_mv.maintenance.columns import ColumnPlan, Role
 from spark_mv.maintenance.facts import TargetFacts
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
@@ -70,6 +70,8 @@ def kept_notes(model: str, columns: ColumnPlan, target: TargetFacts) -> list[str
     if not target.exists:
         return []
     notes = [f"{name} is drawn anew in all rows: {why}" for name, why in columns.drawn_anew.items()]
+    renamed = (c for c in columns.columns if c.role is Role.KEPT and c.stands_in)
+    notes += [f"{c.name} keeps the values of {c.stands_in}, which had its expression" for c in renamed]
     for name, others in columns.apart.items():
         listed = ", ".join(others)
         notes.append(
@@ -91,11 +93,14 @@ def kept_notes(model: str, columns: ColumnPlan, target: TargetFacts) -> list[str
     if columns.kept and columns.identity.rekeyed:
         identity = columns.identity
         how = ", ".join(t for _, t in identity.pairs)
-        what = (
-            "the type of unique_key" if identity.pairs == identity.former and not identity.by_former else "unique_key"
+        what = "the type of unique_key" if identity.retyped_alone else "unique_key"
+        shared = (
+            f", as do rows of the query that share one {how}"
+            if identity.by_former
+            else f"; of rows of the table that share one {how}, the values of one are kept"
         )
         notes.append(
-            f"{what} changed: kept values are found by {how}, and rows that it does not find draw anew"
+            f"{what} changed: kept values are found by {how}, and rows that it does not find draw anew{shared}"
             if how
             else "unique_key changed, and neither the table has the new one nor the query the old one: all rows draw anew"
         )

@@ -11,16 +11,18 @@ class RowIdentity:
     """`pairs`: column of the query, column of the table, both of one row. `rekeyed`: they are not simply the key's columns
     in both, or the table's rows need not be unique in them: then a row of the query takes one of the table's, preferably one
     that also has its `former` key (pairs again). Keys of another type are not unique in the new one, either. `by_former`: the pairs are those of the key that the table's rows had, which
-    several rows of the query may share; those find none. Without pairs, no row is found."""
+    several rows of the query may share; those find none: one draw would be several rows'. `retyped_alone`: the key has the same columns, and another
+    type. Without pairs, no row is found."""
 
     pairs: tuple[tuple[str, str], ...]
     rekeyed: bool = False
     by_former: bool = False
     former: tuple[tuple[str, str], ...] = ()
+    retyped_alone: bool = False
 
     def retyped(self) -> RowIdentity:
         """The same where the key's type is another one: several keys of the table may be one of the query's."""
-        return replace(self, rekeyed=True, former=self.former or self.pairs)
+        return replace(self, rekeyed=True, former=self.former or self.pairs, retyped_alone=not self.rekeyed)
 
 
 def row_identity(
@@ -38,7 +40,7 @@ def row_identity(
 
     >>> names = {"id": "id", "region": "region"}
     >>> row_identity(["id", "region"], ["id"], names, {"id": "id"}, {}, {})
-    RowIdentity(pairs=(('id', 'id'),), rekeyed=True, by_former=True, former=(('id', 'id'),))
+    RowIdentity(pairs=(('id', 'id'),), rekeyed=True, by_former=True, former=(('id', 'id'),), retyped_alone=False)
     >>> row_identity(["no"], ["id"], {"no": "no"}, {"id": "id"}, {"no": "1"}, {"id": "1"}).pairs
     (('no', 'id'),)
     """

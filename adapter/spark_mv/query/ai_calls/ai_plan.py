@@ -198,7 +198,8 @@ class Planner:
         rounds: dict[int, int] = {}
         for parsed in self._by_need({k: needs for k, (_, needs) in found.items()}):
             rounds[id(parsed)] = 1 + max((rounds[id(n)] for n in found[id(parsed)][1]), default=-1)
-        calls = sorted(self.calls, key=lambda p: (rounds[id(p)], p.call.line, p.call.column))
+        read = (p for p in self.calls if self.text.is_read(p.call))
+        calls = sorted(read, key=lambda p: (rounds[id(p)], p.call.line, p.call.column))
         ordered = tuple(
             tuple(
                 replace(
@@ -209,9 +210,10 @@ class Planner:
                 for p in calls
                 if rounds[id(p)] == number
             )
-            for number in range(max(rounds.values()) + 1)
+            for number in range(max((rounds[id(p)] for p in calls), default=-1) + 1)
         )
-        plan = AiPlan(edited(self.text.sql, Span(0, len(self.text.sql)), edits), ordered)
+        rounds_asked = tuple(round_ for round_ in ordered if round_)
+        plan = AiPlan(edited(self.text.sql, Span(0, len(self.text.sql)), edits), rounds_asked)
         if not self.failing_keys:
             return plan
         failing = failing_rows(self.places, self.failing_keys, partial(self._fails, requests))

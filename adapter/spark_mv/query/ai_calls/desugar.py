@@ -18,27 +18,16 @@ from sqlglot import exp
 from spark_mv.query.ai_calls.blocks import Edit, TokenBlock, TokenCall, TokenItem, edited
 from spark_mv.query.ai_calls.group_keys import of_group, over_groups
 from spark_mv.query.ai_calls.groups import OF_GROUPS
+from spark_mv.query.ai_calls.join_conditions import Refused, out_of_join
 from spark_mv.query.ai_calls.text import TokenText
-from spark_mv.query.functions.catalogue import level_of
-from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.aggregates import called, groups_or_windows
-from spark_mv.query.syntax.condition import read_condition, read_expression
+from spark_mv.query.syntax.aggregates import groups_or_windows
+from spark_mv.query.syntax.condition import read_expression
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.table_name import quoted
 
-_JOIN_WORDS = {"JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER", "SEMI", "ANTI"}
-_NEXT_ITEM = {*_JOIN_WORDS, ",", "LATERAL"}  # begin what stands behind an item of FROM
 _OF_RESULTS = {"ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY", "LIMIT", "OFFSET"}
 _MOST_STEPS = 100
-
-
-class _Refused(Exception):
-    def __init__(self, call: TokenCall, reason: str, cure: str) -> None:
-        super().__init__(reason)
-        self.error = QueryError(
-            "AI_UNSUPPORTED_PLACE", f"{call.name} at line {call.line} {reason}; {cure}.", call.line, call.column
-        )
 
 
 def desugar(text: TokenText, names: Collection[str]) -> tuple[TokenText, tuple[QueryError, ...]]:
@@ -50,7 +39,7 @@ def desugar(text: TokenText, names: Collection[str]) -> tuple[TokenText, tuple[Q
         steps += 1
         try:
             changed = _step(text, names, hoists)
-        except _Refused as refused:
+        except Refused as refused:
             return original, (refused.error,)
         if changed is None:
             return text, ()
@@ -78,7 +67,7 @@ def _step(text: TokenText, names: Collection[str], hoists: int) -> str | None:
             continue
         clause = block.clause_of(call.span)
         if clause == "FROM":
-            change = _out_of_join(text, call, block, hoists)
+            change = out_of_join(text, call, block, hoists)
             if change is not None:
                 return change
         if clause == "SELECT" and _awkward(text, call, block, calls):
@@ -92,6 +81,8 @@ def _step(text: TokenText, names: Collection[str], hoists: int) -> str | None:
 def _awkward(text: TokenText, call: TokenCall, block: TokenBlock, calls: Sequence[TokenCall]) -> bool:
     if of_group(text, call, block, calls) or _of_lateral_view(text, call, block, calls):
         return True
+    if _guarded_by_alias(text, call, block):
+        return True
     return any(over_groups(text, a) or _over_query(text, a) or _over_aliases(text, a, block) for a in call.arguments)
 
 
@@ -100,6 +91,24 @@ def _of_lateral_view(text: TokenText, call: TokenCall, block: TokenBlock, calls:
     if "FROM" not in block.clauses or not any(c is not call and call.span.holds(c.span) for c in calls):
         return False
     return text.lateral_view(block.clauses["FROM"]) is not None
+
+
+def _guarded_by_alias(text: TokenText, call: TokenCall, block: TokenBlock) -> bool:
+    """Whether a CASE around the call has a condition that may name an earlier column of the same select list: which rows are asked about would depend
+    on it, and FROM does not have it."""
+    node = text.node_of(call)
+    above = node.parent if node is not None else None
+    earlier = {
+        i.name.lower() for i in block.items if i.name and i.span.end <= call.span.start and not text.own_column(i)
+    }
+    while earlier and above is not None and not isinstance(above, exp.Query):
+        if isinstance(above, exp.Case):
+            parts = [above.this, *(branch.this for branch in above.args["ifs"])]
+            columns = (column for part in parts if part is not None for column in part.find_all(exp.Column))
+            if any(not column.table and column.name.lower() in earlier for column in columns):
+                return True
+        above = above.parent
+    return False
 
 
 def _over_query(text: TokenText, span: Span) -> bool:
@@ -136,7 +145,7 @@ def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists:
     if any(i.star for i in block.items):
         last_inner = max(n for n, i in enumerate(block.items) if i not in outer_items)
         if any(block.items.index(i) < last_inner for i in outer_items):
-            raise _Refused(awkward[0], "stands before a column or `*` of the same SELECT", "put it last, or into a CTE")
+            raise Refused(awkward[0], "stands before a column or `*` of the same SELECT", "put it last, or into a CTE")
     tail = _tail(text, block, awkward[0])
     for clause in ("HAVING", "ORDER BY", "QUALIFY"):
         if (
@@ -144,7 +153,7 @@ def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists:
             and block.clauses[clause].start < tail
             and _mentions(text, block.clauses[clause], moved, after=())
         ):
-            raise _Refused(
+            raise Refused(
                 awkward[0], f"is used in {clause} of its own SELECT", f"put the call into a CTE and {clause} outside"
             )
     inner, extra, outer, hidden = [], [], [], []
@@ -176,18 +185,16 @@ def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists:
 
 
 def _tail(text: TokenText, block: TokenBlock, call: TokenCall) -> int:
-    """Where the clauses begin that stay behind the new SELECT: those of the whole set operation of which this is the last term, and LIMIT, with its
-    order, where rows are counted that DISTINCT has left."""
+    """Where the clauses begin that stay behind the new SELECT: LIMIT, with its order, where rows are counted that DISTINCT has left."""
     clauses = block.tree.meta["select"].clauses
     first = next((n for n, (word, _, _) in enumerate(clauses) if word in _OF_RESULTS), len(clauses))
-    of_all = isinstance(block.tree.parent, exp.SetOperation)
-    if first == len(clauses) or not (of_all or (block.distinct and "LIMIT" in block.clauses)):
+    if not block.distinct or "LIMIT" not in block.clauses:
         return block.span.end
     order = block.tree.args.get("order")
     if any(word == "WINDOW" for word, _, _ in clauses[first:]) or (
         order is not None and any(column.table for column in order.find_all(exp.Column))
     ):
-        raise _Refused(
+        raise Refused(
             call,
             "stands over an aggregate, a window or an alias in a SELECT DISTINCT with LIMIT",
             "order by names of columns alone, or put the call into a CTE",
@@ -259,7 +266,7 @@ def _hoisted(
             i += 1
     expression = edited(text.sql, item.expression, edits)
     if not _only_hoisted(expression, moved):
-        raise _Refused(awkward[0] if awkward else TokenCall("the expression", item.span, (), *text.position(item.span.start)),
+        raise Refused(awkward[0] if awkward else TokenCall("the expression", item.span, (), *text.position(item.span.start)),
                        "stands in an expression that cannot be taken apart", "compute its arguments in a CTE")  # fmt: skip
     return expression, columns
 
@@ -275,118 +282,3 @@ def _only_hoisted(sql: str, moved: Collection[str]) -> bool:
         return False
     named = all(c.name.startswith("__mv_h") or c.name.lower() in moved for c in tree.find_all(exp.Column))
     return named and not groups_or_windows(tree, but=OF_GROUPS)
-
-
-# ---- in join conditions
-
-
-def _out_of_join(text: TokenText, call: TokenCall, block: TokenBlock, hoists: int) -> str | None:
-    where = block.clauses["FROM"]
-    first, end = text.token_range(where)
-    top = list(text.top_level(first, end))
-    at = text.token_range(call.span)[0]
-    on = next((i for i in reversed(top) if i < at and text.words[i] == "ON"), None)
-    if on is None:
-        return None
-    stop = next((i for i in top if i > at and text.words[i] in _NEXT_ITEM), end)
-    if any(on < i < at and text.words[i] in {",", "JOIN", "LATERAL"} for i in top):
-        return None
-    alias = _only_table(text, call)
-    relation = _relation(text, top, first, end, alias) if alias else None
-    if alias and relation is not None:
-        name = f"__mv_h{hoists}"
-        source = text.text(relation)
-        early = _early_conditions(text, block, top, first, relation, alias)
-        derived = f"(SELECT {alias}.*, {text.text(call.span)} AS {name} FROM {source}{early}) AS {alias}"
-        edits = [(relation, derived), (call.span, f"{alias}.{name}"), *_hide(text, block, alias, name)]
-        return edited(text.sql, Span(0, len(text.sql)), edits)
-    return _to_where(text, call, block, top, on, stop)
-
-
-def _early_conditions(
-    text: TokenText, block: TokenBlock, top: list[int], first: int, relation: Span, alias: str
-) -> str:
-    """Conditions of WHERE over this table alone, where they may be tried before the joins: fewer rows to ask about."""
-    if "WHERE" not in block.clauses or {text.words[i] for i in top} & {"RIGHT", "FULL", "LATERAL"}:
-        return ""
-    start = text.token_range(relation)[0]
-    if start != first and {text.words[start - 1], text.words[start - 2]} & {"LEFT", "OUTER", "SEMI", "ANTI"}:
-        return ""
-    found = []
-    for condition in text.conjuncts(block.clauses["WHERE"]):
-        tree = read_condition(text.text(condition))
-        if tree is None:
-            continue
-        columns = {c.table.lower() for c in tree.find_all(exp.Column)}
-        asks = any((level_of(called(node)) or Level.AI) == Level.AI for node in tree.walk() if called(node))
-        if columns == {alias.lower()} and not tree.find(exp.Select) and not asks:
-            found.append(f"({text.text(condition)})")
-    return f" WHERE {' AND '.join(found)}" if found else ""
-
-
-def _to_where(text: TokenText, call: TokenCall, block: TokenBlock, top: list[int], on: int, stop: int) -> str:
-    join = next(i for i in reversed(top) if i < on and text.words[i] == "JOIN")
-    kind = {text.words[i] for i in range(max(join - 2, 0), join)} & _JOIN_WORDS
-    later = {text.words[i] for i in top if i >= stop}
-    cure = "compute it as a column in a CTE and join that"
-    if kind - {"INNER"}:
-        raise _Refused(call, "stands in the condition of an outer join over both sides", cure)
-    if later & {"RIGHT", "FULL"}:
-        raise _Refused(call, "stands in a join condition before an outer join", cure)
-    conditions = text.conjuncts(text.span(on + 1, stop))
-    moved = next(c for c in conditions if c.holds(call.span))
-    edits: list[Edit] = [(moved, "true")]
-    condition = f"({text.text(moved)})"
-    if "WHERE" in block.clauses:
-        given = block.clauses["WHERE"]
-        edits.append((Span(given.start, given.start), "("))
-        edits.append((Span(given.end, given.end), f") AND {condition}"))
-    else:
-        at = block.clauses["FROM"].end
-        edits.append((Span(at, at), f" WHERE {condition}"))
-    return edited(text.sql, Span(0, len(text.sql)), edits)
-
-
-def _only_table(text: TokenText, call: TokenCall) -> str | None:
-    """The one alias that qualifies every column in the arguments, or None."""
-    aliases = set()
-    for argument in call.arguments:
-        tree = read_expression(text.text(argument))
-        if tree is None or tree.find(exp.Select):
-            return None
-        aliases |= {c.table for c in tree.find_all(exp.Column)}
-    return aliases.pop() if len(aliases) == 1 and "" not in aliases else None
-
-
-def _relation(text: TokenText, top: list[int], first: int, end: int, alias: str) -> Span | None:
-    """The span `table [AS] alias` or `(subquery) [AS] alias` of FROM that has the alias."""
-    stops = {*_NEXT_ITEM, "ON", "USING"}
-    starts = [first] + [i + 1 for i in top if text.words[i] in {"JOIN", ","} and i + 1 < end]
-    for start in starts:
-        stop = next((i for i in top if i >= start and text.words[i] in stops), end)
-        if stop == start or text.tokens[stop - 1].text.lower() != alias.lower():
-            continue
-        words = [text.words[i] for i in range(start, stop)]
-        simple = all(text.identifier(i) or text.words[i] in {".", "AS"} for i in range(start, stop))
-        if simple or (words[0] == "(" and text.match[start] >= stop - 3):
-            return text.span(start, stop)
-    return None
-
-
-def _hide(text: TokenText, block: TokenBlock, alias: str, name: str) -> list[Edit]:
-    return [
-        (item.span, hidden_star(text, item, [name]))
-        for item in block.items
-        if item.star
-        and (text.text(item.span).startswith("*") or text.text(item.span).lower().startswith(alias.lower() + "."))
-    ]
-
-
-def hidden_star(text: TokenText, item: TokenItem, names: list[str]) -> str:
-    """The star item without the columns that were added for AI calls."""
-    first, end = text.token_range(item.span)
-    for i in range(first, end):
-        if text.words[i] == "EXCEPT":
-            close = text.tokens[text.match[i + 1]].start
-            return text.sql[item.span.start : close] + ", " + ", ".join(names) + text.sql[close : item.span.end]
-    return f"{text.text(item.span)} EXCEPT ({', '.join(names)})"

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenCte, edited, outermost
-from spark_mv.query.ai_calls.desugar import hidden_star
 from spark_mv.query.ai_calls.group_keys import asked_of_rows, grouped_by, over_groups
 from spark_mv.query.ai_calls.groups import OF_GROUPS
+from spark_mv.query.ai_calls.join_conditions import hidden_star
 from spark_mv.query.ai_calls.keys import LookUp
 from spark_mv.query.ai_calls.outer_rows import OuterRows
 from spark_mv.query.ai_calls.signatures import ParsedCall

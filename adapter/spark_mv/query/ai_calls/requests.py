@@ -17,6 +17,7 @@ from spark_mv.query.ai_calls.group_keys import asked_of_rows, grouped_by
 from spark_mv.query.ai_calls.keys import arguments_hash_sql, key_sql
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
+from spark_mv.query.syntax.aggregates import read_by
 from spark_mv.query.syntax.condition import bracketed
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -178,11 +179,14 @@ class Requests:
         return [c for c in found if not self.places.inside([c])] if clause == name else found
 
     def _guards(self, parsed: ParsedCall) -> list[tuple[list[str], list[Span]]]:
-        """For each CASE around the call, innermost first: the pieces of `CASE … THEN` up to the call's branch."""
+        """For each CASE around the call, innermost first: the pieces of `CASE … THEN` up to the call's branch. Not those around an aggregate or a
+        window that reads the answer: it reads those of other rows, too."""
         text, out = self.text, []
         block = self.places.block[id(parsed)]
         at, end = text.token_range(parsed.call.span)
         first, _ = text.token_range(block.span)
+        if (node := text.node_of(parsed.call)) is not None and (reader := read_by(node)) is not None:
+            first = next(i for i, token in enumerate(text.tokens) if token.start >= reader)
         for start in range(at - 1, first, -1):
             if text.words[start] != "CASE" or text.words[start - 1] == ".":
                 continue

@@ -11,7 +11,7 @@ from sqlglot.tokens import Token
 from spark_mv.query.ai_calls.blocks import Query, TextError, TokenBlock, TokenCte, TokenItem
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import parse
-from spark_mv.query.syntax.parser import SelectParts
+from spark_mv.query.syntax.placing import SelectParts
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_blocks import span_of
 from spark_mv.query.syntax.source_text import SourceTextError, Span

@@ -10,7 +10,8 @@ from sqlglot.tokens import Token
 
 from spark_mv.query.ai_calls.blocks import TextError, TokenBlock, TokenCall, TokenCte, TokenItem
 from spark_mv.query.ai_calls.structure import structure
-from spark_mv.query.syntax.ctes import CteNames
+from spark_mv.query.syntax.ctes import CteNames, read_tables
+from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.source_text import SourceTextError, Span, raw_tokens
 
 # Words that are never a column's name where a value can stand (Spark's reserved words, and those that would mislead).
@@ -47,6 +48,7 @@ class TokenText:
         self.structure = structure(sql, self.tokens)
         self.blocks = self.structure.blocks
         self._ctes = CteNames()
+        self._nodes: dict[int, exp.Expr] = {}  # calls by their first character
 
     def text(self, span: Span) -> str:
         return self.sql[span.start : span.end]
@@ -86,6 +88,22 @@ class TokenText:
     def cte_of(self, table: exp.Table) -> TokenCte | None:
         """The CTE that a table's name means."""
         return self.structure.of_cte.get(id(self._ctes.of(table)))
+
+    def is_read(self, call: TokenCall) -> bool:
+        """Whether the call stands in no CTE that nobody reads."""
+        node = self.node_of(call)
+        around = list(self._ctes.around(node)) if node is not None else []
+        if not around:
+            return True
+        read = {id(self._ctes.of(table)) for table in read_tables(self.structure.tree, self._ctes)}
+        return all(id(cte) in read for cte in around)
+
+    def node_of(self, call: TokenCall) -> exp.Expr | None:
+        """The call in the tree."""
+        if not self._nodes:
+            found = ((node.meta.get("call"), node) for node in self.structure.tree.walk())
+            self._nodes.update((written.start, node) for written, node in found if isinstance(written, Call))
+        return self._nodes.get(call.span.start)
 
     def block_of(self, span: Span) -> TokenBlock | None:
         """The innermost block that holds the span."""

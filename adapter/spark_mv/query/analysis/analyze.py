@@ -100,6 +100,7 @@ def analyze(
         rows_level=relation.rows.level,
         rows_draw=origin.cause() if (origin := relation.rows.worst(Level.NONDETERMINISTIC)) else None,
         own_functions=tuple(sorted(walk.own_functions)),
+        word_columns=tuple(sorted(walk.word_columns)),
         drawn_reads=tuple((*place, walk.drawn_reads[place]) for place in sorted(walk.drawn_reads)),
     )
 

@@ -25,6 +25,8 @@ def name_value(walk: Walk, node: exp.Expr, parts: list[str], scope: Scope) -> Ta
         return TaintedValue(taint, digest("metadata", *parts))
     column = _look_up(scope, parts, node)
     if column is not None:
+        if is_marked(parts[0], Mark.KEYWORD):
+            walk.word_columns.add(parts[0].lower())
         found = column[0].value.inner(column[1])
         owners = ambiguous(scope, parts[0]) if len(parts) == 1 and not scope.aliases_first else []
         if owners:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from spark_mv.query.delta.narrowed import KnownColumns, narrowed
 from spark_mv.query.rewrite.pin import Pins, pin_edits
 from spark_mv.query.syntax.condition import HEAD
-from spark_mv.query.syntax.ctes import CteNames, tables
+from spark_mv.query.syntax.ctes import CteNames, read_tables, tables
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, SetNode, quoted, reads
@@ -36,7 +36,7 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
     reads that nobody reads. Raises NotIncremental."""
     tree, prefix = _parsed(sql)
     refs, ctes = [], CteNames()
-    for table in _tables(tree, ctes):
+    for table in read_tables(tree, ctes):
         if not isinstance(table.this, exp.Identifier):
             raise NotIncremental("TABLE_FUNCTION", "a table function in FROM")
         parts = [part.name for part in table.parts]
@@ -59,7 +59,7 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
 def all_are_read(sql: str) -> bool:
     """Whether no table stands in a CTE that nobody reads. Raises NotIncremental."""
     tree, _ = _parsed(sql)
-    return len(_tables(tree, CteNames())) == len(list(tables(tree)))
+    return len(read_tables(tree, CteNames())) == len(list(tables(tree)))
 
 
 def _parsed(sql: str) -> tuple[exp.Expr, str]:
@@ -72,18 +72,6 @@ def _parsed(sql: str) -> tuple[exp.Expr, str]:
     if isinstance(found, QueryError):
         raise NotIncremental("STRUCTURE", f"a part of the query was not understood: {found.message}")
     return found.tree, prefix
-
-
-def _tables(tree: exp.Expr, ctes: CteNames) -> list[exp.Table]:
-    """All tables but those inside CTEs that nobody reads."""
-    found = list(tables(tree))
-    inside = {id(table): {id(cte) for cte in ctes.around(table)} for table in found}
-    while True:
-        read = {id(ctes.of(table)) for table in found}
-        left = [table for table in found if inside[id(table)] <= read]
-        if len(left) == len(found):
-            return found
-        found = left
 
 
 def with_tables(sql: str, replacement: Callable[[TableRef], str], pins: Pins | None = None) -> str:

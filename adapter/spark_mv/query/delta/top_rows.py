@@ -20,7 +20,7 @@ from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.aggregates import groups_or_windows
 from spark_mv.query.syntax.parse import parse
-from spark_mv.query.syntax.parser import SelectParts
+from spark_mv.query.syntax.placing import SelectParts
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.select_tree import Node, NotIncremental, SelectNode, calls, quoted
 from spark_mv.query.syntax.source_blocks import span_of

@@ -6,7 +6,6 @@ row, and rows enter and leave by themselves. Text outside the predicates stays a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -19,8 +18,10 @@ from spark_mv.query.rewrite.clock_sources import Sources
 from spark_mv.query.rewrite.pin import clock_spans
 from spark_mv.query.solver.bounds import Bounds, both
 from spark_mv.query.solver.solve import solve_or_reason
-from spark_mv.query.syntax.condition import ALWAYS
+from spark_mv.query.syntax.aggregates import called
+from spark_mv.query.syntax.condition import ALWAYS, read_condition
 from spark_mv.query.syntax.depth import deep
+from spark_mv.query.syntax.parse import Parsed, parse
 from spark_mv.query.syntax.source_blocks import Block, Context, alone, select_blocks, span_of
 from spark_mv.query.syntax.source_text import Edit, SourceTextError, Span, apply_edits, line_and_column
 
@@ -226,8 +227,12 @@ def _bound_query(
 
 
 def calls_any(text: str, names: Collection[str]) -> bool:
-    """Whether one of the functions is called in the text. A name in a string or comment counts too."""
-    return any(re.search(rf"\b{re.escape(name)}\s*\(", text, re.IGNORECASE) for name in names)
+    """Whether one of the functions (lower case) is called in a query or a condition; of what is not understood, whether one is named."""
+    if not any(name in text.lower() for name in names):
+        return False
+    read = parse(text)
+    tree = read.tree if isinstance(read, Parsed) else read_condition(text)
+    return tree is None or any(called(node) in names for node in tree.walk())
 
 
 def _growth(edits: list[Edit], before: int) -> int:

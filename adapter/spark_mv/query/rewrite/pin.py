@@ -283,7 +283,10 @@ def _may_be_column(name: str, tokens: tuple[Token, ...], columns: Collection[str
             return True
     elif name in columns:
         return True
+    field = re.compile(rf"\b{name}\b[`\"]*\s*:?\s*\w", re.IGNORECASE)  # of a schema: 'user string', '{"user": …'
     for index, token in enumerate(tokens):
+        if token.kind in _STRINGS and field.search(token.text):
+            return True
         named = token.word.lower() == name or unquoted(token.text).lower() == name
         if named and _kind(tokens, index + 1) != TokenType.L_PAREN and not _bare(tokens, index):
             return True

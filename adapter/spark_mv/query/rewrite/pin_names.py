@@ -37,9 +37,9 @@ def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -
         blocks = select_blocks(sql)
     except SourceTextError:
         return _by_tree(sql, edits)
-    seen: set[object] = set()
+    seen: set[int] = set()
     for block in blocks:
-        family = block.parent, block.context, block.name
+        family = id(_whole(block.tree))
         first = family not in seen
         seen.add(family)
         # only the first operand of a set operation names the columns
@@ -66,6 +66,16 @@ def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -
             else:
                 aliases.append(Edit(item.span.end, item.span.end, f" AS {quoted(name)}"))
     return aliases, tuple(unnamed)
+
+
+def _whole(select: exp.Expr) -> exp.Expr:
+    """The set operation that the SELECT is a term of, or itself."""
+    node = select
+    while isinstance(node.parent, exp.SetOperation) or (
+        isinstance(node.parent, exp.Subquery) and not node.parent.alias
+    ):
+        node = node.parent
+    return node
 
 
 def _named_by_a_list(select: exp.Expr) -> bool:

@@ -13,6 +13,18 @@ def tables(tree: exp.Expr) -> Iterator[exp.Table]:
     return (table for table in tree.find_all(exp.Table) if id(table) not in hints)
 
 
+def read_tables(tree: exp.Expr, ctes: CteNames) -> list[exp.Table]:
+    """All of them but those inside CTEs that nobody reads."""
+    found = list(tables(tree))
+    inside = {id(table): {id(cte) for cte in ctes.around(table)} for table in found}
+    while True:
+        read = {id(ctes.of(table)) for table in found}
+        left = [table for table in found if inside[id(table)] <= read]
+        if len(left) == len(found):
+            return found
+        found = left
+
+
 class CteNames:
     """The CTEs of one tree, which does not change meanwhile. What stands around a node is remembered: the first arm of a
     UNION of 500 has 500 nodes above it, and so has each of its neighbours."""

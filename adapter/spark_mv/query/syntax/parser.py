@@ -1,23 +1,22 @@
 """sqlglot's parsers of Spark's SQL, with the name of every call as written and the place of every piece in the text.
 
 sqlglot renames functions while it parses (`now()` becomes CURRENT_TIMESTAMP, `date_add` a TsOrDsAdd), so the written
-name is stamped on the node in `meta["call"]`, and keyword forms (CURRENT_DATE) are told from calls. `meta["span"]` is the
-place (start, end) of an expression, a conjunct, a query or a FROM item, `meta["select"]` that of the parts of a SELECT.
+name is stamped on the node in `meta["call"]`, and keyword forms (CURRENT_DATE) are told from calls. Places: see placing.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sqlglot import exp
-from sqlglot.parser import Parser
 from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokens import Token, TokenType
 
 from spark_mv.query.syntax import pipes
+from spark_mv.query.syntax.placing import Placing
 from spark_mv.query.syntax.tokens import NAMES, UNSIGNED_SHIFT
 
 _WRAPPERS = (exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
@@ -114,172 +113,7 @@ def _but_plain(table: dict[str, Any]) -> dict[str, Any]:
     return {name: parser for name, parser in table.items() if name not in _PLAIN}
 
 
-@dataclass(frozen=True)
-class SelectParts:
-    """The places (start, end) of one SELECT and its parts: the whole, the select list, FROM (None without) and the other
-    clauses with their keywords, in the order of the text. FROM reaches to the clause after it, joins included."""
-
-    span: tuple[int, int]
-    listed: tuple[int, int]
-    from_: tuple[int, int] | None
-    clauses: tuple[tuple[str, int, int], ...]
-
-
-@dataclass
-class _Open:
-    """A SELECT that is being parsed, in indices of tokens."""
-
-    first: int
-    listed: tuple[int, int] | None = None
-    from_: int | None = None
-    node: exp.Select | None = None
-    clauses: list[tuple[str, int, int]] = field(default_factory=list)
-
-
-def _marked(parse: Callable[[Any], tuple[str, Any]]) -> Callable[[Any], tuple[str, Any]]:
-    """A parser of a clause that leaves the clause's place with its SELECT."""
-
-    def run(parser: Any) -> tuple[str, Any]:
-        first = parser._index
-        found = parse(parser)
-        if found[1]:
-            parser._mark(first)
-        return found
-
-    return run
-
-
-_CLAUSES = frozenset(
-    {
-        TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.QUALIFY, TokenType.WINDOW, TokenType.ORDER_BY,
-        TokenType.LIMIT, TokenType.OFFSET, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY,
-    }
-)  # fmt: skip
-
-
-class _Placing(Parser):
-    """Places of expressions, conjuncts, queries and the clauses of SELECTs."""
-
-    _opened: list[_Open]
-    QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = {
-        kind: _marked(parse) if kind in _CLAUSES else parse
-        for kind, parse in SparkParser.QUERY_MODIFIER_PARSERS.items()
-    }
-
-    def reset(self) -> None:
-        super().reset()
-        self._opened = []
-
-    def _place(self, node: Any, first: int) -> Any:
-        if isinstance(node, exp.Expr) and self._index > first:
-            # the same node may come back from several levels; the widest text of it is its own
-            node.meta["span"] = (self._tokens[first].start, self._tokens[self._index - 1].end + 1)
-        return node
-
-    def _mark(self, first: int, word: str = "") -> None:
-        if self._opened and self._opened[-1].node is not None:
-            word = word or " ".join(self._tokens[first].text.upper().split())
-            self._opened[-1].clauses.append((word, first, self._index))
-
-    def _parse_expression(self) -> exp.Expr | None:
-        first = self._index
-        node = self._place(self._parse_assignment(), first)
-        return self._place(self._parse_alias(node), first)  # type: ignore[no-any-return]
-
-    def _parse_disjunction(self) -> exp.Expr | None:
-        first = self._index
-        return self._place(super()._parse_disjunction(), first)  # type: ignore[no-any-return]
-
-    def _parse_conjunction(self) -> exp.Expr | None:
-        first = self._index
-        return self._place(super()._parse_conjunction(), first)  # type: ignore[no-any-return]
-
-    def _parse_equality(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        first = self._index
-        return self._place(super()._parse_equality(*args, **kwargs), first)  # type: ignore[no-any-return]
-
-    def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        first = self._index
-        return self._place(super()._parse_select(*args, **kwargs), first)  # type: ignore[no-any-return]
-
-    def _parse_cte(self) -> Any:
-        first = self._index
-        return self._place(super()._parse_cte(), first)
-
-    def _parse_select_query(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        self._opened.append(_Open(self._index))
-        try:
-            return super()._parse_select_query(*args, **kwargs)
-        finally:
-            self._opened.pop()
-
-    def _parse_projections(self) -> Any:
-        first = self._index
-        found = super()._parse_projections()
-        self._opened[-1].listed = (first, self._index)
-        return found
-
-    def _parse_from(self, *args: Any, **kwargs: Any) -> exp.From | None:
-        first = self._index
-        found = super()._parse_from(*args, **kwargs)
-        if found is not None and self._opened and self._opened[-1].node is None:
-            self._opened[-1].from_ = first
-        return found
-
-    def _parse_query_modifiers(self, this: Any) -> Any:
-        opened = self._opened[-1] if self._opened else None
-        if opened is None or not isinstance(this, exp.Select) or opened.listed is None or opened.node is not None:
-            found = super()._parse_query_modifiers(this)
-            if isinstance(found, exp.SetOperation) and "span" in found.meta:
-                found.meta["span"] = (found.meta["span"][0], self._tokens[self._index - 1].end + 1)
-            return found
-        opened.node = this
-        found = super()._parse_query_modifiers(this)
-        if self._tokens[opened.first].token_type == TokenType.SELECT:
-            this.meta["select"] = self._parts(opened)
-            this.meta["span"] = this.meta["select"].span
-        return found
-
-    def _parts(self, opened: _Open) -> SelectParts:
-        def place(first: int, end: int) -> tuple[int, int]:
-            return self._tokens[first].start, self._tokens[end - 1].end + 1
-
-        assert opened.listed is not None
-        starts = [first for _, first, _ in opened.clauses]
-        ends = [*starts, self._index][1:]
-        from_end = min(
-            [first for first in starts if opened.from_ is not None and first > opened.from_] or [self._index]
-        )
-        return SelectParts(
-            place(opened.first, self._index),
-            place(*opened.listed),
-            place(opened.from_, from_end) if opened.from_ is not None else None,
-            tuple((word, *place(first, end)) for (word, first, _), end in zip(opened.clauses, ends, strict=True)),
-        )
-
-    def _parse_set_operations(self, this: Any) -> Any:
-        found = super()._parse_set_operations(this)
-        if isinstance(found, exp.SetOperation) and found is not this and isinstance(this, exp.Expr):
-            start = this.meta.get("span", (self._tokens[0].start,))[0]
-            found.meta["span"] = (start, self._tokens[self._index - 1].end + 1)
-        return found
-
-    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
-        comma = self._curr is not None and self._curr.token_type == TokenType.COMMA
-        found = super()._parse_join(*args, **kwargs)
-        if found is not None and comma:
-            found.meta["comma"] = True
-        return found
-
-    def _parse_lateral(self) -> exp.Lateral | None:
-        first = self._index
-        found = super()._parse_lateral()
-        if found is not None and found.args.get("view"):
-            self._mark(first, "LATERAL VIEW")
-        return found
-
-
-class _Written(_Placing):
+class _Written(Placing):
     """What both dialects' parsers do differently from sqlglot's: names of calls as written, pipes, samples of subqueries."""
 
     _right_of_pipe = False  # at the FROM item of a `|> JOIN`
@@ -345,7 +179,7 @@ class WrittenSpark(_Written, SparkParser):
 
     ID_VAR_TOKENS = SparkParser.ID_VAR_TOKENS | NAMES
     TABLE_ALIAS_TOKENS = SparkParser.TABLE_ALIAS_TOKENS | NAMES
-    QUERY_MODIFIER_PARSERS = _Placing.QUERY_MODIFIER_PARSERS
+    QUERY_MODIFIER_PARSERS = Placing.QUERY_MODIFIER_PARSERS
     FUNCTIONS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTIONS)
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _but_plain(SparkParser.FUNCTION_PARSERS)
     BITWISE: ClassVar[dict[TokenType, Any]] = {**SparkParser.BITWISE, UNSIGNED_SHIFT: _shift}
@@ -355,7 +189,7 @@ class WrittenSpark(_Written, SparkParser):
 class WrittenDatabricks(_Written, DatabricksParser):
     """Databricks' grammar, for the syntax that it alone knows."""
 
-    QUERY_MODIFIER_PARSERS = _Placing.QUERY_MODIFIER_PARSERS
+    QUERY_MODIFIER_PARSERS = Placing.QUERY_MODIFIER_PARSERS
     FUNCTIONS: ClassVar[dict[str, Any]] = _but_plain(DatabricksParser.FUNCTIONS)
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _but_plain(DatabricksParser.FUNCTION_PARSERS)
     BITWISE: ClassVar[dict[TokenType, Any]] = {**DatabricksParser.BITWISE, UNSIGNED_SHIFT: _shift}

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Parsed, parse
-from spark_mv.query.syntax.parser import SelectParts
+from spark_mv.query.syntax.placing import SelectParts
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_block import Block, Context, Ctes, Item, Join
 from spark_mv.query.syntax.source_text import SourceTextError, Span

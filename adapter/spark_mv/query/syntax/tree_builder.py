@@ -10,7 +10,7 @@ from spark_mv.query.functions.catalogue import Kind, is_kind
 from spark_mv.query.syntax.aggregates import aggregates, called, several_sets
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import parse
-from spark_mv.query.syntax.parser import SelectParts
+from spark_mv.query.syntax.placing import SelectParts
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.select_tree import (
     Ctes,

@@ -36,6 +36,19 @@ class Contract:
         return bool(self.checks) or any(not_null for _, _, not_null in self.columns)
 
     @property
+    def row_checks(self) -> list[dict[str, str]]:
+        """All that can be checked row by row, as name and condition: for a table that gets its rows first, and NOT NULL as a CHECK."""
+        not_null = [
+            {
+                "name": f"mv_not_null_{hashlib.md5(name.encode()).hexdigest()[:8]}",
+                "expression": f"{quote(name)} is not null",
+            }
+            for name, _, is_not_null in self.columns
+            if is_not_null
+        ]
+        return [*not_null, *({"name": check.name, "expression": check.expression} for check in self.checks)]
+
+    @property
     def columns_ddl(self) -> str:
         return ",\n  ".join(f"{quote(n)} {t}{' not null' if not_null else ''}" for n, t, not_null in self.columns)
 

@@ -7,7 +7,7 @@ import re
 #: what may hold a semicolon that ends nothing; Spark's block comments nest and are found by hand
 _OPAQUE = re.compile(
     r"""
-    [rR]'[^']*' | [rR]"[^"]*"              # raw strings know no escapes
+    (?<!\w)[rR]'[^']*' | (?<!\w)[rR]"[^"]*"              # raw strings know no escapes
     | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*"
     | `(?:[^`]|``)*`
     | --[^\n]*

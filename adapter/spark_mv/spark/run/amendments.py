@@ -7,9 +7,11 @@ left undone, and what was edited in the model since, is made up for.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spark_mv.maintenance.errors import ConfigError
 from spark_mv.query.syntax.source_text import SourceTextError, one_line, string_literal
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
@@ -52,9 +54,16 @@ class Amendments:
     bounds: bool = True
 
     def want(self, checks: Sequence[Mapping[str, str]], described: Mapping[str, str], about: str = "") -> None:
-        """Take in what the model says."""
+        """Take in what the model says. Raises ConfigError where two checks have one name."""
         self.about = about
         self.checks = {check["name"].lower(): _condition(check["expression"]) for check in checks}
+        names = Counter(check["name"].lower() for check in checks)
+        if twice := [name for name, times in names.items() if times > 1]:
+            listed = ", ".join(twice)
+            raise ConfigError(
+                self.model,
+                [f"the contract has several checks called {listed} (case does not matter): give each its own name"],
+            )
         self.described = {name.lower(): text for name, text in described.items()}
 
     def properties(

@@ -59,7 +59,7 @@ def evaluate(
     state = _state(query, invocation, config, model.analysis)
     sql = model.volatile_sql
     runner = _runner(adapter, invocation, profile, config, as_of) if Level.AI in model.analysis.levels else None
-    pins = run_pins(as_of, session, model.schemas)
+    pins = run_pins(as_of, session, model.schemas, model.analysis.word_columns)
     draws = _draws(query, invocation, config, model, sql, pins)
     result = _rewrite(query, sql, model, pins, draws, runner, columns)
     rewritten = result.rewritten

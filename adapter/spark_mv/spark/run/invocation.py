@@ -40,8 +40,11 @@ class Invocation:
     full_refresh: bool = False
     partial: bool = False
     followed: bool = False
+    text: str = ""  # as dbt has compiled it: `sql` is what the engine reads of it
 
     def __post_init__(self) -> None:
+        if not self.text:
+            object.__setattr__(self, "text", self.sql)
         object.__setattr__(self, "sql", written_out(self.sql))
 
     def by_any_strategy(self) -> Invocation:

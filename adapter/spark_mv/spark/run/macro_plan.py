@@ -100,7 +100,7 @@ def _planned(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], l
     if first != second:
         raise NeedsAdapter("a value of the clock stands in it in a form that macros cannot fill in")
     return {
-        "sql": invocation.sql.strip(),
+        "sql": invocation.text.strip(),
         "time_zone": session.time_zone,
         "session": {marked[name]: sql for name, sql in macro_only.SESSION.items()},
         "words": sorted(macro_only.CHECKED),

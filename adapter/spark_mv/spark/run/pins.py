@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from spark_mv.query.rewrite.clock_scope_types import schema_columns
 from spark_mv.query.rewrite.pin import Pins
 from spark_mv.spark.run.look_up import SessionFacts
 
 
-def run_pins(as_of: datetime, session: SessionFacts, schemas: Mapping[str, Mapping[str, str]]) -> Pins:
-    """What the functions of level command, user and session answer in this run. `schemas`: all that the query reads."""
+def run_pins(
+    as_of: datetime, session: SessionFacts, schemas: Mapping[str, Mapping[str, str]], words: Iterable[str] = ()
+) -> Pins:
+    """What the functions of level command, user and session answer in this run. `schemas`: all that the query reads, `words`: its columns that
+    have the name of one."""
     return Pins(
         as_of=as_of,
         time_zone=session.time_zone,
@@ -19,5 +23,5 @@ def run_pins(as_of: datetime, session: SessionFacts, schemas: Mapping[str, Mappi
         catalog=session.catalog,
         schema=session.schema,
         version=session.version,
-        columns=frozenset(column for columns in schemas.values() for column in columns),
+        columns=schema_columns(schemas) | frozenset(words),
     )
