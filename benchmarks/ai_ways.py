@@ -91,7 +91,7 @@ def batch(server: Server, questions: list[Request]) -> tuple[int, list[Outcome]]
     before = sum(server.requests.values())
     remote = BatchEndpoint(ProviderSettings(server.url, Secret("none"), 30.0))
     lines = [request_line(str(number), question) for number, question in enumerate(questions)]
-    made = remote.create("one", remote.upload("one", "\n".join(lines).encode()), CHAT)
+    made = remote.create("one", remote.upload("one", b"\n".join(lines)), CHAT)
     server.finish()
     ended = remote.look(made)
     assert ended is not None

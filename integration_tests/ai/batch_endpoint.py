@@ -29,7 +29,7 @@ class BatchFaults:
     cut_short: bool = False  # the last line of the output file ends in its middle
     honest_counts: bool = True  # else request_counts say less than there is
     lose_reply_of: str = ""  # "files", "batches": done, and hung up without a word
-    refuse: str = ""  # "files", "batches": HTTP 400
+    refuse: str = ""  # "files", "batches", or the batches of an interface (its path): HTTP 400
     unlisted: int = 0  # so many listings do not show batches yet
 
 
@@ -183,6 +183,8 @@ class BatchEndpoint(Endpoint):
     def _batches(self, method: str, words: list[str], query: str, raw: bytes) -> tuple[int, Any]:
         if method == "POST":
             asked = json.loads(raw)
+            if asked["endpoint"] == self.faults.refuse:
+                return 400, {"error": {"message": "no batches of this kind here"}}
             batch = {
                 "id": f"batch-{len(self.batches) + 1}", "object": "batch", "status": "in_progress", "created_at": int(self.now()), **asked,
             }  # fmt: skip

@@ -13,10 +13,16 @@ from integration_tests.under_format import FORMAT
 
 from spark_mv.ai.batches import state
 from spark_mv.ai.batches.remote import BatchEndpoint
-from spark_mv.ai.batches.round import Place, collect_batches, run_ai_round_in_batches
+from spark_mv.ai.batches.round import Place, batchable, collect_batches, run_ai_round_in_batches
 from spark_mv.ai.batches.store import SqlStore
+from spark_mv.ai.chat import EMBEDDINGS
+from spark_mv.ai.forecast import forecast
 from spark_mv.ai.job import run_ai_round
 from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.project_budget import Spent, spent_so_far, within_periods
+from spark_mv.ai.settings import AiSettings
+from spark_mv.ai.upkeep import costs_view_sql
+from spark_mv.spark.run.project_tables import ai_use
 
 SQL = "SELECT id, ai_classify(body, ARRAY('good', 'bad')) AS label, ai_gen(body) AS said FROM {s}.reviews"
 
@@ -156,3 +162,103 @@ def _die_after(patched: Any, step: str) -> None:
         raise Killed
 
     patched.setattr(owner, step, die)
+
+
+def asked(bench: Bench, sql: str, settings: AiSettings, invocation: str = "run-1") -> AiOutcome:
+    (calls,) = bench.plan(sql, settings).rounds
+    place = Place(bench.rows, bench.results, settings, invocation, "p", lambda line: None, file_format=FORMAT)
+    found = run_ai_round_in_batches(place, calls)
+    assert found is not None
+    return found
+
+
+def test_what_cannot_be_asked_is_an_error_and_holds_nothing_up(bench: Bench) -> None:
+    reviews(bench, 2)
+    sql = (
+        "SELECT id, ai_embed(body) AS v, ai_query('m', named_struct('messages', array(body))) AS odd, ai_query('big', body) AS q, "
+        "ai_classify(body, ARRAY('good', 'bad')) AS label FROM {s}.reviews"
+    )
+    with Server() as server:
+        settings = bench.openai(server.url, mode="batch", parameters={"max_tokens": "many"})
+        (calls,) = bench.plan(sql, settings).rounds
+        assert [one.function for one in calls if not batchable(one)] == ["ai_embed"]  # no model gives vectors
+        assert [one.calls for one in forecast(bench.rows, calls, settings, bench.results)] == [2, 2, 2, 2]
+        first = asked(bench, sql, settings)
+        assert (first.requested, first.submitted, first.errors, first.blocked, first.left_for_later) == (8, 4, 4, 0, 0)
+        assert first.error_classes == {"unsupported": 2, "provider_bug": 2}
+        same = asked(bench, sql, settings)  # a text that failed is asked once by a `dbt run`
+        assert (same.errors, same.blocked, same.under_way) == (0, 4, 4)
+        again = asked(bench, sql, settings, "run-2")
+        assert (again.errors, again.blocked, again.submitted, again.under_way) == (4, 0, 0, 4)
+        assert len(server.batches) == 2
+        errors = "SELECT DISTINCT function, error_class, error FROM {results} WHERE status = 'error' ORDER BY function"
+        assert [row[:2] for row in bench.rows(errors)] == [("ai_embed", "unsupported"), ("ai_query", "provider_bug")]
+        assert "set embedding_model" in bench.rows(errors)[0][2]
+        assert bench.rows("SELECT count(*) FROM {results} WHERE status = 'released'") == [(0,)]
+
+
+def test_what_is_in_batches_counts_with_its_estimate_and_then_once(bench: Bench, monkeypatch: Any) -> None:
+    reviews(bench, 4)
+    sql = "SELECT id, ai_query('big', body) AS said, ai_classify(body, ARRAY('good', 'bad')) AS label FROM {s}.reviews"
+    with Server() as server:
+        prices = {"m": {"input": 0.001, "output": 0.001}, "big": {"input": 10.0, "output": 40.0}}
+        settings = bench.openai(
+            server.url, mode="batch", prices=prices, max_ai_cost_per_day=20.0, parameters={"max_tokens": 32}
+        )
+        done = asked(bench, sql, settings)
+        assert (done.submitted, done.output_tokens) == (8, 8 * 32)
+
+        def day() -> Spent:
+            return spent_so_far(bench.rows, settings, bench.results, "p", 64)["day"]
+
+        assert (day().calls, day().tokens, day().cost) == (8, done.tokens, pytest.approx(done.cost))
+        assert done.cost > 4 * 32 * 20 / 1000  # half of the large model's price
+        assert within_periods(bench.rows, settings, bench.results, "p", 64, done).max_ai_cost == pytest.approx(20.0)
+
+        server.finish()
+        place = Place(bench.rows, bench.results, settings, "run-2", "p", lambda line: None, file_format=FORMAT)
+        take_in, others = SqlStore.take_in, [collect_batches]
+
+        def late(self: SqlStore, rows: Any) -> None:
+            while others:  # another process collects between this one's look at the claims and its write
+                others.pop()(place)
+            take_in(self, rows)
+
+        monkeypatch.setattr(SqlStore, "take_in", late)
+        collect_batches(place)
+        ((rows, once),) = bench.rows("SELECT count(*), count(DISTINCT result_key) FROM {results} WHERE status = 'ok'")
+        assert rows > once == 8
+        ((cost,),) = bench.rows(
+            "SELECT sum(cost) FROM (SELECT DISTINCT result_key, cost FROM {results} WHERE status = 'ok')"
+        )
+        assert (day().calls, day().cost) == (8, pytest.approx(cost))
+        use = ai_use(lambda sql: [row.asDict() for row in bench.spark.sql(sql).collect()], bench.schema)
+        assert (sum(one.answers for one in use), sum(one.cost for one in use)) == (8, pytest.approx(cost))
+        bench.sql(costs_view_sql(f"{bench.schema}.ai_costs", bench.results))
+        assert bench.rows("SELECT sum(calls), sum(cost) FROM {s}.ai_costs") == [(8, pytest.approx(cost))]
+
+
+def test_a_batch_that_may_have_been_made_counts(bench: Bench) -> None:
+    reviews(bench, 5)
+    picture = "cast(repeat('x', 40000) AS BINARY)"
+    sql = f"SELECT id, ai_query('m', body, files => {picture}) AS said FROM {{s}}.reviews"
+    with Server(BatchFaults(lose_reply_of="batches")) as server:
+        settings = bench.openai(server.url, mode="batch", max_ai_calls=5, prices={"m": {"input": 1, "output": 4}})
+        done = asked(bench, sql, settings)
+        assert (len(server.batches), done.charged_calls, done.under_way) == (1, 5, 5)
+        assert (done.output_tokens, 5_000 < done.input_tokens < 5_300) == (5 * 64, True)
+        assert done.cost == pytest.approx((done.input_tokens * 0.5 + done.output_tokens * 2) / 1000)
+        asked(bench, sql, settings, "run-2")
+        ((inputs, tokens, cost),) = bench.rows(
+            "SELECT inputs, tokens, cost FROM {s}.ai_batches WHERE state = 'submitted'"
+        )
+        assert (inputs, tokens, cost) == (5, done.tokens, pytest.approx(done.cost))
+
+
+def test_a_kind_of_which_the_endpoint_takes_no_batches_holds_nothing_up(bench: Bench) -> None:
+    reviews(bench, 2)
+    with Server(BatchFaults(refuse=EMBEDDINGS)) as server:
+        settings = bench.openai(server.url, mode="batch", embedding_model="embed")
+        done = asked(bench, "SELECT id, ai_embed(body) AS v, ai_gen(body) AS said FROM {s}.reviews", settings)
+        assert (done.submitted, done.under_way, done.left_for_later) == (2, 2, 2)
+        assert "no batches of this kind" in done.message

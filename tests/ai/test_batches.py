@@ -6,19 +6,21 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pytest
 from integration_tests.ai.batch_endpoint import BatchEndpoint as Server
 from integration_tests.ai.batch_endpoint import BatchFaults
 
-from spark_mv.ai.batches.collect import Collected, Terms, collect
+from spark_mv.ai.batches.collect import Collected, collect
 from spark_mv.ai.batches.remote import BatchEndpoint
+from spark_mv.ai.batches.rows import Terms
 from spark_mv.ai.batches.state import (
     ABANDONED,
     COLLECTED,
     CREATE_WITHIN,
+    EXPECTED,
     GONE_AFTER,
     INTENDED,
     LEFT_OUT_FOR,
@@ -26,6 +28,8 @@ from spark_mv.ai.batches.state import (
     SENT,
     Batch,
     Claim,
+    Expected,
+    Held,
     Room,
     Wanted,
 )
@@ -37,6 +41,8 @@ from spark_mv.ai.retry import Retries
 from spark_mv.ai.secret import Secret
 
 LABELS = {"labels": ["good", "bad"]}
+TERMS = Terms(Retries(6, 3600.0), lambda _: (1.0, 2.0))
+EACH = Expected(output_tokens=4, input_price=1.0, output_price=2.0)
 
 
 class Killed(BaseException):
@@ -51,12 +57,14 @@ class Warehouse:
     clock: Clock
     rows: list[dict[str, Any]] = field(default_factory=list)
     events: list[tuple[Batch, str]] = field(default_factory=list)
+    noted: dict[str, tuple[int, int, float]] = field(default_factory=dict)
 
     def intend(self, batch: Batch) -> None:
         self.events.append((batch, INTENDED))
 
     def note(self, batch: Batch, state: str, inputs: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
         self.events.append((batch, state))
+        self.noted[state] = inputs, tokens, cost
 
     def open(self) -> list[Batch]:
         ended = {b.key for b, state in self.events if state in (COLLECTED, ABANDONED)}
@@ -89,12 +97,13 @@ class Warehouse:
         keys = self.missing()[: room.inputs]
         failed = {k: sum(r["status"] == "error" for r in self.of(k)) for k in keys}
         self.rows += [
-            {"result_key": key, "status": "submitted", "batch": batch.key, "attempts": failed[key]} for key in keys
+            {"result_key": key, "status": "submitted", "batch": batch.key, "attempts": failed[key], "tokens": 5}
+            for key in keys
         ]
         mine = [key for key in keys if not self.held(key, but=batch.key)]
         if len(mine) < len(keys):
             self.release(batch, mine)
-        return [Wanted(key, self.texts[key], 0) for key in mine]
+        return [Wanted(key, self.texts[key], 0, 5) for key in mine]
 
     def release(self, batch: Batch, kept: Sequence[str] | None = None) -> None:
         gone = [c.result_key for c in self.claims(batch) if c.result_key not in (kept or ())]
@@ -104,7 +113,17 @@ class Warehouse:
         mine = [r for r in self.rows if r["batch"] == batch.key]
         closed = {r["result_key"] for r in mine if r["status"] != "submitted"}
         return [
-            Claim(r["result_key"], "ai_classify", "h", "m", "m", "i", r["attempts"], {"constant": LABELS})
+            Claim(
+                r["result_key"],
+                "ai_classify",
+                "h",
+                "m",
+                "m",
+                "i",
+                r["attempts"],
+                {"constant": LABELS, EXPECTED: asdict(EACH)},
+                tokens=r.get("tokens", 0),
+            )
             for r in mine
             if r["status"] == "submitted" and r["result_key"] not in closed
         ]
@@ -161,6 +180,9 @@ class World:
     clock: Clock
 
     remote: BatchEndpoint
+    asks: Callable[[Wanted], Request] = lambda wanted: Request(
+        "ai_classify", {"content": wanted.text}, LABELS, model="m"
+    )
 
     def endpoint(self) -> BatchEndpoint:
         return self.remote
@@ -171,16 +193,16 @@ class World:
             around(self.endpoint()),
             Group(CHAT, "m", (0,)),
             Room(most, 1 << 20, input_price=1.0, output_price=2.0, output_tokens=4),
-            lambda wanted: Request("ai_classify", {"content": wanted.text}, LABELS, model="m"),
+            lambda wanted: self.asks(wanted),
             address="here",
             invocation_id="run",
             project="p",
+            terms=TERMS,
             now=self.clock,
         )
 
     def collect(self, around: Any = lambda thing: thing, gone: Sequence[str] = ()) -> Collected:
-        terms = Terms(Retries(6, 3600.0), lambda _: (1.0, 2.0))
-        return collect(around(self.store), around(self.endpoint()), terms, now=self.clock, gone=gone)
+        return collect(around(self.store), around(self.endpoint()), TERMS, now=self.clock, gone=gone)
 
     def one_run(self, around: Any = lambda thing: thing) -> None:
         self.collect(around)
@@ -217,8 +239,8 @@ def world(new: Callable[..., World]) -> World:
 
 def test_a_run_submits_and_a_later_one_collects(world: World) -> None:
     done = world.submit()
-    assert (done.inputs, done.output_tokens, done.error) == (12, 48, "")
-    assert done.cost == (done.tokens * 1.0 + 48 * 2.0) / 1000
+    assert (done.inputs, done.held, done.error) == (12, Held(12, 60, 48, (60 * 1.0 + 48 * 2.0) / 1000), "")
+    assert world.store.noted[SENT] == (12, 108, done.held.cost)
     assert world.submit().inputs == 0
     assert (world.collect().waiting, world.store.answered()) == (1, [])
     world.server.finish()
@@ -267,13 +289,16 @@ def test_the_killed_test_kills_at_every_step(world: World) -> None:
 def test_a_lost_reply_leaves_the_batch_to_be_found(new: Callable[..., World], unlisted: int) -> None:
     world = new(lose_reply_of="batches", unlisted=unlisted)
     server = world.server
-    assert "not known" in world.submit().error
+    done = world.submit()
+    assert "not known" in done.error
+    assert done.held == Held.of([5] * 12, EACH)  # it counts: perhaps it is paid
     for _ in range(unlisted + 1):  # while it is not listed, nobody asks again
         world.collect()
         assert world.submit().inputs == 0
     server.finish()
     assert world.collect().answers == 12
     assert (set(server.paid.values()), len(server.batches)) == ({1}, 1)
+    assert world.store.noted[SENT] == (12, 108, done.held.cost)
 
 
 def test_a_lost_reply_to_the_upload_costs_nothing(new: Callable[..., World]) -> None:
@@ -289,7 +314,7 @@ def test_a_lost_reply_to_the_upload_costs_nothing(new: Callable[..., World]) -> 
 def test_an_endpoint_without_batches_gives_the_inputs_back(new: Callable[..., World], what: str) -> None:
     world = new(refuse=what)
     done = world.submit()
-    assert (done.inputs, "no such thing here" in done.error) == (0, True)
+    assert (done.inputs, "no such thing here" in done.error, done.others) == (0, True, what == "batches")
     assert (len(world.store.missing()), world.store.open()) == (12, [])
 
 
@@ -440,3 +465,28 @@ def test_of_two_processes_that_claim_at_a_time_at_most_one_submits(world: World)
     note = replace(other, remote_id=None)
     world.store.note(note, SENT)
     assert world.submit().inputs == 0
+
+
+MESSAGES = Request("ai_query", {"request": {"messages": ["hello"]}}, model="m")
+VECTOR = Request("ai_embed", {"content": "a"}, model="m")
+
+
+@pytest.mark.parametrize(("odd", "kind"), [(MESSAGES, "provider_bug"), (VECTOR, "unsupported")])
+def test_an_input_that_cannot_be_asked_is_an_error_of_its_own(world: World, odd: Request, kind: str) -> None:
+    plain = world.asks
+    world.asks = lambda wanted: odd if wanted.text in ("text 3", "text 4") else plain(wanted)
+    done = world.submit()
+    assert (done.held.inputs, done.failed.errors, done.inputs, done.error) == (10, 2, 12, "")
+    assert done.failed.error_classes == {kind: 2}
+    errors = [r for r in world.store.rows if r["status"] == "error"]
+    assert {(r["error_class"], r["attempts"], r["cost"]) for r in errors} == {(kind, 1, 0.0)}
+    assert not any(r["status"] == "released" for r in world.store.rows)
+    world.server.finish()
+    assert (world.collect().answers, len(world.store.missing()), world.store.open()) == (10, 2, [])
+
+
+def test_a_batch_that_would_hold_nothing_is_not_made(world: World) -> None:
+    world.asks = lambda wanted: MESSAGES
+    done = world.submit()
+    assert (done.held, done.failed.errors, done.error) == (Held(), 12, "")
+    assert (world.server.batches, world.server.files, world.store.open()) == ({}, {}, [])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from integration_tests.ai.endpoint import Behaviour, Endpoint, Seen
 
 from spark_mv.ai.asking import Asker
 from spark_mv.ai.limits import Limits, Share
-from spark_mv.ai.protocol import ProviderSettings, Request
+from spark_mv.ai.protocol import Answer, ProviderSettings, Request
 from spark_mv.ai.providers.openai import OpenAIProvider
 from spark_mv.ai.secret import Secret
+
+
+def ask(text: str) -> Request:
+    return Request("ai_gen", {"prompt": text}, model="m")
 
 
 def test_the_headers_of_replies_keep_the_pace() -> None:
@@ -33,3 +38,36 @@ def test_requests_under_way_are_not_in_the_headers_of_an_earlier_reply() -> None
         found = list(pool.map(lambda one: asker.ask([one])[0], requests))
         assert all(outcome.value for outcome in found)
         assert set(endpoint.seen.asked.values()) == {1} and endpoint.seen.refused == 0
+
+
+def test_a_method_of_a_users_provider_is_not_taken_for_ours() -> None:
+    class Mine:
+        def __init__(self) -> None:
+            self.wrong = False
+
+        def batch_size(self, request: Request) -> int:
+            return 1
+
+        def answer(self, requests: Sequence[Request]) -> list[Answer]:
+            return [Answer("paid", None, 10, 10)]
+
+        def pause(self) -> None:
+            self.wrong = True
+
+    provider = Mine()
+    asker = Asker(provider, Limits(Share(concurrency=1)), max_attempts=1)
+    assert [asker.ask([ask("a")])[0].value for _ in range(2)] == ["paid", "paid"]
+    assert (asker.limits.under_way, provider.wrong) == (0, False)
+
+
+def test_a_pause_that_cannot_be_told_loses_no_answer() -> None:
+    class Broken(OpenAIProvider):
+        def answer(self, requests: Sequence[Request]) -> list[Answer]:
+            return [Answer("paid", None, 10, 10)]
+
+        def pause_by_reply(self, under_way: int) -> float:
+            raise KeyError("no header")
+
+    asker = Asker(Broken(ProviderSettings()), Limits(Share(concurrency=1)), max_attempts=1)
+    assert [asker.ask([ask("a")])[0].value for _ in range(2)] == ["paid", "paid"]
+    assert asker.limits.under_way == 0

@@ -11,6 +11,7 @@ import pytest
 from integration_tests.ai.endpoint import Endpoint
 
 from spark_mv.ai.asking import Asker, Outcome
+from spark_mv.ai.batches.lines import request_line
 from spark_mv.ai.limits import Limits, Share
 from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
 from spark_mv.ai.providers.openai import OpenAIProvider
@@ -237,3 +238,20 @@ def test_a_redirect_is_not_followed(endpoint: Canned, status: int) -> None:
         found = endpoint.asked(FREE, attempts=3)
         assert (found.error_class, found.attempts, sum(other.seen.asked.values())) == ("unsupported", 1, 0)
         assert f"if it is yours, write base_url: {other.url} there" in (found.error or "")
+
+
+@pytest.mark.parametrize("request_", [{"messages": ["hello"]}, {"messages": [5]}, {"messages": []}])
+def test_a_request_that_cannot_be_made_is_the_same_error_wherever_it_is_made(endpoint: Canned, request_: Any) -> None:
+    odd = Request("ai_query", {"request": request_, "files": "url:a"}, model="m")
+    outcome = endpoint.asked(odd)
+    with pytest.raises(ProviderError) as raised:
+        request_line("k", odd)
+    assert (outcome.error_class, outcome.error) == ("provider_bug", raised.value.message)
+    assert raised.value.kind == "provider_bug"
+
+
+def test_a_request_with_a_lone_surrogate_is_an_error(endpoint: Canned) -> None:
+    odd = Request("ai_gen", {"prompt": "a\ud800b"}, model="m")
+    assert endpoint.asked(odd).error_class is not None
+    with pytest.raises(ProviderError):
+        request_line("k", odd)

@@ -95,6 +95,7 @@ def test_retry_after() -> None:
     assert retry_after("2.5") == 2.5
     assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
     assert retry_after("soon") is None
+    assert retry_after("Mon, 01 Jan 99999 00:00:00 GMT") is None
 
 
 def test_tokens_of_a_batch_are_divided_without_rest() -> None:

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from spark_mv.ai.expected import expected_output
 from spark_mv.ai.forecast import CallForecast
 from spark_mv.ai.prices import Price
 from spark_mv.ai.protocol import Request
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.ai.tokens import PER_MESSAGE, four_bytes, input_tokens, tokenizer_of
 from spark_mv.explain.ai_cost import cost_lines
+from spark_mv.query.ai_calls.ai_plan import plan_ai
 
 BASE = {"provider": "openai", "model": "m", "api_key": "k"}
 
@@ -88,3 +90,22 @@ def test_explain_says_how_the_figures_came_about() -> None:
     assert "0.0216" in lines[1]
     assert "input of small counted by its tokenizer; input of big estimated at four bytes a token" in lines[3]
     assert cost_lines([]) == []
+
+
+def test_data_of_an_odd_shape_is_counted_all_the_same() -> None:
+    """What is wrong with it is said by who asks."""
+
+    def of(request: Any, **parameters: Any) -> int:
+        return input_tokens(Request("ai_query", {"request": request}, model="m", parameters=parameters), four_bytes)
+
+    assert of({"messages": ["hello"]}) == four_bytes('{"request": {"messages": ["hello"]}}')
+    assert of({"messages": [{"role": "user", "content": ["four byt", {"type": "text"}, 5]}]}) > PER_MESSAGE + 2
+    assert of({"messages": [{"content": [{"type": "image_url"}]}]}) == PER_MESSAGE + 1000
+    assert of("a", messages=5) == PER_MESSAGE + 1
+
+
+@pytest.mark.parametrize(("limit", "tokens"), [("many", 64), (-1, 64), (None, 64), ([1], 64), ("100", 100), (32, 32)])
+def test_a_limit_that_is_none_is_not_expected(limit: Any, tokens: int) -> None:
+    identity = AiSettings.from_config({"provider": "scripted", "parameters": {"max_tokens": limit}}).identity()
+    (call,) = plan_ai("SELECT ai_gen(t) AS x FROM s", results_table="r", identity=identity).calls
+    assert expected_output(lambda sql: [], "r", "m", [call]) == tokens

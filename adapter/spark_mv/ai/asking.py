@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from spark_mv.ai.files import without_files
 from spark_mv.ai.limits import Limits
+from spark_mv.ai.pace import Paced
 from spark_mv.ai.protocol import Answer, Provider, ProviderError, Request
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Outcome:
 def estimate_tokens(request: Request) -> int:
     """A reserve before the provider has counted: four bytes a token."""
     row, files = without_files(request.row)
-    size = sum(len(str(v).encode()) for v in (*row.values(), *request.constant.values()))
+    size = sum(len(str(v).encode("utf-8", "surrogatepass")) for v in (*row.values(), *request.constant.values()))
     return -(-size // 4) + 1 + files
 
 
@@ -165,8 +166,10 @@ class Asker:
         except Exception as error:  # a provider's own mistake must not cost the answers of the others
             raise ProviderError("provider_bug", f"{type(error).__name__}: {error}") from None
         finally:
-            self._keep_pace()  # first: who waits for this place must see the pause
-            self.limits.release(reserved, used, requests[0].model)
+            try:
+                self._keep_pace()  # first: who waits for this place must see the pause
+            finally:
+                self.limits.release(reserved, used, requests[0].model)
 
     def _acquire(self, tokens: int, model: str, begun: bool) -> None:
         ends = [at for at in (self.deadline, None if begun else self.begin_by) if at is not None]
@@ -179,8 +182,12 @@ class Asker:
 
     def _keep_pace(self) -> None:
         """Waits as the endpoint's replies ask, before it has to refuse."""
-        wanted = getattr(self.provider, "pause", None)
-        seconds = float(wanted(self.limits.under_way - 1)) if callable(wanted) else 0.0
+        if not isinstance(self.provider, Paced):
+            return
+        try:
+            seconds = self.provider.pause_by_reply(self.limits.under_way - 1)
+        except Exception:  # the answer is there, and paid: a pause is no reason to lose it
+            return
         if seconds > 0:
             self.limits.cool_down(min(seconds, LONGEST_WAIT))
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import wraps
 from types import SimpleNamespace
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 from spark_mv.ai.cascade import confidence_of
 from spark_mv.ai.plain import plain_count
 from spark_mv.ai.prompts import answer_text, messages, response_schema
 from spark_mv.ai.protocol import Answer, ProviderError, Request
+from spark_mv.query.ai_calls.signatures import VECTORS
 
 T = TypeVar("T")
+P = ParamSpec("P")
 CHAT, EMBEDDINGS = "/v1/chat/completions", "/v1/embeddings"
 _LARGEST = 3.4028234663852886e38
 """FLOAT."""
@@ -31,8 +34,34 @@ def problem_of_parameters(parameters: Mapping[str, Any]) -> str | None:
     return None
 
 
+def of_the_input(how: Callable[P, T]) -> Callable[P, T]:
+    """`how` makes something of a request. Data of a shape that it can make nothing of is an error of this input, whoever asks: directly, in a
+    batch, or to count tokens. So nothing but ProviderError is raised."""
+
+    @wraps(how)
+    def made(*args: P.args, **more: P.kwargs) -> T:
+        try:
+            return how(*args, **more)
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise ProviderError("provider_bug", f"{type(error).__name__}: {error}") from None
+
+    return made
+
+
+def check_model(request: Request) -> None:
+    """Raises ProviderError where a vector is asked for, and the model gives none."""
+    if request.function in VECTORS and not request.embedding:
+        raise ProviderError(
+            "unsupported", f"{request.function} needs an embedding model, {request.model} is none: set embedding_model"
+        )
+
+
+@of_the_input
 def chat_body(request: Request) -> dict[str, Any]:
-    """The body of a chat completion that asks for this answer."""
+    """The body of a chat completion that asks for this answer. Raises ProviderError."""
+    check_model(request)
     schema = response_schema(request)
     body: dict[str, Any] = {"model": request.model, "messages": messages(request), **request.parameters}
     if schema is not None:
@@ -99,8 +128,9 @@ def chat_answer(request: Request, reply: Any) -> Answer:
     return Answer(value, None, *used, confidence, cached(reply))
 
 
+@of_the_input
 def embedding_text(request: Request) -> str:
-    """The text whose vector is asked for."""
+    """The text whose vector is asked for. Raises ProviderError."""
     (asked,) = request.row.values()
     return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from spark_mv.ai.cascade import STEPS
+from spark_mv.ai.plain import plain_count
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.source_text import string_literal as quote
 
@@ -28,8 +29,12 @@ def expected_output(
     )
     if rows and rows[0][0] is not None:
         return int(rows[0][0])
-    limits = [int(call.parameters[word]) for call in calls for word in _LIMITS if call.parameters.get(word)]
-    return max(limits, default=UNKNOWN)
+    return max((_whole(call.parameters.get(word)) for call in calls for word in _LIMITS), default=0) or UNKNOWN
+
+
+def _whole(limit: Any) -> int:
+    """The limit as a number, 0 for what is none: it is for the endpoint to refuse it."""
+    return plain_count(int(limit) if isinstance(limit, str) and limit.isdecimal() else limit)
 
 
 def cached_share(

@@ -17,7 +17,7 @@ _BEGINS = {
     "JVBERi": "application/pdf",
 }
 """The first bytes of a file, in base64."""
-_TOKENS = 1000
+FILE_TOKENS = 1000
 """Of a file, as an estimate: endpoints count pixels and pages, not bytes."""
 
 
@@ -49,12 +49,17 @@ def with_file(messages: list[dict[str, Any]], file: str) -> list[dict[str, Any]]
 
 def without_files(row: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     """A request's arguments without their file, and the tokens that it is taken for."""
-    return {name: value for name, value in row.items() if name != "files"}, _TOKENS * ("files" in row)
+    return {name: value for name, value in row.items() if name != "files"}, FILE_TOKENS * ("files" in row)
 
 
 def text_of(content: Any) -> tuple[str, int]:
-    """What a message says as text, and the tokens that its files are taken for."""
+    """What a message says as text, and the tokens that its files are taken for. A part of an odd shape counts as text.
+
+    >>> text_of([{"type": "text", "text": "a"}, {"type": "image_url"}, "b", {"type": "text"}])
+    ("a\\nb\\n{'type': 'text'}", 1000)
+    """
     if not isinstance(content, list):
         return str(content), 0
-    texts = [str(part["text"]) for part in content if part.get("type") == "text"]
-    return "\n".join(texts), _TOKENS * (len(content) - len(texts))
+    files = [part for part in content if isinstance(part, Mapping) and part.get("type") != "text"]
+    texts = [part.get("text", part) if isinstance(part, Mapping) else part for part in content if part not in files]
+    return "\n".join(map(str, texts)), FILE_TOKENS * len(files)

@@ -40,7 +40,7 @@ def ask_page(
                 done += AiOutcome(left_for_later=1, message=outcome.error or "")
                 continue
             row = job.row(key, site, request, failures, outcome, *beside[key])
-            done += _counted(outcome, row)
+            done += counted(outcome, row)
             if rows.add(row):
                 told(done)
     finally:  # what was paid is kept, whatever ends this
@@ -48,8 +48,8 @@ def ask_page(
     return done
 
 
-def _counted(outcome: Outcome, row: Row) -> AiOutcome:
-    """What one asked input adds to the round."""
+def counted(outcome: Outcome, row: Row) -> AiOutcome:
+    """What one asked input, of which the result table gets this row, adds to the round."""
     cost = float(row[COLUMN_NAMES.index("cost")])
     spent = AiOutcome(input_tokens=outcome.input_tokens, output_tokens=outcome.output_tokens, cost=cost)
     steps = len(outcome.steps)

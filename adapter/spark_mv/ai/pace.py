@@ -9,6 +9,15 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
+class Paced:
+    """A provider that hears from its endpoint how long to wait. A class to derive from, because a user's own provider may have methods of whatever
+    name."""
+
+    def pause_by_reply(self, under_way: int) -> float:
+        """Seconds to wait before the next request, by what this thread's last reply says of the endpoint's room: `under_way` others have been sent."""
+        raise NotImplementedError
+
+
 def seconds_of(text: str | None) -> float | None:
     """A duration as such headers write it, None where it is none.
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from typing import Any
 
+from spark_mv.ai.batches.state import EXPECTED, Expected
 from spark_mv.ai.outcome import AiOutcome
+from spark_mv.ai.paid import paid_sql
 from spark_mv.ai.prices import Rates
 from spark_mv.ai.results import timestamp
-from spark_mv.ai.retry import MARKS
 from spark_mv.ai.settings import PERIODS, AiSettings
 from spark_mv.query.ai_calls.keys import SUBMITTED
 from spark_mv.query.syntax.source_text import string_literal as quote
@@ -28,16 +29,20 @@ class Spent:
 
 def spent_since_sql(results_table: str, since: float, project: str, batch_prices: Rates, output_tokens: int) -> str:
     """Calls (every attempt is one), tokens and cost of the project since an instant (seconds since the epoch): of answers and errors, and of inputs that went into a batch
-    since and have no answer yet, estimated at four bytes a token and `output_tokens` of answer. Prices per 1,000 tokens."""
-    marks = ", ".join(quote(mark) for mark in MARKS)
+    since and have no answer yet, as their claims estimate them. Claims of earlier releases do not: `output_tokens` and `batch_prices` are theirs (per 1,000 tokens)."""
     begin = f"timestamp '{timestamp(since)}'"
     rows = f"SELECT * FROM {results_table} WHERE project = {quote(project)}"
-    in_batch, of_answer = batch_prices[0] / 1000.0, batch_prices[1] * output_tokens / 1000.0
+    mine = f"project = {quote(project)} AND called_at >= {begin}"
     tokens = "coalesce(input_tokens, 0) + coalesce(output_tokens, 0) AS tokens"
+    output, input_price, output_price = (
+        f"coalesce(cast(get_json_object(s.value, '$.{EXPECTED}.{name}') AS DOUBLE), {float(otherwise)!r}D)"
+        for name, otherwise in zip((f.name for f in fields(Expected)), (output_tokens, *batch_prices), strict=True)
+    )
+    sent = "coalesce(s.input_tokens, 0)"
     return (
         "SELECT coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(cost), 0) FROM ("
-        f"SELECT coalesce(attempts, 1) AS calls, {tokens}, cost FROM ({rows}) AS a WHERE status NOT IN ({marks}) AND called_at >= {begin} UNION ALL "
-        f"SELECT 1, coalesce(s.input_tokens, 0) + {output_tokens}, coalesce(s.input_tokens, 0) * {in_batch!r}D + {of_answer!r}D FROM ({rows}) AS s "
+        f"SELECT coalesce(attempts, 1) AS calls, {tokens}, cost FROM ({paid_sql(results_table, mine)}) AS a UNION ALL "
+        f"SELECT 1, {sent} + {output}, ({sent} * {input_price} + {output} * {output_price}) / 1000 FROM ({rows}) AS s "
         f"LEFT ANTI JOIN (SELECT result_key, batch FROM ({rows}) AS r WHERE status <> {quote(SUBMITTED)}) AS o "
         f"ON o.result_key = s.result_key AND o.batch = s.batch WHERE s.status = {quote(SUBMITTED)} AND s.called_at >= {begin}) AS d"
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from spark_mv.ai.files import with_file
 from spark_mv.ai.protocol import ProviderError, Request
+from spark_mv.ai.schemas import given_schema
 from spark_mv.ai.typed import kept_json
 
 SENTIMENTS = ("positive", "negative", "neutral", "mixed")
@@ -52,8 +53,7 @@ def response_schema(request: Request) -> dict[str, Any] | None:
             return _object({name: _field(kind) for name, kind in _fields(constant["schema"]).items()})
         return _object({name: {"type": ["string", "null"]} for name in constant["labels"]})
     if request.response_schema and request.response_schema.strip().startswith("{"):
-        given = json.loads(request.response_schema)
-        return dict(given.get("json_schema", {}).get("schema") or given.get("schema") or given)
+        return given_schema(request.response_schema)
     if request.type_schema is None:
         return None
     schema = dict(request.type_schema)

@@ -13,6 +13,7 @@ from spark_mv.ai.cascade import cascade_of, problem_of_cascade
 from spark_mv.ai.chat import problem_of_parameters
 from spark_mv.ai.declared_functions import functions_of, problem_of_functions
 from spark_mv.ai.dedupe import Dedupe, dedupe_of, problem_of_dedupe
+from spark_mv.ai.fitting import problem_of_call
 from spark_mv.ai.prices import Price, prices_of, problem_of
 from spark_mv.ai.protocol import ProviderSettings
 from spark_mv.ai.providers.local import LOCAL_MODELS, MINILM
@@ -168,6 +169,7 @@ class AiSettings:
             shared=() if self.dedupe is None else self.dedupe.statuses,
             salt=SALT if self.salt_table else "",
             cascade=tuple(Step.of(model, self._version_of(model), condition) for model, condition in self.cascade),
+            problem_of=problem_of_call,
         )
 
     def _version_of(self, model: str) -> str:

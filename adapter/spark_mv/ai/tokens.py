@@ -43,19 +43,17 @@ def input_tokens(request: Request, count: Callable[[str], int]) -> int:
     if request.function == "ai_similarity":
         return sum(count(str(value)) for value in request.row.values())
     try:
-        if request.embedding:
-            return count(embedding_text(request))
-        body = chat_body(request)
-    except (ProviderError, KeyError):
+        return count(embedding_text(request)) if request.embedding else body_tokens(chat_body(request), count)
+    except ProviderError:  # said by who asks
         return count(json.dumps(dict(request.row), ensure_ascii=False))
-    return body_tokens(body, count)
 
 
 def body_tokens(body: Mapping[str, Any], count: Callable[[str], int]) -> int:
     """The tokens of a request's body."""
     if "messages" not in body:
         return sum(count(str(text)) for text in body.get("input", ()))
-    texts = [text_of(message.get("content")) for message in body["messages"]]
+    messages = body["messages"] if isinstance(body["messages"], list) else [body["messages"]]
+    texts = [text_of(m.get("content") if isinstance(m, Mapping) else m) for m in messages]
     said = sum(PER_MESSAGE + count(text) + files for text, files in texts)
     shape = body.get("response_format")
     return said + (count(json.dumps(shape)) if shape else 0)

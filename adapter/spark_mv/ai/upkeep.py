@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spark_mv.ai.cascade import REQUESTS, STEPS
+from spark_mv.ai.paid import paid_sql
 from spark_mv.ai.pending import requests_sql
 from spark_mv.ai.results import COLUMNS
 from spark_mv.ai.retry import FAILED, MARKS, UNDER_WAY, USED
@@ -12,7 +13,6 @@ from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.syntax.source_text import string_literal as quote
 
 _FAILED = ", ".join(quote(status) for status in FAILED)
-_MARKS = ", ".join(quote(status) for status in MARKS)
 _NO_FATE = ", ".join(quote(status) for status in (USED, *UNDER_WAY))
 
 
@@ -143,8 +143,7 @@ def costs_view_sql(view: str, results_table: str) -> str:
         "  min(called_at) AS first_at, max(called_at) AS last_at,\n"
         "  count_if(s.declined IS NOT NULL) AS declined, avg(s.confidence) AS confidence\n"
         f"FROM (SELECT *, {REQUESTS} AS models, coalesce({STEPS}, {alone}) AS asked\n"
-        # two processes that collect one batch at a time append the same rows: paid once
-        f"  FROM (SELECT DISTINCT * FROM {results_table} WHERE status NOT IN ({_MARKS})))\n"
+        f"  FROM ({paid_sql(results_table)}) AS p)\n"
         "LATERAL VIEW posexplode(asked) AS place, s\nGROUP BY ALL"
     )
 

@@ -54,10 +54,10 @@ class Site:
     prompts: str = ""
     kind: Kind | None = None
 
-    def reading(self) -> str:
-        """JSON of what it takes to read a reply, without anything of a row."""
+    def reading(self) -> dict[str, Any]:
+        """What it takes to read a reply, without anything of a row; it can be said as JSON."""
         names = ("answer_type", "response_schema", "type_schema", "kind", "prompt", "embedding", "constant", "prompts")
-        return json.dumps({name: getattr(self, name) for name in names}, sort_keys=True)
+        return {name: getattr(self, name) for name in names}
 
     def request(self, text: str) -> Request:
         """The request from its canonical JSON."""

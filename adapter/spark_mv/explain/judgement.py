@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from spark_mv.ai.fitting import problem_of_call
 from spark_mv.explain.parts import bounded
 from spark_mv.explain.supposed import Schemas, supposed_columns
 from spark_mv.maintenance.ai_context import AiContext
@@ -83,7 +84,11 @@ def judge(
     asked_of = {table.name.lower() for table in planned.tables}
     there = schema_columns({name: columns for name, columns in tables.items() if name.lower() in asked_of})
     pins = Pins(NOW, time_zone, "me", "me", columns=there | frozenset(planned.word_columns))
-    context = AiContext("ai_results", AiIdentity("model"), ()) if Level.AI in planned.levels else None
+    context = (
+        AiContext("ai_results", AiIdentity("model", problem_of=problem_of_call), ())
+        if Level.AI in planned.levels
+        else None
+    )
     filtered, candidates, texts = text, None, None
     try:
         if planned.rows_level is Level.NONDETERMINISTIC:

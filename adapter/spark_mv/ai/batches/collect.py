@@ -11,6 +11,7 @@ from typing import Any
 from spark_mv.ai.asking import Outcome
 from spark_mv.ai.batches.lines import outcome_of, replies
 from spark_mv.ai.batches.remote import BatchEndpoint, RemoteBatch
+from spark_mv.ai.batches.rows import ROWS, Terms, row_of
 from spark_mv.ai.batches.state import (
     ABANDONED,
     COLLECTED,
@@ -20,14 +21,10 @@ from spark_mv.ai.batches.state import (
     SENT,
     Batch,
     Claim,
+    Held,
     Store,
 )
-from spark_mv.ai.prices import Rates
 from spark_mv.ai.protocol import ProviderError
-from spark_mv.ai.result_row import result_row
-from spark_mv.ai.retry import Retries
-
-_ROWS = 500  # of one statement
 
 
 @dataclass(frozen=True)
@@ -48,15 +45,6 @@ class Collected:
     def __add__(self, other: Collected) -> Collected:
         a, b = vars(self), vars(other)
         return Collected(**{name: a[name] + b[name] for name in a})
-
-
-@dataclass(frozen=True)
-class Terms:
-    """How answers are written down. `prices` gives those of a model in a batch, per 1,000 input and output tokens."""
-
-    retries: Retries
-    prices: Callable[[str], Rates]
-    clean: Callable[[str], str] = str
 
 
 def collect(
@@ -91,7 +79,9 @@ def _known(store: Store, endpoint: BatchEndpoint, batch: Batch, at: float) -> Ba
     remote = endpoint.find(batch.key, batch.intended_at - LOST_AFTER)
     if remote is not None:
         batch = replace(batch, remote_id=remote.id)
-        store.note(batch, SENT)
+        claims = store.claims(batch)  # all are expected to take the same
+        held = Held.of((claim.tokens for claim in claims), claims[0].expected) if claims else Held()
+        store.note(batch, SENT, held.inputs, held.tokens + held.output_tokens, held.cost)
         return batch
     if at - batch.intended_at > LOST_AFTER:
         store.release(batch)
@@ -126,10 +116,10 @@ def _collect(
     claims = [claim for claim in store.claims(batch) if not waits or claim.result_key in lines]
     for claim, outcome in _outcomes(claims, lines, otherwise, ended_at):
         said = replace(outcome, error=terms.clean(outcome.error)) if outcome.error else outcome
-        row = _row(batch, claim, said, terms)
+        row = row_of(batch, claim, said, terms)
         done += _counted(said, float(row[13]))
         rows.append(row)
-        if len(rows) >= _ROWS:
+        if len(rows) >= ROWS:
             store.take_in(rows)
             rows = []
     if rows:
@@ -161,22 +151,6 @@ def _left_out(remote: RemoteBatch, lines: dict[str, list[Any]]) -> bool:
     """Whether the endpoint has answered more than its files hold now: these answers were paid."""
     answered = sum(any(isinstance(line.get("response"), dict) for line in found) for found in lines.values())
     return remote.answered > answered
-
-
-def _row(batch: Batch, claim: Claim, outcome: Outcome, terms: Terms) -> tuple[Any, ...]:
-    return result_row(
-        claim,
-        claim.result_key,
-        claim.arguments_hash,
-        claim.failures,
-        outcome,
-        retries=terms.retries,
-        prices=terms.prices(claim.model),
-        invocation_id=batch.invocation_id,
-        project=batch.project,
-        request=claim.request,
-        batch=batch.key,
-    )
 
 
 def _counted(outcome: Outcome, cost: float) -> Collected:

@@ -14,6 +14,7 @@ from spark_mv.ai.chat import (
     chat_body,
     embedding_body,
     embedding_text,
+    of_the_input,
     read,
     reply_of,
     status_error,
@@ -31,11 +32,12 @@ def path_of(embedding: bool) -> str:
     return EMBEDDINGS if embedding else CHAT
 
 
-def request_line(key: str, request: Request) -> str:
-    """One request of a batch; its id is the result key."""
+@of_the_input
+def request_line(key: str, request: Request) -> bytes:
+    """One request of a batch, without the line's end; its id is the result key. Raises ProviderError where no request can be made of the input."""
     body = embedding_body(request, [embedding_text(request)]) if request.embedding else chat_body(request)
     line = {"custom_id": key, "method": "POST", "url": path_of(request.embedding), "body": body}
-    return json.dumps(line, ensure_ascii=False)
+    return json.dumps(line, ensure_ascii=False).encode()
 
 
 def replies(texts: Iterable[str | None]) -> dict[str, list[Mapping[str, Any]]]:

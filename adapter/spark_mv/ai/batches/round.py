@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from spark_mv.ai.batches.collect import Collected, Terms, collect
+from spark_mv.ai.batches.collect import Collected, collect
 from spark_mv.ai.batches.lines import path_of
 from spark_mv.ai.batches.remote import BatchEndpoint
-from spark_mv.ai.batches.state import Room, Wanted
+from spark_mv.ai.batches.rows import Terms
+from spark_mv.ai.batches.state import Held, Room, Wanted
 from spark_mv.ai.batches.store import Execute, SqlStore, batches_table, create_batches_sql
-from spark_mv.ai.batches.submit import Group, Submitted, submit
+from spark_mv.ai.batches.submit import Group, submit
 from spark_mv.ai.expected import expected_output
 from spark_mv.ai.job import call_limit, failed_before
 from spark_mv.ai.outcome import AiOutcome
@@ -26,6 +27,7 @@ from spark_mv.ai.work import endpoint_lock, site_of
 from spark_mv.maintenance.format_version import ask_format, check_rows
 from spark_mv.query.ai_calls.ai_plan import AiCall
 from spark_mv.query.ai_calls.keys import SUBMITTED
+from spark_mv.query.ai_calls.signatures import VECTORS
 
 _BYTES = 64 << 20
 """Of one batch's requests, which dbt's process holds at once; endpoints take 200 MB."""
@@ -82,8 +84,9 @@ class Place:
 
 
 def batchable(call: AiCall) -> bool:
-    """Whether one request of a batch answers one input. A similarity takes two vectors and is asked directly."""
-    return call.function != "ai_similarity"
+    """Whether one request of a batch answers one input. A similarity takes two vectors and is asked directly; so is what no model gives a vector
+    for, which says by its first inputs what is wrong with it."""
+    return call.function != "ai_similarity" and (call.embedding or call.function not in VECTORS)
 
 
 def collect_batches(place: Place, gone: Sequence[str] = ()) -> Collected:
@@ -116,70 +119,94 @@ def run_ai_round_in_batches(place: Place, calls: Sequence[AiCall], spent: AiOutc
         missing = counts.get("missing", 0)
         if settings.mode == "auto" and missing < settings.batch_from:
             return None
-        done, message = _submit_all(place, calls, missing, spent)
-        if done.inputs:
-            place.say(f"{done.inputs:,} inputs submitted in batches, to be collected by a later run or by collect_ai")
-        if settings.wait_minutes and (done.inputs or collected.waiting):
+        done = _submit_all(place, calls, missing, spent)
+        if done.sent:
+            place.say(f"{done.sent:,} inputs submitted in batches, to be collected by a later run or by collect_ai")
+        if settings.wait_minutes and (done.held.inputs or collected.waiting):
             collected += _wait(place)
         counts, rows = _counts(place, calls)
         near = share_near(
             place.execute, counts, calls, settings, place.results_table, place.invocation_id, place.project, place.now()
         )
-    left = counts.get("missing", 0)
-    return near + AiOutcome(
+    left, held, failed = counts.get("missing", 0), done.held, done.failed
+    found = AiOutcome(
         requested=sum(counts.values()),
         reused=counts.get("reused", 0),
         under_way=counts.get(SUBMITTED, 0),
-        submitted=done.inputs,
+        submitted=held.inputs,
         collected=collected.answers + collected.errors,
         left_for_later=left,
-        input_tokens=done.tokens,
-        output_tokens=done.output_tokens,
-        cost=done.cost,
-        message=message if left else "",
+        input_tokens=held.tokens,
+        output_tokens=held.output_tokens,
+        cost=held.cost,
+        message=done.message if left else "",
         **failed_before(counts, [row[3] for row in rows]),
     )
+    # what failed just now was counted as having failed before
+    blocked, refused = found.blocked - failed.errors, found.refused - failed.gave_up
+    return near + replace(found, blocked=max(0, blocked), refused=max(0, refused)) + failed
 
 
 def _counts(place: Place, calls: Sequence[AiCall]) -> tuple[dict[str, int], Sequence[Sequence[object]]]:
     now = timestamp(place.now())
-    rows = place.execute(counts_sql(calls, place.results_table, place.settings, now, place.project))
+    rows = place.execute(
+        counts_sql(calls, place.results_table, place.settings, now, place.project, place.invocation_id)
+    )
     return {str(row[0]): int(row[1]) for row in rows}, rows
 
 
-def _submit_all(place: Place, calls: Sequence[AiCall], missing: int, spent: AiOutcome) -> tuple[Submitted, str]:
-    """Batch after batch, until nothing is missing or a budget is used up. The message says why it ended."""
+@dataclass(frozen=True)
+class _Done:
+    """What a round holds in batches, `sent` inputs of it for sure, what failed, and why it ended before all was submitted."""
+
+    held: Held = field(default_factory=Held)
+    sent: int = 0
+    failed: AiOutcome = field(default_factory=AiOutcome)
+    message: str = ""
+
+    @property
+    def inputs(self) -> int:
+        """As a budget of calls counts them."""
+        return self.held.inputs + self.failed.calls
+
+
+def _submit_all(place: Place, calls: Sequence[AiCall], missing: int, spent: AiOutcome) -> _Done:
+    """Batch after batch, until nothing is missing or a budget is used up."""
     settings, store, endpoint = place.settings, place.store(calls), place.endpoint()
-    done, inputs = Submitted(), 0
+    done = _Done()
     budget = None if settings.max_ai_calls is None else max(0, settings.max_ai_calls - spent.charged_calls)
+    most = missing if budget is None else budget
     for group in groups(calls):
         output = expected_output(place.execute, place.results_table, group.model, [calls[n] for n in group.sites])
-        while inputs < missing and (budget is None or inputs < budget):
-            room = _room(settings, group, spent, done, output, missing - inputs if budget is None else budget - inputs)
+        while done.inputs < min(missing, most):
             found = submit(
                 store,
                 endpoint,
                 group,
-                room,
+                _room(settings, group, spent, done.held, output, most - done.inputs),
                 lambda wanted: _request(calls, wanted),
                 address=place.address,
                 invocation_id=place.invocation_id,
                 project=place.project,
-                clean=settings.for_provider().cleaned,
+                terms=place.terms(),
                 now=place.now,
             )
+            sent = 0 if found.error else found.held.inputs
+            done = _Done(
+                done.held + found.held, done.sent + sent, done.failed + found.failed, found.error or done.message
+            )
             if found.error:
-                place.say(f"batch not submitted: {found.error}" if not found.inputs else found.error)
-                return done, found.error
-            if not found.inputs:
+                place.say(found.error if found.held.inputs else f"batch of {group.model} not submitted: {found.error}")
+                if not found.others:
+                    return done
+            if found.error or not found.inputs:
                 break
-            inputs += found.inputs
-            done += found
-    why = call_limit(missing, min(missing, budget), settings) if budget is not None and inputs >= budget else ""
-    return done, why or ("the budget of this run is used up" if inputs < missing else "")
+    used_up = call_limit(missing, min(missing, most), settings) if done.inputs >= most else ""
+    why = used_up or done.message or ("the budget of this run is used up" if done.inputs < missing else "")
+    return replace(done, message=why)
 
 
-def _room(settings: AiSettings, group: Group, spent: AiOutcome, done: Submitted, output: int, inputs: int) -> Room:
+def _room(settings: AiSettings, group: Group, spent: AiOutcome, done: Held, output: int, inputs: int) -> Room:
     tokens, cost = settings.max_ai_tokens, settings.max_ai_cost
     prices = settings.price_of(group.model).in_batch(settings.batch_price_factor)
     return Room(

@@ -9,7 +9,7 @@ answer, the error, or `released`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -42,9 +42,48 @@ class Batch:
     remote_id: str | None = None
 
 
+EXPECTED = "expected"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an answer is expected to take, as its claim says it (EXPECTED of its site): output tokens, and the prices per 1,000 tokens."""
+
+    output_tokens: int = 0
+    input_price: float = 0.0
+    output_price: float = 0.0
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a batch holds: inputs, and by their claims' estimates the tokens of input and output, and their cost."""
+
+    inputs: int = 0
+    tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+    @classmethod
+    def of(cls, tokens: Iterable[int], each: Expected) -> Held:
+        """Of inputs that take so many tokens.
+
+        >>> Held.of([10, 30], Expected(5, 1.0, 2.0))
+        Held(inputs=2, tokens=40, output_tokens=10, cost=0.06)
+        """
+        found = list(tokens)
+        output = each.output_tokens * len(found)
+        cost = (sum(found) * each.input_price + output * each.output_price) / 1000.0
+        return cls(len(found), sum(found), output, cost)
+
+    def __add__(self, other: Held) -> Held:
+        a, b = vars(self), vars(other)
+        return Held(**{name: a[name] + b[name] for name in a})
+
+
 @dataclass(frozen=True)
 class Claim:
-    """An input of a batch, with what it takes to read its answer and to write it down. `failures`: how often it had failed."""
+    """An input of a batch, with what it takes to read its answer and to write it down. `failures`: how often it had failed; `tokens` of
+    input, estimated."""
 
     result_key: str
     function: str
@@ -55,6 +94,12 @@ class Claim:
     failures: int
     site: Mapping[str, Any]
     request: str | None = None  # with keep_requests
+    tokens: int = 0
+
+    @property
+    def expected(self) -> Expected:
+        """What its answer is expected to take; nothing in claims of earlier releases."""
+        return Expected(**self.site.get(EXPECTED) or {})
 
     @property
     def prompts(self) -> str:
@@ -91,14 +136,20 @@ class Room:
     output_price: float = 0.0
     output_tokens: int = 0
 
+    @property
+    def each(self) -> Expected:
+        """What is expected of each input."""
+        return Expected(self.output_tokens, self.input_price, self.output_price)
+
 
 @dataclass(frozen=True)
 class Wanted:
-    """An input as it is asked: `text` is its canonical request, `site` the number of its call."""
+    """An input as it is asked: `text` is its canonical request, `site` the number of its call, `tokens` the estimate of its claim."""
 
     result_key: str
     text: str
     site: int
+    tokens: int = 0
 
 
 class Store(Protocol):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from spark_mv.ai.batches.state import ABANDONED, COLLECTED, INTENDED, Batch, Claim, Room, Wanted
+from spark_mv.ai.batches.state import ABANDONED, COLLECTED, EXPECTED, INTENDED, Batch, Claim, Room, Wanted
+from spark_mv.ai.files import FILE_TOKENS
 from spark_mv.ai.pending import pending_sql, requests_sql
 from spark_mv.ai.results import COLUMN_NAMES, COLUMNS, beside, create_table_sql, insert_rows, timestamp
 from spark_mv.ai.settings import AiSettings
@@ -85,11 +86,10 @@ class SqlStore:
 
     def claim(self, batch: Batch, sites: Sequence[int], room: Room) -> list[Wanted]:
         at = timestamp(self.now())
-        pending = pending_sql(self.calls, self.results_table, self.settings, at)
+        pending = pending_sql(self.calls, self.results_table, self.settings, at, invocation_id=batch.invocation_id)
         number = f"row_number() OVER (ORDER BY {_ORDER})"
         before = f"OVER (ORDER BY {_ORDER} ROWS UNBOUNDED PRECEDING)"
-        size = "octet_length(request)"
-        tokens = f"(ceil({size} / 4) + 1)"
+        size, tokens = "octet_length(request)", self._tokens()
         limits = [f"number <= {room.inputs}", f"size_so_far - {size} < {room.size}"]
         if room.tokens is not None:
             limits.append(f"tokens_so_far + number * {room.output_tokens} <= {room.tokens}")
@@ -101,13 +101,16 @@ class SqlStore:
             f"SELECT *, {number} AS number, sum({size}) {before} AS size_so_far, sum({tokens}) {before} AS tokens_so_far "
             f"FROM ({pending}) AS p WHERE state = 'missing' AND site IN ({', '.join(map(str, sites))})"
         )
+        of_call, expected = [site_of(call) for call in self.calls], {EXPECTED: asdict(room.each)}
         given = {
             "result_key": "result_key",
             "function": "function",
             "arguments_hash": "arguments_hash",
-            **{name: self._of_site(name) for name in ("model", "model_version", "identity_hash")},
+            "model": _by_site(site.model for site in of_call),
+            "model_version": _by_site(site.model_version for site in of_call),
+            "identity_hash": _by_site(site.identity_hash for site in of_call),
             "status": f"'{SUBMITTED}'",
-            "value": self._of_site("json"),
+            "value": _by_site(json.dumps({**site.reading(), **expected}, sort_keys=True) for site in of_call),
             "attempts": "failures",
             "input_tokens": tokens,
             "called_at": f"timestamp '{at}'",
@@ -132,14 +135,15 @@ class SqlStore:
             f"collect_set(batch) FILTER (WHERE status <> '{SUBMITTED}'))"
         )
         claims = (
-            f"SELECT result_key FROM {self.results_table} WHERE batch IS NOT NULL AND function IN ({functions}) "
+            f"SELECT result_key, max(input_tokens) FILTER (WHERE {mine} AND status = '{SUBMITTED}') AS tokens "
+            f"FROM {self.results_table} WHERE batch IS NOT NULL AND function IN ({functions}) "
             f"GROUP BY result_key HAVING bool_or({mine}) AND size({open_}) = 0"
         )
         rows = self.execute(
-            f"SELECT q.result_key, q.request, q.site FROM ({requests_sql(self.calls)}) AS q "
+            f"SELECT q.result_key, q.request, q.site, c.tokens FROM ({requests_sql(self.calls)}) AS q "
             f"JOIN ({claims}) AS c ON c.result_key = q.result_key"
         )
-        wanted = [Wanted(str(r[0]), str(r[1]), int(r[2])) for r in rows]
+        wanted = [Wanted(str(r[0]), str(r[1]), int(r[2]), int(r[3])) for r in rows]
         claimed = self.execute(f"SELECT count(*) FROM {self.results_table} WHERE {mine} AND status = '{SUBMITTED}'")
         if int(claimed[0][0]) != len(wanted):
             self.release(batch, [one.result_key for one in wanted])
@@ -163,7 +167,7 @@ class SqlStore:
         )
 
     def claims(self, batch: Batch) -> list[Claim]:
-        names = "result_key, function, arguments_hash, model, model_version, identity_hash, attempts, value, request"
+        names = "result_key, function, arguments_hash, model, model_version, identity_hash, attempts, value, request, input_tokens"
         rows = self.execute(f"SELECT {names} FROM ({self._open_claims(batch)}) AS c")
         return [
             Claim(
@@ -176,8 +180,9 @@ class SqlStore:
                 failures=int(failures or 0),
                 site=json.loads(site or "{}"),
                 request=request,
+                tokens=int(tokens or 0),
             )
-            for key, function, arguments, model, version, identity, failures, site, request in rows
+            for key, function, arguments, model, version, identity, failures, site, request, tokens in rows
         ]
 
     def take_in(self, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -190,14 +195,21 @@ class SqlStore:
             f"LEFT ANTI JOIN ({rows} AND status <> '{SUBMITTED}') AS o ON o.result_key = s.result_key"
         )
 
-    def _of_site(self, what: str) -> str:
-        """SQL of a property of the call whose number is `site`."""
-        sites = [site_of(call) for call in self.calls]
-        texts = [site.reading() if what == "json" else str(getattr(site, what)) for site in sites]
-        return f"element_at(array({', '.join(map(quote, texts))}), site + 1)"
+    def _tokens(self) -> str:
+        """SQL of the input tokens of a request, estimated: four bytes each, and so many for a file."""
+        size = "octet_length(request)"
+        if sites := [str(n) for n, call in enumerate(self.calls) if "files" in call.row_arguments]:  # of ai_query
+            text = "octet_length(get_json_object(request, '$.row[0].request'))"
+            size = f"if(site IN ({', '.join(sites)}), coalesce({text}, 0) + {4 * FILE_TOKENS}, {size})"
+        return f"(ceil({size} / 4) + 1)"
 
 
 _ORDER = "old_at NULLS FIRST, result_key"
+
+
+def _by_site(texts: Iterable[str]) -> str:
+    """SQL of a property of the call whose number is `site`, given that of each."""
+    return f"element_at(array({', '.join(map(quote, texts))}), site + 1)"
 
 
 def _columns(given: dict[str, str]) -> str:

@@ -10,35 +10,39 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from spark_mv.ai.asking import estimate_tokens
+from spark_mv.ai.asking import LONGEST_MESSAGE, Outcome
 from spark_mv.ai.batches.lines import request_line
 from spark_mv.ai.batches.remote import BatchEndpoint
-from spark_mv.ai.batches.state import ABANDONED, CREATE_WITHIN, SENT, Batch, Room, Store, Wanted
+from spark_mv.ai.batches.rows import ROWS, Terms, row_of
+from spark_mv.ai.batches.state import ABANDONED, CREATE_WITHIN, SENT, Batch, Held, Room, Store, Wanted
+from spark_mv.ai.here import counted
+from spark_mv.ai.outcome import AiOutcome
 from spark_mv.ai.protocol import ProviderError, Request
 
 _IN_DOUBT = frozenset({"server", "timeout", "connection"})
 """After these, a batch may have been created all the same."""
 
 
+_OF_THE_GROUP = frozenset({"refused", "unsupported"})
+"""After these, the endpoint makes no batch of this model or interface; of others it may."""
+
+
 @dataclass(frozen=True)
 class Submitted:
-    """What one batch holds: inputs, estimated tokens and cost; `error` where it was not submitted, or nobody knows."""
+    """`held` is what one batch holds, of which a budget is charged; `failed` inputs of which no request could be made: they have their errors
+    by now. `error` where nothing was submitted, or nobody knows whether it was; `others` may be submitted all the same."""
 
-    inputs: int = 0
-    tokens: int = 0
-    output_tokens: int = 0
-    cost: float = 0.0
+    held: Held = field(default_factory=Held)
+    failed: AiOutcome = field(default_factory=AiOutcome)
     error: str = ""
+    others: bool = False
 
-    def __add__(self, other: Submitted) -> Submitted:
-        return Submitted(
-            self.inputs + other.inputs,
-            self.tokens + other.tokens,
-            self.output_tokens + other.output_tokens,
-            self.cost + other.cost,
-        )
+    @property
+    def inputs(self) -> int:
+        """All that a budget of calls is charged for."""
+        return self.held.inputs + self.failed.calls
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ def submit(
     address: str,
     invocation_id: str,
     project: str,
-    clean: Callable[[str], str] = str,
+    terms: Terms,
     now: Callable[[], float] = time.time,
 ) -> Submitted:
     """One batch of the group's missing inputs, as far as there is room. Nothing of it raises ProviderError."""
@@ -68,55 +72,60 @@ def submit(
     batch = Batch(key, address, group.path, group.model, now(), invocation_id, project)
     store.intend(batch)
     wanted = store.claim(batch, group.sites, room)
-    if not wanted:
-        store.note(batch, ABANDONED)
-        return Submitted()
-    asked = {one.result_key: requests(one) for one in wanted}
-    lines, unasked = _lines(asked)
+    lines, unmade = _lines(wanted, requests)
+    failed = _close(store, batch, unmade, terms, now())
     if not lines:
-        return _given_up(store, batch, f"{len(unasked):,} requests cannot be made")
-    if unasked:
-        store.release(batch, list(lines))
+        store.note(batch, ABANDONED)
+        return Submitted(failed=failed)
+    held = Held.of([one.tokens for one in wanted if one.result_key in lines], room.each)
     try:
-        file = endpoint.upload(key, ("\n".join(lines.values()) + "\n").encode())
+        file = endpoint.upload(key, b"".join(line + b"\n" for line in lines.values()))
     except ProviderError as error:  # a file alone makes nothing run
-        return _given_up(store, batch, clean(error.message))
+        return _given_up(store, batch, terms.clean(error.message), failed)
     if now() - batch.intended_at > CREATE_WITHIN:
-        return _given_up(store, batch, "the upload took too long")
+        return _given_up(store, batch, "the upload took too long", failed)
     try:
         remote = endpoint.create(key, file, group.path)
     except ProviderError as error:
-        said = clean(error.message)
+        said = terms.clean(error.message)
         if error.kind in _IN_DOUBT:
             return Submitted(
-                len(lines), error=f"whether the endpoint made the batch is not known ({said}); a later run looks"
+                held, failed, f"whether the endpoint made the batch is not known ({said}); a later run looks"
             )
-        return _given_up(store, batch, said)
-    done = _sizes(asked, lines, room)
-    store.note(replace(batch, remote_id=remote), SENT, done.inputs, done.tokens + done.output_tokens, done.cost)
-    return done
+        return _given_up(store, batch, said, failed, others=error.kind in _OF_THE_GROUP)
+    store.note(replace(batch, remote_id=remote), SENT, held.inputs, held.tokens + held.output_tokens, held.cost)
+    return Submitted(held, failed)
 
 
-def _lines(asked: Mapping[str, Request]) -> tuple[dict[str, str], Sequence[str]]:
-    """The line of each request, and the keys of those that make none (a prompt that cannot be built)."""
-    lines: dict[str, str] = {}
-    unasked: list[str] = []
-    for key, request in asked.items():
+def _lines(
+    wanted: Sequence[Wanted], requests: Callable[[Wanted], Request]
+) -> tuple[dict[str, bytes], dict[str, ProviderError]]:
+    """By result key, the line of each input, or why there is none."""
+    lines: dict[str, bytes] = {}
+    unmade: dict[str, ProviderError] = {}
+    for one in wanted:
         try:
-            lines[key] = request_line(key, request)
-        except ProviderError:
-            unasked.append(key)
-    return lines, unasked
+            lines[one.result_key] = request_line(one.result_key, requests(one))
+        except ProviderError as error:
+            unmade[one.result_key] = error
+    return lines, unmade
 
 
-def _given_up(store: Store, batch: Batch, why: str) -> Submitted:
+def _close(store: Store, batch: Batch, unmade: Mapping[str, ProviderError], terms: Terms, at: float) -> AiOutcome:
+    """Writes down why these inputs cannot be asked, as asking them directly does: else each run would claim them again."""
+    failed, rows = AiOutcome(), []
+    for claim in store.claims(batch) if unmade else ():
+        if error := unmade.get(claim.result_key):
+            said = terms.clean(error.message)[:LONGEST_MESSAGE]
+            outcome = Outcome(None, error.kind, said, 1, 0, 0, at)
+            rows.append(row_of(batch, claim, outcome, terms))
+            failed += counted(outcome, rows[-1])
+    for first in range(0, len(rows), ROWS):
+        store.take_in(rows[first : first + ROWS])
+    return failed
+
+
+def _given_up(store: Store, batch: Batch, why: str, failed: AiOutcome, others: bool = False) -> Submitted:
     store.release(batch)
     store.note(batch, ABANDONED)
-    return Submitted(error=why)
-
-
-def _sizes(asked: Mapping[str, Request], lines: Mapping[str, str], room: Room) -> Submitted:
-    tokens = sum(estimate_tokens(asked[key]) for key in lines)
-    output = room.output_tokens * len(lines)
-    cost = (tokens * room.input_price + output * room.output_price) / 1000.0
-    return Submitted(len(lines), tokens, output, cost)
+    return Submitted(failed=failed, error=why, others=others)

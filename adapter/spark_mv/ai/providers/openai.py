@@ -15,6 +15,7 @@ from spark_mv.ai.chat import (
     EMBEDDINGS,
     chat_answer,
     chat_body,
+    check_model,
     embedding_body,
     embedding_text,
     read,
@@ -24,17 +25,16 @@ from spark_mv.ai.chat import (
     vectors_of,
 )
 from spark_mv.ai.endless import bounded_client, http_package
-from spark_mv.ai.pace import pause
+from spark_mv.ai.pace import Paced, pause
 from spark_mv.ai.packing import alone, divided, packable, packed_answers, packed_body, packs, worthwhile
 from spark_mv.ai.protocol import Answer, ProviderError, ProviderSettings, Request
 from spark_mv.ai.tokens import with_usage
-from spark_mv.query.ai_calls.signatures import VECTORS
 
 _EMBEDDING_BATCH = 64
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-class OpenAIProvider:
+class OpenAIProvider(Paced):
     """One HTTP request per answer; embeddings go in batches. Retries, limits and re-asks are the caller's."""
 
     requires = ("openai", "jsonschema")
@@ -51,10 +51,7 @@ class OpenAIProvider:
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
         first = requests[0]
-        if first.function in VECTORS and not first.embedding:
-            raise ProviderError(
-                "unsupported", f"{first.function} needs an embedding model, {first.model} is none: set embedding_model"
-            )
+        check_model(first)
         if first.function == "ai_similarity":
             return [self._similarity(r) for r in requests]
         if first.embedding:
@@ -96,8 +93,8 @@ class OpenAIProvider:
     def _embed(self, body: dict[str, Any]) -> tuple[list[list[float]], int]:
         return read(self._call(EMBEDDINGS, body), lambda reply: vectors_of(reply, len(body["input"])))
 
-    def pause(self, under_way: int) -> float:
-        """Seconds to wait before the next request, by what this thread's last reply says of the endpoint's room: `under_way` others have been sent."""
+    def pause_by_reply(self, under_way: int) -> float:
+        """See Paced."""
         headers, tokens = self._said.__dict__.pop("reply", ({}, 0))
         return pause(headers, tokens, under_way)
 
@@ -193,5 +190,9 @@ def retry_after(value: str | None) -> float | None:
     try:
         return max(0.0, float(value))
     except ValueError:
+        pass
+    try:
         parsed = email.utils.parsedate_tz(value)
         return max(0.0, email.utils.mktime_tz(parsed) - time.time()) if parsed else None
+    except (ValueError, OverflowError):  # a year that no calendar has
+        return None

@@ -129,7 +129,10 @@ def plan_ai(
     parsed: list[ParsedCall] = []
     for call in text.calls({*BUILT_IN, *declared}):
         try:
-            parsed.append(parse_call(text, call, declared, who.is_embedding))
+            found = parse_call(text, call, declared, who.is_embedding)
+            if who.problem_of and (problem := who.problem_of(found)):
+                raise SignatureError(problem)
+            parsed.append(found)
         except SignatureError as error:
             errors.append(
                 QueryError("AI_WRONG_ARGUMENTS", f"{call.name} at line {call.line} {error}.", call.line, call.column)

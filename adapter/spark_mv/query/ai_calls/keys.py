@@ -50,6 +50,8 @@ class AiIdentity:
     cascade: Steps = field(default=(), repr=False)
     shared: tuple[str, ...] = field(default=(), repr=False)  # the statuses of answers to near duplicates that count
     salt: str = field(default="", repr=False)  # SQL of the salt of all hashes of arguments, "" for none
+    # what is wrong with a call, as far as only who asks can tell
+    problem_of: Callable[[ParsedCall], str | None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def answered(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from spark_mv.ai.paid import paid_sql
 from spark_mv.ai.results import TABLE_NAME as AI_RESULTS
 from spark_mv.maintenance.format_version import ask_format, check_rows
 from spark_mv.query.syntax.source_text import string_literal
@@ -55,7 +56,7 @@ def ai_use(query: Query, schema: str) -> tuple[AiUse, ...]:
         "select coalesce(invocation_id, '') as invocation_id, coalesce(function, '') as function, coalesce(model, '') as model, "
         "coalesce(model_version, '') as model_version, status, count(*) as answers, coalesce(sum(attempts), 0) as attempts, "
         "coalesce(sum(input_tokens), 0) as input_tokens, coalesce(sum(output_tokens), 0) as output_tokens, coalesce(sum(cost), 0) as cost, "
-        f"unix_micros(max(called_at)) as called_micros from {schema}.{AI_RESULTS} where status not in ('used', 'stale', 'submitted', 'released') "
+        f"unix_micros(max(called_at)) as called_micros from ({paid_sql(f'{schema}.{AI_RESULTS}')}) as p "
         "group by 1, 2, 3, 4, 5 order by called_micros, 2, 3"
     )
     return tuple(_use(row) for row in rows)
