@@ -67,6 +67,12 @@ class TestColumns:
         engine.config["freeze"] = []
         assert run("uuid() as token, floor(rand() * 1000) as b", full_refresh=True)
         assert values(engine, "token, b") == {key: row[:2] for key, row in before.items()}
+        # names that change places, and one that data takes
+        run("floor(rand() * 1000) as token, uuid() as b")
+        assert values(engine, "b, token") == {key: row[:2] for key, row in before.items()}
+        assert run("id * 2 as b, uuid() as token, floor(rand() * 1000) as c")
+        assert values(engine, "token, c") == {key: row[:2] for key, row in before.items()}
+        run("uuid() as token, floor(rand() * 1000) as b")
         # which of the two would be the old one?
         run("uuid() as one, uuid() as two, floor(rand() * 1000) as b")
         assert not {row[0] for row in before.values()} & {v for row in values(engine, "one, two").values() for v in row}

@@ -77,6 +77,9 @@ def test_texts_that_the_model_reads_whole() -> None:
         ("Refund order A-7 for me", "Refund order B-7 for me"),
         ("article X² please", "article X³ please"),
         ("10/12 in spelling", "10-12 in spelling"),
+        ("dose .5 mg", "dose 5 mg"),
+        ("a temperature >5 C", "a temperature <5 C"),
+        ("a 5' board", 'a 5" board'),
     ],
 )
 def test_words_of_other_numbers(one: str, other: str) -> None:

@@ -31,6 +31,15 @@ FOUND = {
     "an aggregate of answers, in a branch that another one decides": "select k, case when count(*) > 1 then max(ai_gen(s)) end as a from t "
     "where k is not null group by k",
     "a branch that a column of the same list decides": "select id, x + 1 as y2, case when y2 > 1 then ai_gen(s) end as a from t",
+    "a text and a column of one name": "select id, ai_fix_grammar(ai_gen('s')) as a, ai_fix_grammar(ai_gen(s)) as b from t",
+    "a branch that decides for all rows of a group": "select k, case when k = 1 then max(ai_gen(s)) end as m from t where k is not null group by k",
+    "and of a partition": "select id, case when k > 1 then max(ai_gen(s)) over (partition by k) end as m from t",
+    "a branch that an alias and a query decide": "select id, x + 1 as y2, case when y2 > 1 and x in (select y from u) then ai_gen(s) else 'n' end as a "
+    "from t",
+    "a window over answers, in a branch that an alias decides": "select id, x + 1 as y2, case when y2 > 1 then max(ai_gen(s)) over (partition by k) end "
+    "as a from t",
+    "the right side of a join in parentheses": "select t.id, q.a from (t join (select k, ai_gen(w) as a from u) q on q.k = t.k) where t.x > 0",
+    "rows that a LATERAL VIEW makes of answers": "select id, e, ai_fix_grammar(s) as a from t lateral view explode(split(ai_gen(s), ',')) v as e",
     "a call in a CTE that nobody reads": "with d as (select ai_gen(s) as g from t), e as (select id, ai_fix_grammar(s) as h from t) select id, h from e",
     "a hint names the CTE": "with q as (select k, ai_gen(s) as g from t) select /*+ broadcast(q) */ u.k, q.g from u join q on q.k = u.k where u.y > 0",
 }

@@ -60,3 +60,9 @@ def test_an_error_that_the_query_asks_for_is_no_failing_answer() -> None:
     sql = "select id, ai_query('m', body, failOnError => false) as a from src"
     found = plan_ai(sql, results_table="r", identity={"model": "m"}, failing_keys=("id",)).failing
     assert found is not None and "ai_results" not in found.sql and "SELECT false" in found.sql
+
+
+def test_a_call_that_nobody_reads_keeps_nothing_from_being_told() -> None:
+    sql = "with d as (select ai_gen(s) as g from t) select id, ai_gen(body) as a from t"
+    plan = plan_ai(sql, results_table="r", identity={"model": "m"}, failing_keys=["id"])
+    assert not plan.errors and plan.failing is not None and plan.failing.columns == ("a",)

@@ -8,7 +8,7 @@ from spark_mv.query.ai_calls.kept_rows import split_rows
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.filter_draws import split_filter_draws
+from spark_mv.query.rewrite.filter_draws import split_filter_draws, text_print
 
 
 @pytest.mark.parametrize(
@@ -286,6 +286,10 @@ def test_two_ctes_of_one_name_keep_their_meaning() -> None:
     found = split_filter_draws(sql, ["id"], "st", {})
     assert found is not None and found.draw_sql is not None
     assert found.draw_sql.startswith("WITH a as (select * from t) SELECT * FROM (WITH a as (select * from a) SELECT id")
+
+
+def test_what_stands_in_a_string_is_part_of_the_draw() -> None:
+    assert text_print("shuffle(split(s, r'[A]'))") != text_print("shuffle(split(s, r'[a]'))")
 
 
 @pytest.mark.parametrize("written", ["uniform(0,1)", "UNIFORM( 0, 1 )", "uniform(0, /* to */ 1)"])

@@ -120,6 +120,21 @@ def test_a_list_behind_the_alias_names_the_columns(sql: str, unnamed: tuple[str,
     assert result.sql == sql.replace("current_date", "DATE'2026-01-30'") and result.unnamed == unnamed
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select id, current_date as c from t where w = 'current_date is'",
+        "select id, ai_gen(concat('as of current_date the weather ', w)) as a, current_date as c from t",
+        "select id, current_date as c from t where s is null",
+    ],
+)
+def test_words_in_texts_and_fields_that_stay_fields_are_no_columns(sql: str) -> None:
+    schemas = {"t": {"id": "int", "w": "string", "s": "struct<current_date:date>"}}
+    analysis = analyze(sql, unique_key="id", schemas=schemas)
+    pinned = pin(sql, replace(PINS, columns=schema_columns(schemas) | frozenset(analysis.word_columns)))
+    assert "DATE'2026-01-30' as c" in pinned.sql and not unclear(pinned, analysis)
+
+
 def test_each_set_operation_has_a_first_select() -> None:
     sql = "select * from (select now() union all select ts from t), (select current_date() union all select d from t)"
     assert [f" AS `{name}()`" in pin(sql, PINS).sql for name in ("now", "current_date")] == [True, True]

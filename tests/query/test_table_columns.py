@@ -23,6 +23,8 @@ pytestmark = pytest.mark.unit
         ("select s.t.id from (s.t join u using (id))", "select   t.id from (s.t join u using (id))"),
         # it would be the inner table's
         ("select 1 from s.t where exists (select 1 from x.t where x.t.id = s.t.id)", "select 1 from s.t where exists (select 1 from x.t where   t.id = s.t.id)"),
+        ("select s.\n t.id from s.t", "select   \n t.id from s.t"),
+        ("select filter(arr, t -> t.x > s.t.id) from s.t", None),
         ("select s.t.id from s.t, x.t", None),
         ("select s.a.b from s.t s", None),
         ("select t.a.b from s.t", None),

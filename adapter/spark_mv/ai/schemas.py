@@ -125,5 +125,11 @@ def _references(value: Any) -> Iterator[str]:
         for name, one in value.items():
             if name == "$ref" and isinstance(one, str):
                 yield one
+            elif name in _OF_NAMES and isinstance(one, dict):
+                yield from _references(list(one.values()))
             elif name not in {"const", "enum", "default", "examples"}:  # data
                 yield from _references(one)
+
+
+_OF_NAMES = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Words that hold a schema by each of the user's names."""

@@ -34,8 +34,8 @@ COPIES = frozenset({*REPEATS, *VECTORS, *ai_aggregates(), "ai_extract", "ai_simi
 LEADERS = 200_000
 """How many texts of one kind of call lead at most: their vectors are in memory, 1.5 KB each. Further ones are asked for themselves."""
 _PAGE, _INSERT = 20_000, 1_000
-_AROUND = ".,;:!?()[]{}<>\"'`„“”‚‘’«»…"
-"""What may stand beside a word and is none of it."""
+_BEFORE, _BEHIND = "([{", ".,;:!?)]}"
+"""What may stand beside a word and is none of it; .5 is a number, and 5' is not 5\"."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Text:
     def numbers(self) -> str:
         """sha256 of the words in which there is a digit, or another sign for a number: order A-7 is not order B-7, -5 not 5, and ½ not ¼, however alike the
         sentences are."""
-        words = (word.strip(_AROUND) for word in self.text.lower().split())
+        words = (word.lstrip(_BEFORE).rstrip(_BEHIND) for word in self.text.lower().split())
         return identity_hash(" ".join(word for word in words if any(category(sign)[0] == "N" for sign in word)))
 
 

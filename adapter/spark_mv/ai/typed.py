@@ -16,9 +16,10 @@ _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LARGEST = Decimal("3.4028234663852886e38")
 """FLOAT."""
 _DAY = r"\s*[+-]?(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*"
+_TIME = r"(?:[01]?\d|2[0-3]):[0-5]?\d(?::[0-5]?\d(?:\.\d*)?)?(?!\d)"
 _FORMS = {
     "DATE": re.compile(_DAY, re.DOTALL),
-    "TIMESTAMP": re.compile(_DAY.replace(".*", r"(?:\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?\s*(?:\S.*)?)?"), re.DOTALL),
+    "TIMESTAMP": re.compile(_DAY.replace(".*", rf"(?:{_TIME}\s*(?:[A-Za-z+-].*)?)?"), re.DOTALL),
 }
 
 
@@ -48,8 +49,9 @@ def _typed(value: Any, kind: Kind, place: str) -> Any:
     if name == "MAP":
         return {key: _typed(one, of[0], f"{place}.{key}") for key, one in value.items()}
     if name in _BITS:
-        limit, whole = 2 ** (_BITS[name] - 1), int(value)
-        fits, value = whole == value and -limit <= whole < limit, whole
+        limit = 2 ** (_BITS[name] - 1)
+        fits = -limit <= value < limit and int(value) == value  # of 1e1000000 no int is made
+        value = int(value) if fits else value
     elif name == "DECIMAL":
         precision, scale = of
         rounded = Decimal(value).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, Context(prec=400))

@@ -169,10 +169,8 @@ def plan_columns(
         _staged(column, column.name.lower() in keys, wanted, existing, verdicts, config, before, target.forget)
         for column in names
     )
-    if before is not None:
-        columns = _with_values_of(
-            columns, [existing[n.lower()] for n in removed if n.lower() in existing], prints, before
-        )
+    if before is not None and target.exists:
+        columns = _with_values_of(columns, target, prints, before)
     if any(c.role is Role.KEY and c.retyped for c in columns):
         identity = identity.retyped()
     if target.exists and identity.rekeyed:
@@ -196,6 +194,7 @@ def plan_columns(
         identity=identity,
         replace=bool(added and policy != "ignore")
         or (changed and policy == "sync_all_columns")
+        or any(c.stands_in for c in columns)
         or (target.exists and identity.rekeyed),
         added=added,
         removed=removed,
@@ -208,21 +207,25 @@ def plan_columns(
 
 
 def _with_values_of(
-    columns: Sequence[StagedColumn], gone: Sequence[Column], prints: Mapping[str, str], before: KeptRecord
+    columns: Sequence[StagedColumn], target: TargetFacts, prints: Mapping[str, str], before: KeptRecord
 ) -> tuple[StagedColumn, ...]:
-    """A kept column that the table does not have takes the values of the one that the query no longer gives and that had its expression: it has got
-    another name. Not where several had it, or have it now."""
-    kept = [column for column in gone if column.name.lower() in before.kept]
-    new = Counter(prints.get(c.name.lower()) for c in columns if c.role is Role.KEPT and not c.in_target)
+    """A kept column of whose expression the table has no values under its name takes those of the kept column that had the expression, and has it
+    no longer: it has got another name. Not where several had it, or have it now, or where the type is another one."""
+    old = [c for c in target.columns if c.name.lower() in before.kept]
+    old = [c for c in old if prints.get(c.name.lower()) != before.columns.get(c.name.lower())]
+    new = [c for c in columns if c.role is Role.KEPT and (c.fresh or not c.in_target)]
+    wanted = Counter(prints.get(c.name.lower()) for c in new)
 
     def with_values(column: StagedColumn) -> StagedColumn:
         print_ = prints.get(column.name.lower())
-        old = [one for one in kept if print_ is not None and before.columns.get(one.name.lower()) == print_]
-        if column.role is not Role.KEPT or column.in_target or len(old) != 1 or new[print_] != 1:
+        had = [c for c in old if print_ is not None and before.columns.get(c.name.lower()) == print_]
+        if column not in new or len(had) != 1 or wanted[print_] != 1:
             return column
-        other = not same_type(old[0], Column(column.name, column.type))
-        given = old[0].type if other else column.given
-        return replace(column, stands_in=old[0].name, in_target=True, retyped=other, given=given)
+        if not same_type(had[0], Column(column.name, column.type)):
+            return column
+        name = had[0].name
+        forget = tuple(r.flag for r in target.forget if {name.lower(), column.name.lower()} & {*r.columns})
+        return replace(column, stands_in=name, in_target=True, fresh=False, retyped=False, forget=forget)
 
     return tuple(with_values(column) for column in columns)
 

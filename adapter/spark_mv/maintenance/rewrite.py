@@ -80,7 +80,7 @@ def unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:
     called = {name.lower() for name, *_ in analysis.functions}
     once = [f for f in analysis.functions if f[1] in ONCE_PER_RUN]
     seen = {*pinned.used, *map(str.lower, pinned.ambiguous)}
-    calls = pinned.left
+    calls = pinned.left - {*map(str.lower, pinned.ambiguous)}
     left = [f for f in once if f[0].lower() in calls]
     words = [f for f in left if f[2:] not in pinned.places] or left
     words += [f for f in once if f not in left and not any(f[0].lower() in name for name in seen)]
@@ -132,9 +132,10 @@ def _with_window(
 
     asked = [name for name, level, _, _ in analysis.functions if level is Level.AI]
     near = Between.of(pins, pins.as_of + NEAR)
-    split: ClockSplit = split_clock(sql, schemas, pins.time_zone, near, kept_spans(sql, analysis), asked)
+    words = analysis.word_columns
+    split: ClockSplit = split_clock(sql, schemas, pins.time_zone, near, kept_spans(sql, analysis), asked, words)
     if candidates is not None:
-        split = split.with_rows_of(split_clock(candidates, schemas, pins.time_zone, near))
+        split = split.with_rows_of(split_clock(candidates, schemas, pins.time_zone, near, words=words))
     if any(calls_any(query, asked) for query in split.bound_queries):
         # rows outside their windows have no answers yet, and these decide whether there will be a row
         split = replace(split, bounds_complete=False)

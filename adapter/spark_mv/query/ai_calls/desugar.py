@@ -20,7 +20,7 @@ from spark_mv.query.ai_calls.group_keys import of_group, over_groups
 from spark_mv.query.ai_calls.groups import OF_GROUPS
 from spark_mv.query.ai_calls.join_conditions import Refused, out_of_join
 from spark_mv.query.ai_calls.text import TokenText
-from spark_mv.query.syntax.aggregates import groups_or_windows
+from spark_mv.query.syntax.aggregates import groups_or_windows, read_by
 from spark_mv.query.syntax.condition import read_expression
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import Span
@@ -95,14 +95,12 @@ def _of_lateral_view(text: TokenText, call: TokenCall, block: TokenBlock, calls:
 
 def _guarded_by_alias(text: TokenText, call: TokenCall, block: TokenBlock) -> bool:
     """Whether a CASE around the call has a condition that may name an earlier column of the same select list: which rows are asked about would depend
-    on it, and FROM does not have it."""
+    on it, and FROM does not have it. Not where the CASE holds queries, which cannot be taken apart: then it does not keep rows from being asked about."""
     node = text.node_of(call)
     above = node.parent if node is not None else None
-    earlier = {
-        i.name.lower() for i in block.items if i.name and i.span.end <= call.span.start and not text.own_column(i)
-    }
-    while earlier and above is not None and not isinstance(above, exp.Query):
-        if isinstance(above, exp.Case):
+    earlier, stop = text.earlier_names(block, call.span), read_by(node) if node is not None else None
+    while earlier and above is not None and above is not stop and not isinstance(above, exp.Query):
+        if isinstance(above, exp.Case) and above.find(exp.Query) is None:
             parts = [above.this, *(branch.this for branch in above.args["ifs"])]
             columns = (column for part in parts if part is not None for column in part.find_all(exp.Column))
             if any(not column.table and column.name.lower() in earlier for column in columns):
@@ -119,7 +117,7 @@ def _over_query(text: TokenText, span: Span) -> bool:
 
 def _over_aliases(text: TokenText, span: Span, block: TokenBlock) -> bool:
     """Whether an argument may name an earlier column of the same select list rather than a column of FROM."""
-    earlier = {i.name.lower() for i in block.items if i.name and i.span.end <= span.start and not text.own_column(i)}
+    earlier = text.earlier_names(block, span)
     first, end = text.token_range(span)
     return any(
         text.identifier(i) and _bare(text, i) and text.tokens[i].text.lower() in earlier for i in range(first, end)
@@ -190,10 +188,10 @@ def _tail(text: TokenText, block: TokenBlock, call: TokenCall) -> int:
     first = next((n for n, (word, _, _) in enumerate(clauses) if word in _OF_RESULTS), len(clauses))
     if not block.distinct or "LIMIT" not in block.clauses:
         return block.span.end
-    order = block.tree.args.get("order")
-    if any(word == "WINDOW" for word, _, _ in clauses[first:]) or (
-        order is not None and any(column.table for column in order.find_all(exp.Column))
-    ):
+    order, names = block.tree.args.get("order"), {item.name.lower() for item in block.items}
+    columns = order.find_all(exp.Column) if order is not None else ()
+    shown = all(not c.table and c.name.lower() in names for c in columns) or any(item.star for item in block.items)
+    if any(word == "WINDOW" for word, _, _ in clauses[first:]) or not shown or (order and groups_or_windows(order)):
         raise Refused(
             call,
             "stands over an aggregate, a window or an alias in a SELECT DISTINCT with LIMIT",

@@ -30,7 +30,7 @@ def failing_rows(places: Places, keys: Sequence[str], flag: Callable[[ParsedCall
     block = _outermost(places)
     if block is None:
         return "stands beside another SELECT"
-    for parsed in places.calls:
+    for parsed in (one for one in places.calls if places.text.is_read(one.call)):
         if places.block[id(parsed)] is not block or places.clause[id(parsed)] != "SELECT":
             return "stands elsewhere than in the SELECT list of the outermost SELECT"
     text, wanted = places.text, {key.lower() for key in keys}

@@ -36,13 +36,16 @@ class Flow:
         if item is None or item.args.get("pivots") or (alias is not None and alias.columns):
             return None
         above, name = item.parent, item.alias or item.name
-        while isinstance(above, exp.Subquery) and not above.alias:
-            above = above.parent  # joins in parentheses
-        hidden = isinstance(above, exp.Join) and above.args.get("kind") in ("SEMI", "ANTI")
-        if not isinstance(above, exp.From | exp.Join) or hidden or not name:
-            return None
-        reader = self.text.structure.of_select.get(id(above.parent))
-        return (reader, quoted(name)) if reader is not None else None
+        while above is not None and not isinstance(above, exp.Select):
+            hides = isinstance(above, exp.Join) and above.args.get("kind") in ("SEMI", "ANTI")
+            holds = isinstance(above, exp.From | exp.Join | exp.Table) or (
+                isinstance(above, exp.Subquery) and not above.alias
+            )
+            if hides or not holds:
+                return None
+            above = above.parent  # joins in parentheses hang on their first table
+        reader = self.text.structure.of_select.get(id(above))
+        return (reader, quoted(name)) if reader is not None and name else None
 
     def _item(self, query: Query) -> exp.Expr | None:
         """The one item of a FROM that the query is: in parentheses, or as a CTE, by its name."""

@@ -39,9 +39,8 @@ class Places:
         self.calls = list(calls)
         self.block: dict[int, TokenBlock] = {}
         self.clause: dict[int, str] = {}
-        self.name: dict[
-            int, str
-        ] = {}  # column of the LATERAL subquery or join, for calls answered that way; one for equal ones
+        # column of the LATERAL subquery or join, for calls answered that way: one for equal ones
+        self.name: dict[int, str] = {}
         self.beside: dict[int, str] = {}  # its text, to stand behind FROM
         self.stacked: dict[int, bool] = {}  # by block
         self.all_edits: list[Edit] = []  # also those inside others
@@ -122,7 +121,8 @@ class Places:
 
     def _text(self, parsed: ParsedCall) -> str:
         first, end = self.text.token_range(parsed.call.span)  # tokens: blanks and comments make no difference
-        return " ".join([parsed.function, *(t.text for t in self.text.tokens[first + 1 : end])])
+        written = (self.text.sql[t.start : t.end + 1] for t in self.text.tokens[first + 1 : end])
+        return " ".join([parsed.function, *written])
 
     def _around(self, parsed: ParsedCall) -> list[ParsedCall]:
         """The calls that have this one among their arguments, in the same block."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
+from sqlglot import exp
+
 from spark_mv.query.ai_calls.blocks import Edit, Query, TokenBlock, TokenItem, edited, outermost
 from spark_mv.query.ai_calls.first_rows import first_rows
 from spark_mv.query.ai_calls.flow import Flow
@@ -17,8 +19,9 @@ from spark_mv.query.ai_calls.group_keys import asked_of_rows, grouped_by
 from spark_mv.query.ai_calls.keys import arguments_hash_sql, key_sql
 from spark_mv.query.ai_calls.places import Places, Render
 from spark_mv.query.ai_calls.signatures import ParsedCall
-from spark_mv.query.syntax.aggregates import read_by
-from spark_mv.query.syntax.condition import bracketed
+from spark_mv.query.syntax.aggregates import not_of_one_row, read_by, several_sets
+from spark_mv.query.syntax.condition import bracketed, read_expression
+from spark_mv.query.syntax.parser import first_offset
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.query.syntax.table_name import quoted
@@ -56,6 +59,12 @@ class Requests:
             for p in self.places.inside(read)
             if p is not parsed and self.places.block[id(p)] is block and not p.call.span.holds(parsed.call.span)
         ]
+        if clause != "FROM":  # rows that a LATERAL VIEW makes of answers
+            mine += [
+                p
+                for p in self.places.inside([block.clauses.get("FROM", block.list_span)])
+                if self._in_view(p, block, mine)
+            ]
         text, identity = self.build(parsed, self._render_inside)
         asked = _unless(self._guarded(text, guards), unless)
         listed = f"{asked} AS request"
@@ -129,6 +138,10 @@ class Requests:
             query = outer.query
         return best
 
+    def _in_view(self, parsed: ParsedCall, block: TokenBlock, known: Sequence[ParsedCall]) -> bool:
+        own = self.places.block[id(parsed)] is block and self.places.clause[id(parsed)] == "FROM"
+        return own and not any(parsed is one for one in known)
+
     # ---- pieces of SQL
 
     def _distinct(self, parsed: ParsedCall, identity: str, body: str) -> str:
@@ -179,23 +192,36 @@ class Requests:
         return [c for c in found if not self.places.inside([c])] if clause == name else found
 
     def _guards(self, parsed: ParsedCall) -> list[tuple[list[str], list[Span]]]:
-        """For each CASE around the call, innermost first: the pieces of `CASE … THEN` up to the call's branch. Not those around an aggregate or a
-        window that reads the answer: it reads those of other rows, too."""
+        """For each CASE around the call, innermost first: the pieces of `CASE … THEN` up to the call's branch. Of those around an aggregate or a
+        window, which reads the answers of other rows, too, only those that decide for all of its rows."""
         text, out = self.text, []
         block = self.places.block[id(parsed)]
         at, end = text.token_range(parsed.call.span)
         first, _ = text.token_range(block.span)
-        if (node := text.node_of(parsed.call)) is not None and (reader := read_by(node)) is not None:
-            first = next(i for i, token in enumerate(text.tokens) if token.start >= reader)
+        node, earlier = text.node_of(parsed.call), text.earlier_names(block, parsed.call.span)
+        reader = read_by(node) if node is not None else None
+        inside = first_offset(reader) or 0
         for start in range(at - 1, first, -1):
             if text.words[start] != "CASE" or text.words[start - 1] == ".":
                 continue
             if text.block_of(text.span(start, start + 1)) is not block:
                 continue
             guard = self._guard(start, at, end)
-            if guard is not None:
+            outside = reader if text.tokens[start].start < inside else None
+            if guard is not None and self._decides(guard[1], earlier, outside, block):
                 out.append(guard)
         return out
+
+    def _decides(
+        self, conditions: Sequence[Span], earlier: set[str], outside: exp.Expr | None, block: TokenBlock
+    ) -> bool:
+        """Whether the conditions of a CASE, over columns of FROM and none of the list's own, decide for the rows that are asked about; where an aggregate
+        or a window function stands between (`outside` of which the CASE is), for all of its rows."""
+        trees = [tree for span in conditions if (tree := read_expression(self.text.text(span))) is not None]
+        columns = {column.sql("spark").lower() for tree in trees for column in tree.find_all(exp.Column)}
+        if len(trees) < len(conditions) or columns & earlier:
+            return False
+        return outside is None or (columns <= _of_all_rows(outside, block) and not any(map(not_of_one_row, trees)))
 
     def _guard(self, start: int, at: int, call_end: int) -> tuple[list[str], list[Span]] | None:
         text, depth, i = self.text, 0, start + 1
@@ -263,6 +289,22 @@ class Requests:
                 if item.name:
                     hidden.add(item.name.lower())
         return out
+
+
+def _of_all_rows(reader: exp.Expr, block: TokenBlock) -> set[str]:
+    """The columns that have one value in all rows that an aggregate or a window function reads: keys of GROUP BY, those of PARTITION BY."""
+    whole = reader
+    while (
+        isinstance(whole.parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.Window)
+        and whole.parent.this is whole
+    ):
+        whole = whole.parent
+    group = block.tree.args.get("group")
+    if isinstance(whole, exp.Window):
+        keys = whole.args.get("partition_by") or []
+    else:
+        keys = group.expressions if group is not None and not several_sets(group) else []
+    return {key.sql("spark").lower() for key in keys if isinstance(key, exp.Column)}
 
 
 def _unless(request: str, condition: str) -> str:

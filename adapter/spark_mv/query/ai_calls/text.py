@@ -187,6 +187,10 @@ class TokenText:
             raise TextError(f"the parenthesis at {line}:{column} is never closed")
         return match
 
+    def earlier_names(self, block: TokenBlock, span: Span) -> set[str]:
+        """The names, in lower case, of entries of the select list before the span, but for columns as they are: Spark lets the list read them."""
+        return {i.name.lower() for i in block.items if i.name and i.span.end <= span.start and not self.own_column(i)}
+
     def own_column(self, item: TokenItem) -> bool:
         """Whether the item is a column under its own name."""
         first, end = self.token_range(item.expression)

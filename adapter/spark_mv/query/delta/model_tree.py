@@ -6,7 +6,7 @@ from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.delta.collations import refuse_collations
 from spark_mv.query.delta.restrict import QueryTree, kept_spans, read_tree
 from spark_mv.query.functions.level import Level
-from spark_mv.query.rewrite.clock_scope_types import Schemas
+from spark_mv.query.rewrite.clock_scope_types import Schemas, schema_columns
 from spark_mv.query.rewrite.clock_split import split_clock
 from spark_mv.query.rewrite.pin import clock_spans
 
@@ -16,5 +16,6 @@ def model_tree(analysis: Analysis, schemas: Schemas, time_zone: str, sampled: bo
     refuse_collations(analysis, schemas)
     if Level.COMMAND not in analysis.levels:
         return read_tree(analysis, None, (), sampled)
-    split = split_clock(analysis.sql, schemas, time_zone, kept=kept_spans(analysis.sql, analysis))
-    return read_tree(analysis, split, clock_spans(analysis.sql), sampled)
+    words = analysis.word_columns
+    split = split_clock(analysis.sql, schemas, time_zone, kept=kept_spans(analysis.sql, analysis), words=words)
+    return read_tree(analysis, split, clock_spans(analysis.sql, schema_columns(schemas) | frozenset(words)), sampled)

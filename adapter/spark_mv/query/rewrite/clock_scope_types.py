@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
@@ -15,17 +14,8 @@ Schemas = Mapping[str, Mapping[str, str]]
 
 
 def schema_columns(schemas: Schemas) -> frozenset[str]:
-    """Names of all columns of all tables and of the fields in them, which a star or a generator makes columns, in lower case.
-
-    >>> sorted(schema_columns({"t": {"ID": "int", "s": "struct<User:string,`a b`:array<struct<x: int>>>"}}))
-    ['a b', 'id', 's', 'user', 'x']
-    """
-    columns = [(name, kind) for table in schemas.values() for name, kind in table.items()]
-    fields = (match[1] or match[2] for _, kind in columns for match in _FIELD.finditer(kind or ""))
-    return frozenset(name.lower() for name in (*(name for name, _ in columns), *fields))
-
-
-_FIELD = re.compile(r"(?:`([^`]+)`|(\w+))\s*:")
+    """Names of all columns of all tables, in lower case."""
+    return frozenset(column.lower() for table in schemas.values() for column in table)
 
 
 def block_types(sql: str, sources: Sources, schemas: Schemas) -> Callable[[int], dict[str, str]]:

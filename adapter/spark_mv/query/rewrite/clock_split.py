@@ -78,12 +78,13 @@ def split_clock(
     near: Between | None = None,
     kept: Collection[Span] = (),
     asked: Collection[str] = (),
+    words: Collection[str] = (),
 ) -> ClockSplit:
     """Split a query. `schemas`: table as written → column → Spark type. `time_zone`: the session's; without it, what
     depends on local dates stays unsolved. `kept`: expressions that are evaluated once per row, whatever the clock says
-    later. `asked`: names of AI functions; bounds are those of all rows, whatever their answers, which rows outside their
+    later. `words`: columns of the query that have the name of a function without parentheses. `asked`: names of AI functions; bounds are those of all rows, whatever their answers, which rows outside their
     windows do not have yet. Raises SourceTextError for text that is not even words."""
-    found = clock_spans(sql, schema_columns(schemas) if schemas else None)
+    found = clock_spans(sql, schema_columns(schemas) | frozenset(words) if schemas else None)
     uses = tuple(use for use in found if not any(_inside(use, span) for span in kept))
     if not uses:
         return ClockSplit(reason="no clock function")

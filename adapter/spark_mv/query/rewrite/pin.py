@@ -208,6 +208,7 @@ def _uses(sql: str, pins: Pins) -> tuple[list[_Use], tuple[str, ...]]:
     known = None if pins.columns is None else {column.lower() for column in pins.columns}
     uses: list[_Use] = []
     ambiguous: list[str] = []
+    doubtful: dict[str, bool] = {}  # words that may be columns
     index = 0
     while index < len(tokens):
         if tokens[index].word not in _WORDS and tokens[index].kind not in _STRINGS:
@@ -216,7 +217,9 @@ def _uses(sql: str, pins: Pins) -> tuple[list[_Use], tuple[str, ...]]:
         found = _call(tokens, index, pins) or _special(tokens, index, pins)
         if found is None:
             bare = _bare(tokens, index)
-            if bare and _may_be_column(bare, tokens, known):
+            if bare and bare not in doubtful:
+                doubtful[bare] = _may_be_column(bare, tokens, known)
+            if bare and doubtful[bare]:
                 ambiguous.append(tokens[index].text)
             elif bare:
                 found = (bare, index + 1, _CALLS[bare](pins))
@@ -283,12 +286,12 @@ def _may_be_column(name: str, tokens: tuple[Token, ...], columns: Collection[str
             return True
     elif name in columns:
         return True
-    field = re.compile(rf"\b{name}\b[`\"]*\s*:?\s*\w", re.IGNORECASE)  # of a schema: 'user string', '{"user": …'
+    field = re.compile(rf"\b{name}(?:[`\"]\s*:|[`\"]?\s*:?\s*(?:{_TYPES})\b)", re.IGNORECASE)  # of a schema
     for index, token in enumerate(tokens):
         if token.kind in _STRINGS and field.search(token.text):
             return True
-        named = token.word.lower() == name or unquoted(token.text).lower() == name
-        if named and _kind(tokens, index + 1) != TokenType.L_PAREN and not _bare(tokens, index):
+        written = token.word or (unquoted(token.text) if token.kind == TokenType.IDENTIFIER else "")
+        if written.lower() == name and _kind(tokens, index + 1) != TokenType.L_PAREN and not _bare(tokens, index):
             return True
     return False
 
@@ -335,6 +338,11 @@ def _argument_type(tokens: tuple[Token, ...], index: int) -> str:
 
 
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
+_TYPES = (
+    "string|varchar|char|int|integer|bigint|long|smallint|short|tinyint|byte|float|real|double|decimal|numeric|boolean|date|timestamp|timestamp_ntz|"
+    "binary|array|map|struct|variant"
+)
+"""Words by which a text that has a name before one of them may be a schema: `from_json(body, 'user string, n int')` makes a column of it."""
 
 
 def _special_value(token: Token, kind: str, following: int, pins: Pins) -> _Found | None:

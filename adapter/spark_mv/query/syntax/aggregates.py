@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from spark_mv.query.functions.catalogue import Kind, is_kind
-from spark_mv.query.syntax.parser import Call, first_offset
+from spark_mv.query.syntax.parser import Call
 
 
 def called(node: exp.Expr) -> str:
@@ -78,15 +78,11 @@ def several_sets(group: exp.Group | None) -> bool:
 
 def of_rows(node: exp.Expr) -> bool:
     """Whether the node of a HAVING stands in what an aggregate or a window function reads: it has a value for each row of a group."""
-    return _reader(node) is not None
+    return read_by(node) is not None
 
 
-def read_by(node: exp.Expr) -> int | None:
-    """The offset of the innermost aggregate or window function that reads the node in its own SELECT; None where none does."""
-    return first_offset(_reader(node))
-
-
-def _reader(node: exp.Expr) -> exp.Expr | None:
+def read_by(node: exp.Expr) -> exp.Expr | None:
+    """The innermost aggregate, FILTER or window function that reads the node in its own SELECT; None where none does."""
     above = node.parent
     while above is not None and not isinstance(above, exp.Having | exp.Query):
         if isinstance(above, exp.Filter | exp.Window) or is_aggregate(above):

@@ -205,4 +205,7 @@ def closing(tokens: Sequence[Token], opening: int) -> int:
     raise SourceTextError(f"a parenthesis opened at offset {tokens[opening].start} is never closed")
 
 
-_QUOTED = {TokenType.STRING, TokenType.IDENTIFIER, TokenType.HEX_STRING, TokenType.NUMBER}
+_QUOTED = {
+    TokenType.STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.NATIONAL_STRING, TokenType.BYTE_STRING, TokenType.IDENTIFIER,
+    TokenType.NUMBER,
+}  # fmt: skip

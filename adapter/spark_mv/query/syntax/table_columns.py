@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sqlglot import exp
@@ -9,6 +10,8 @@ from sqlglot import exp
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import Parsed, parse
 from spark_mv.query.syntax.source_text import Edit, apply_edits
+
+_VISIBLE = re.compile(r"\S")
 
 
 @deep
@@ -27,7 +30,7 @@ def by_table_alone(sql: str) -> str:
         name = _name_of_table(column) if len(column.parts) > 2 else None
         if name is not None and "start" in name.meta and "start" in column.parts[0].meta:
             start, end = int(column.parts[0].meta["start"]), int(name.meta["start"])
-            edits.append(Edit(start, end, " " * (end - start)))
+            edits.append(Edit(start, end, _VISIBLE.sub(" ", sql[start:end])))
     return apply_edits(sql, edits)
 
 
@@ -48,6 +51,8 @@ def by_path(tree: exp.Expr) -> exp.Column | None:
 def _name_of_table(column: exp.Column) -> exp.Expr | None:
     """The part of a column that is the name of its table, where others stand before it, and where it means the same without these."""
     parts = [part.name.lower() for part in column.parts]
+    if any(name.name.lower() in parts for name in _parameters(column)):
+        return None
     select = column.find_ancestor(exp.Select)
     while select is not None:
         items = list(_items(select))
@@ -61,6 +66,14 @@ def _name_of_table(column: exp.Column) -> exp.Expr | None:
             return None
         select = select.find_ancestor(exp.Select)
     return None
+
+
+def _parameters(column: exp.Column) -> Iterator[exp.Expr]:
+    """Those of the lambdas around a column."""
+    around = column.find_ancestor(exp.Lambda)
+    while around is not None:
+        yield from around.expressions
+        around = around.find_ancestor(exp.Lambda)
 
 
 def _items(select: exp.Select) -> Iterator[exp.Expr]:
