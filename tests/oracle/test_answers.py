@@ -39,6 +39,7 @@ FOUND = {
     "a window over answers, in a branch that an alias decides": "select id, x + 1 as y2, case when y2 > 1 then max(ai_gen(s)) over (partition by k) end "
     "as a from t",
     "the right side of a join in parentheses": "select t.id, q.a from (t join (select k, ai_gen(w) as a from u) q on q.k = t.k) where t.x > 0",
+    "a star beside a semi join whose condition asks about its right side": "select * from t left semi join u on u.k = t.k and ai_gen(u.w) <> 'G:x'",
     "rows that a LATERAL VIEW makes of answers": "select id, e, ai_fix_grammar(s) as a from t lateral view explode(split(ai_gen(s), ',')) v as e",
     "a call in a CTE that nobody reads": "with d as (select ai_gen(s) as g from t), e as (select id, ai_fix_grammar(s) as h from t) select id, h from e",
     "a hint names the CTE": "with q as (select k, ai_gen(s) as g from t) select /*+ broadcast(q) */ u.k, q.g from u join q on q.k = u.k where u.y > 0",

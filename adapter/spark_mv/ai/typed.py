@@ -17,6 +17,13 @@ _LARGEST = Decimal("3.4028234663852886e38")
 """FLOAT."""
 _DAY = r"\s*[+-]?(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*"
 _TIME = r"(?:[01]?\d|2[0-3]):[0-5]?\d(?::[0-5]?\d(?:\.\d*)?)?(?!\d)"
+_SHAPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"), (int, float, Decimal)),
+    **dict.fromkeys(("STRUCT", "MAP"), (dict,)),
+    **dict.fromkeys(("DATE", "TIMESTAMP"), (str,)),
+    "ARRAY": (list,),
+    "BOOLEAN": (bool,),
+}
 _FORMS = {
     "DATE": re.compile(_DAY, re.DOTALL),
     "TIMESTAMP": re.compile(_DAY.replace(".*", rf"(?:{_TIME}\s*(?:[A-Za-z+-].*)?)?"), re.DOTALL),
@@ -42,6 +49,11 @@ def _typed(value: Any, kind: Kind, place: str) -> Any:
     if value is None:
         return None
     name, *of = kind
+    shape = _SHAPES.get(name)
+    if (shape is not None and not isinstance(value, shape)) or (
+        isinstance(value, bool) and name != "BOOLEAN" and shape is not None
+    ):
+        raise ValueError(f"{place}: {_json(value)} is no {name}")  # a schema of the user's own lets it pass
     if name == "STRUCT":
         return {field: _typed(value.get(field), inner, f"{place}.{field}") for field, inner in of[0]}
     if name == "ARRAY":

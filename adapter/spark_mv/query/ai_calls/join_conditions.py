@@ -47,7 +47,10 @@ def out_of_join(text: TokenText, call: TokenCall, block: TokenBlock, hoists: int
         source = text.text(relation)
         early = _early_conditions(text, block, top, first, relation, alias)
         derived = f"(SELECT {alias}.*, {text.text(call.span)} AS {name} FROM {source}{early}) AS {alias}"
-        edits = [(relation, derived), (call.span, f"{alias}.{name}"), *_hide(text, block, alias, name)]
+        start = text.token_range(relation)[0]
+        shown = text.words[max(start - 2, 0) : start] not in (["SEMI", "JOIN"], ["ANTI", "JOIN"])
+        hidden = _hide(text, block, alias, name) if shown else []
+        edits = [(relation, derived), (call.span, f"{alias}.{name}"), *hidden]
         return edited(text.sql, Span(0, len(text.sql)), edits)
     return _to_where(text, call, block, top, on, stop)
 

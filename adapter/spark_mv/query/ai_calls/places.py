@@ -44,6 +44,7 @@ class Places:
         self.beside: dict[int, str] = {}  # its text, to stand behind FROM
         self.stacked: dict[int, bool] = {}  # by block
         self.all_edits: list[Edit] = []  # also those inside others
+        self._texts: dict[int, str] = {}
         for number, parsed in enumerate(sorted(self.calls, key=lambda p: p.call.span.start), 1):
             block = text.block_of(parsed.call.span)
             if block is None:
@@ -120,9 +121,11 @@ class Places:
             level = level.around
 
     def _text(self, parsed: ParsedCall) -> str:
-        first, end = self.text.token_range(parsed.call.span)  # tokens: blanks and comments make no difference
-        written = (self.text.sql[t.start : t.end + 1] for t in self.text.tokens[first + 1 : end])
-        return " ".join([parsed.function, *written])
+        if id(parsed) not in self._texts:
+            first, end = self.text.token_range(parsed.call.span)  # tokens: blanks and comments make no difference
+            written = (self.text.sql[t.start : t.end + 1] for t in self.text.tokens[first + 1 : end])
+            self._texts[id(parsed)] = " ".join([parsed.function, *written])
+        return self._texts[id(parsed)]
 
     def _around(self, parsed: ParsedCall) -> list[ParsedCall]:
         """The calls that have this one among their arguments, in the same block."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator
 
 from sqlglot import exp
@@ -42,6 +43,7 @@ class TokenText:
             else " ".join(t.text.upper().split())
             for t in self.tokens
         ]
+        self._starts = [token.start for token in self.tokens]
         self.match = self._match_parentheses()
         if not self.tokens:
             raise TextError("the text is empty")
@@ -139,8 +141,11 @@ class TokenText:
         return [s for part in parts for s in self.conjuncts(self.span(*part))]
 
     def token_range(self, span: Span) -> tuple[int, int]:
-        inside = [i for i, t in enumerate(self.tokens) if span.start <= t.start and t.end < span.end]
-        return (inside[0], inside[-1] + 1) if inside else (0, 0)
+        """The tokens first … end - 1 that lie in the span; (0, 0) for none."""
+        first, end = bisect_left(self._starts, span.start), bisect_left(self._starts, span.end)
+        while end > first and self.tokens[end - 1].end >= span.end:
+            end -= 1
+        return (first, end) if end > first else (0, 0)
 
     def has(self, span: Span, words: Collection[str]) -> bool:
         """Whether one of the words stands in the span outside of parentheses."""
@@ -193,9 +198,8 @@ class TokenText:
 
     def own_column(self, item: TokenItem) -> bool:
         """Whether the item is a column under its own name."""
-        first, end = self.token_range(item.expression)
-        last_is_name = self.tokens[end - 1].text.lower() == item.name.lower()
-        return last_is_name and all(self.identifier(i) or self.words[i] == "." for i in range(first, end))
+        plain = isinstance(item.tree, exp.Dot) and all(isinstance(part, exp.Identifier) for part in item.tree.parts)
+        return (plain or isinstance(item.tree, exp.Column)) and item.tree.name.lower() == item.name.lower()
 
     def identifier(self, i: int) -> bool:
         """Whether the token can be a name: quoted, or no word of the language."""
