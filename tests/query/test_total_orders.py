@@ -49,6 +49,8 @@ def depends_on_order(sql: str, key: str = "id") -> bool:
         ("select k, g, sum(x) as n from t group by k, cube(g) order by k, g limit 3", "k"),
         # a pipe's LIMIT comes before the order behind it
         ("from t |> limit 3 |> order by id |> select id, x", "id"),
+        ("from t |> order by id |> limit 5 offset 2 |> limit 5 offset 1 |> select id, x", "id"),
+        ("from t |> order by id |> limit 5 |> limit 5 offset 1 |> select id, x", "id"),
     ],
 )
 def test_not_total(sql: str, key: str) -> None:
@@ -67,6 +69,7 @@ def test_not_total(sql: str, key: str) -> None:
         ("select k, max_by(x, id) as m from (select id, k, max(x) as x from t group by id, k) group by k", "k"),
         ("select id, x from t order by id limit 3", "id"),
         ("from t |> order by id |> limit 3 |> select id, x", "id"),
+        ("from t |> order by id |> limit 5 |> limit 3 |> select id, x", "id"),
         ("select k, max_by(n, g) as m from (select k, g, count(*) as n from t group by k, g) group by k", "k"),
     ],
 )

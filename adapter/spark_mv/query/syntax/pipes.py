@@ -20,14 +20,21 @@ def with_spark(known: Mapping[str, Operator]) -> dict[str, Operator]:
     found = {name: _after(known[name], _AFTER.get(name, _ENDS)) for name in known}
     pivots = dict.fromkeys(("PIVOT", "UNPIVOT"), _pivot)
     found["AGGREGATE"] = _by_name(found["AGGREGATE"])
+    found["LIMIT"] = lambda parser, query: known["LIMIT"](parser, settled(parser, query, _before_limit(parser)))
     return {**found, **pivots, "SELECT": _select, "DROP": _drop, "SET": _set, **dict.fromkeys(_ORDERS, _partitioned)}
 
 
 _ORDERS = ("DISTRIBUTE BY", "SORT BY", "CLUSTER BY")
 _ENDS = ("limit", "offset", "distinct", "sample", "sort", "cluster", "distribute")
 """Clauses of a SELECT to which an operator cannot be added: it sees what they leave."""
-_AFTER: Mapping[str, Sequence[str]] = {"AS": (), "LIMIT": ("limit", "offset")}
-"""The same of single operators: LIMIT counts what ORDER BY has put into order."""
+_AFTER: Mapping[str, Sequence[str]] = {"AS": ()}
+"""The same of single operators."""
+
+
+def _before_limit(parser: Any) -> Sequence[str]:
+    """The same of `|> LIMIT n`, which counts what ORDER BY has put into order, and of two of which the smaller one counts; not so with an OFFSET."""
+    behind = parser._tokens[parser._index + 2 : parser._index + 3]
+    return ("limit", "offset") if behind and behind[0].token_type == TokenType.OFFSET else ("offset",)
 
 
 def shown(name: str) -> str:
