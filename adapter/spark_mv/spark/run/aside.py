@@ -58,7 +58,7 @@ def _set_aside(run: CurrentRun, kind: str) -> bool:
 
 
 def put_back(adapter: Any, invocation: Invocation, names: Iterable[str]) -> Invocation:
-    """The invocation once what a dead run had set aside of a table that is not there has its name again; as it is where nothing waits.
+    """The invocation once the table that a dead run had set aside has its name again; as it is where none waits, or the name is taken.
     `names`: the relations of the schema. Raises RunFailed where a run that may be alive is making the table."""
     waiting = sorted(n for n in names if is_aside(n, invocation.identifier))
     if not waiting:
@@ -72,9 +72,9 @@ def put_back(adapter: Any, invocation: Invocation, names: Iterable[str]) -> Invo
             f"one changed nothing. Run it again once that one is done. If none is at it, put it back: ALTER TABLE {last} RENAME TO {invocation.target}",
         )
     found = describe(query, last)
-    if found is None:
+    if found is None or found.is_view:  # a view holds no rows, and --full-refresh was to replace it
         return invocation
-    query(f"alter {'view' if found.is_view else 'table'} {last} rename to {invocation.target}")
+    query(f"alter table {last} rename to {invocation.target}")
     adapter.warn(
         f"model {invocation.name}: {invocation.target} was not there, because a run that made it anew had died; put back from {last}"
     )
