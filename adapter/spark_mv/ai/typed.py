@@ -50,9 +50,7 @@ def _typed(value: Any, kind: Kind, place: str) -> Any:
         return None
     name, *of = kind
     shape = _SHAPES.get(name)
-    if (shape is not None and not isinstance(value, shape)) or (
-        isinstance(value, bool) and name != "BOOLEAN" and shape is not None
-    ):
+    if shape is not None and (not isinstance(value, shape) or (isinstance(value, bool) and name != "BOOLEAN")):
         raise ValueError(f"{place}: {_json(value)} is no {name}")  # a schema of the user's own lets it pass
     if name == "STRUCT":
         return {field: _typed(value.get(field), inner, f"{place}.{field}") for field, inner in of[0]}

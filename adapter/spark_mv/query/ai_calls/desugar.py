@@ -144,7 +144,7 @@ def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists:
         last_inner = max(n for n, i in enumerate(block.items) if i not in outer_items)
         if any(block.items.index(i) < last_inner for i in outer_items):
             raise Refused(awkward[0], "stands before a column or `*` of the same SELECT", "put it last, or into a CTE")
-    tail = _tail(text, block, awkward[0])
+    tail = _tail(block, awkward[0])
     for clause in ("HAVING", "ORDER BY", "QUALIFY"):
         if (
             clause in block.clauses
@@ -182,12 +182,12 @@ def _wrapped(text: TokenText, block: TokenBlock, calls: list[TokenCall], hoists:
     return text.sql[: block.span.start] + new + (f" {behind}" if behind else "") + text.sql[block.span.end :]
 
 
-def _tail(text: TokenText, block: TokenBlock, call: TokenCall) -> int:
+def _tail(block: TokenBlock, call: TokenCall) -> int:
     """Where the clauses begin that stay behind the new SELECT: LIMIT, with its order, where rows are counted that DISTINCT has left."""
-    clauses = block.tree.meta["select"].clauses
-    first = next((n for n, (word, _, _) in enumerate(clauses) if word in _OF_RESULTS), len(clauses))
     if not block.distinct or "LIMIT" not in block.clauses:
         return block.span.end
+    clauses = block.tree.meta["select"].clauses
+    first = next((n for n, (word, _, _) in enumerate(clauses) if word in _OF_RESULTS), len(clauses))
     order, names = block.tree.args.get("order"), {item.name.lower() for item in block.items}
     columns = order.find_all(exp.Column) if order is not None else ()
     shown = all(not c.table and c.name.lower() in names for c in columns) or any(item.star for item in block.items)

@@ -33,9 +33,8 @@ def made_way(run: CurrentRun) -> Iterator[None]:
         yield
     except BaseException:
         if waits:
-            with suppress(
-                Exception
-            ):  # where the new table was made after all, the next run drops what waits; the first error matters more
+            # where the new table was made after all, the next run drops what waits; the first error matters more
+            with suppress(Exception):
                 run.statement(f"alter {kind} {aside} rename to {table}")
         raise
     if waits:
