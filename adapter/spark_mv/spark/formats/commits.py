@@ -7,7 +7,9 @@ the same files are read through Delta's own classes instead (0.02 s); over Spark
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -86,9 +88,33 @@ def _info(spark: Any, commit: Any, length: int) -> Mapping[str, Any]:
     return json.loads(text)["commitInfo"]
 
 
+@contextmanager
+def one_look() -> Iterator[None]:
+    """Meanwhile this thread lists the log of a table once for all questions (16 ms each), and they are answered of one version. For a look in which
+    nothing is written."""
+    before = _SEEN.set({})
+    try:
+        yield
+    finally:
+        _SEEN.reset(before)
+
+
+_SEEN: ContextVar[dict[tuple[int, str], tuple[Any, Any]] | None] = ContextVar("_SEEN", default=None)
+
+
 def log_and_snapshot(spark: Any, table: str) -> tuple[Any, Any]:
     """Delta's own objects for the log of a table and its newest version. Raises where the JVM or Delta's classes are not in
     reach, or the table is none of Delta's."""
+    seen = _SEEN.get()
+    if seen is None:
+        return _log_and_snapshot(spark, table)
+    asked = id(spark), table
+    if asked not in seen:
+        seen[asked] = _log_and_snapshot(spark, table)
+    return seen[asked]
+
+
+def _log_and_snapshot(spark: Any, table: str) -> tuple[Any, Any]:
     session = spark._jsparkSession
     name = session.sessionState().sqlParser().parseTableIdentifier(table)
     found = static(spark, "org.apache.spark.sql.delta.DeltaLog", "forTableWithSnapshot")(session, name)

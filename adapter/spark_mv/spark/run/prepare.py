@@ -29,7 +29,7 @@ from spark_mv.maintenance.steps.our_rows import our_rows
 from spark_mv.maintenance.strategies.no_op import moved
 from spark_mv.maintenance.supposed_runs import never_incremental
 from spark_mv.query.syntax.table_name import quoted
-from spark_mv.spark.formats.commits import Ask, Query
+from spark_mv.spark.formats.commits import Ask, Query, one_look
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
 from spark_mv.spark.formats.own_tables import OWN_TABLES, own_format, takes_name, with_files
 from spark_mv.spark.formats.registry import format_of
@@ -124,6 +124,7 @@ def looked(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> 
             yield seen
 
 
+@one_look()
 def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead: bool = False) -> Prepared:
     """Facts, verdict and plan, read-only (an empty AI result table apart, which the query needs to be understood). `ahead`:
     a run will follow, and what it is sure to need is looked for meanwhile."""
