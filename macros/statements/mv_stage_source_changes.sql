@@ -1,12 +1,16 @@
 {#- Write down what changed in one source between two versions: each row that came or went with the number of its copies
     (`__mv_count`, negative for rows that went). Netted by content, because an overwrite reports every row as deleted and
-    inserted again, and a row that stayed the same must not be drawn or paid anew. -#}
+    inserted again, and a row that stayed the same must not be drawn or paid anew. `shared`: rows that are netted already, with more
+    columns. -#}
 {% macro default__mv_stage_source_changes(args) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
 {{ mv.mv_stage_into(args) }}
 {%- if args['how'] == 'feed' and args['append_only'] %}
 select {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}, {% endfor %}cast(1 as bigint) as __mv_count
 from table_changes('{{ args['source'] }}', {{ args['low'] + 1 }}, {{ args['high'] }})
+{%- elif args['how'] == 'shared' and args['append_only'] %}
+select {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}, {% endfor %}__mv_count
+from {{ args['source'] }}
 {%- elif args['how'] == 'appended' %}
 select {% for column in args['columns'] %}{{ adapter.quote(column['name']) }}, {% endfor %}cast(1 as bigint) as __mv_count
 from {{ args['source'] }} {{ args['between'] }}
@@ -20,6 +24,8 @@ from (
   {%- if args['how'] == 'feed' %}
   select *, case when _change_type in ('insert', 'update_postimage') then 1 else -1 end as __mv_sign
   from table_changes('{{ args['source'] }}', {{ args['low'] + 1 }}, {{ args['high'] }})
+  {%- elif args['how'] == 'shared' %}
+  select *, __mv_count as __mv_sign from {{ args['source'] }}
   {%- elif args['how'] == 'changelog' %}
   select *, case when _change_type = 'INSERT' then 1 else -1 end as __mv_sign
   from {{ args['source'] }}.changes {{ args['between'] }}

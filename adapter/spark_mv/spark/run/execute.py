@@ -29,6 +29,7 @@ from spark_mv.spark.run.publish import PREDICATE, drop, publish
 from spark_mv.spark.run.publish_state import publish_state
 from spark_mv.spark.run.response import MvResponse, message
 from spark_mv.spark.run.session_pace import ended as ended_in
+from spark_mv.spark.run.shared_changes import from_shared
 from spark_mv.spark.run.stamps import ASIDE, begun, ended
 from spark_mv.spark.run.step_args import step_args
 from spark_mv.spark.session.ended import spark_has_ended
@@ -108,8 +109,10 @@ class MvRun(CurrentRun):
                 for part in self._parts(step):
                     yield self._view(part)
 
-    def _parts(self, step: Step) -> tuple[Step, ...]:
-        """A step as the statements that the table's format has for it."""
+    def _parts(self, step: Step) -> Iterable[Step]:
+        """A step as the statements that the table's format has for it, or those that take from what another model has read."""
+        if step.kind == "stage_source_changes" and self.held:
+            return from_shared(self, step)
         if step.kind != "replace_where" or self.format.replaces_by_key:
             return (step,)
         gone = {name: step.args[name] for name in ("relation", "predicate")}

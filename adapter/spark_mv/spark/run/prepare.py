@@ -52,6 +52,7 @@ from spark_mv.spark.run.planning import look_ahead, planned_for, settings_for
 from spark_mv.spark.run.prepared import Prepared
 from spark_mv.spark.run.read_model import ReadModel, read_model
 from spark_mv.spark.run.session_pace import session_fixed
+from spark_mv.spark.run.shared_changes import shared_feeds
 from spark_mv.spark.run.source_commits import read_changes
 from spark_mv.spark.session.own_catalogue import own_catalogue
 
@@ -81,6 +82,7 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
         plan=prepared.plan,
         relations=_relations(invocation, prepared, stamp),
         held=prepared.facts.held,
+        feeds=prepared.feeds,
         with_files=with_files(Ask(adapter.query, adapter.mv_spark()), target_format(prepared.config)),
         shows_keys=not prepared.config.sensitive_key,
         query_sql=prepared.rewritten.sql,
@@ -155,7 +157,9 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
         if error.code == "NOT_INCREMENTAL" and (refusals := never_incremental(situation)):
             raise _never(facts.model, refusals) from None  # nor would it be after a --full-refresh
         raise
-    return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking)
+    follows = ahead and changes is not None and situation.facts.held
+    feeds = shared_feeds(query.spark, situation.facts, changes.sources) if follows and changes else {}
+    return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking, feeds)
 
 
 def _refuse_never_incremental(situation: Situation) -> None:

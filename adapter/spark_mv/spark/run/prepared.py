@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import state_facts
+from spark_mv.spark.run.shared_changes import SharedFeed
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
     from spark_mv.query.ai_calls.ai_plan import AiCall, AiPlan
@@ -27,7 +29,8 @@ if TYPE_CHECKING:  # loaded by models with AI calls only
 @dataclass(frozen=True)
 class Prepared:
     """`explain_mv` prints it, `prepare` makes a run of it. `ai`: the model's calls,
-    over the sources as they are whenever one looks. `looking`: what another thread does for the run meanwhile."""
+    over the sources as they are whenever one looks. `looking`: what another thread does for the run meanwhile. `feeds`: of
+    changes, that other models may have read."""
 
     invocation: Invocation
     analysis: Analysis
@@ -37,6 +40,7 @@ class Prepared:
     runner: AiRunner | None
     ai: AiPlan | None = None
     looking: Future[Any] | None = None
+    feeds: Mapping[str, SharedFeed] = field(default_factory=dict)
 
     @property
     def config(self) -> ModelConfig:

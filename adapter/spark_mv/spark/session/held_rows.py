@@ -9,6 +9,7 @@ driver's own process: elsewhere the rows would be lost with an executor. DROP TA
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from spark_mv.spark.session.jvm import jvm_class, static
@@ -40,6 +41,29 @@ def held(spark: Any, sql: str) -> bool:
     spark.catalog.dropTempView(_name(dropped[1]))
     rows.rdd().unpersist(False)
     return True
+
+
+def show(spark: Any, quoted: str) -> bool:
+    """Make held rows known to another session of their Spark by the same name. Whether that could be done."""
+    rows = _rows.get(_name(quoted))
+    frame = _sized(spark, rows) if rows is not None else None
+    if frame is None:
+        return False
+    frame.createOrReplaceTempView(quoted)
+    return True
+
+
+def hide(spark: Any, quoted: str) -> None:
+    """The session forgets the name; the rows stay."""
+    spark.catalog.dropTempView(_name(quoted))
+
+
+def let_go(quoted: str) -> None:
+    """Let go of rows that no session has a name for. Their Spark may have ended."""
+    rows = _rows.pop(_name(quoted), None)
+    if rows is not None:
+        with suppress(Exception):
+            rows.rdd().unpersist(False)
 
 
 def _hold(spark: Any, quoted: str, query: str) -> None:

@@ -1,0 +1,116 @@
+"""What changed in a source between two versions, held once for the models of a process that follow it.
+
+The first model reads the feed of changes itself, with the columns that it needs: mostly nobody else asks. The second one holds all columns, nets
+them, and takes its own from there, as all later ones do: a statement over a few rows in memory instead of one over the files of the feed.
+Only a feed is shared, between two versions of one Delta table, whose rows do not change any more.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from spark_mv.maintenance.changes import SourceChange, is_atomic, stage_args
+from spark_mv.maintenance.facts import RunFacts
+from spark_mv.maintenance.plan import Step
+from spark_mv.query.syntax.table_name import quoted, quoted_name
+from spark_mv.spark.formats.commits import log_and_snapshot
+from spark_mv.spark.session.held_rows import hide, let_go, show
+
+if TYPE_CHECKING:
+    from spark_mv.spark.run.current import CurrentRun
+
+MOST_ROWS, MOST_COLUMNS = 200_000, 64
+"""Of what is shared: changed rows, as the commits estimate them, and columns of the source."""
+MOST_FEEDS = 8
+"""Feeds that are held at a time. The one that was asked for longest ago goes first."""
+
+
+@dataclass(frozen=True)
+class SharedFeed:
+    """A feed that models may share: `key` is the same for all that read the same changes, `columns` are all of the source, as a step has them."""
+
+    key: tuple[Any, ...]
+    columns: Any
+
+
+@dataclass
+class _Held:
+    """`relation`: the rows, once a second model asked for them."""
+
+    relation: str = ""
+    lock: Lock = field(default_factory=Lock)
+
+
+_held: OrderedDict[tuple[Any, ...], _Held] = OrderedDict()
+_LOCK = Lock()
+
+
+def shared_feeds(spark: Any, facts: RunFacts, sources: tuple[SourceChange, ...]) -> Mapping[str, SharedFeed]:
+    """Those of the changed sources that models may share, by the source's name as a step has it. Rows are netted by equality alone."""
+    found = {}
+    for change in sources:
+        source = next(s for s in facts.sources if s.name == change.name)
+        few = change.rows is not None and change.rows <= MOST_ROWS and len(source.columns) <= MOST_COLUMNS
+        if change.how == "feed" and few and all(map(is_atomic, source.columns)):
+            name = quoted_name(source.name)
+            with suppress(Exception):  # the log is out of reach: each reads for itself
+                log, snapshot = log_and_snapshot(spark, name)
+                table = (spark.sparkContext.applicationId, str(log.dataPath()), str(snapshot.metadata().id()))
+                columns = tuple((column.name, column.type) for column in source.columns)
+                key = (*table, change.low, change.high, change.append_only, columns)
+                found[name] = SharedFeed(key, stage_args(0, change, source)["columns"])
+    return found
+
+
+def from_shared(run: CurrentRun, step: Step) -> Iterator[Step]:
+    """The statements that stage what changed in a source. While another thread is at the same feed, the run reads for itself."""
+    feed = run.feeds.get(step.args["source"])
+    held = _asked_again(feed.key) if feed is not None else None
+    if feed is None or held is None or not held.lock.acquire(blocking=False):
+        yield step
+        return
+    try:
+        spark = run.session.mv_spark()
+        if not held.relation:
+            name = quoted(f"spark_mv_feed_{run.stamp}_{step.args['into']}")
+            run.relations = {**run.relations, "shared": name}
+            yield replace(step, args={**step.args, "into": "shared", "columns": feed.columns})
+            if run.broken:
+                return
+            held.relation = name
+        elif not show(spark, held.relation):
+            held.relation = ""
+            yield step
+            return
+        try:
+            yield replace(step, args={**step.args, "how": "shared", "source": held.relation})
+        finally:
+            hide(spark, held.relation)
+    finally:
+        held.lock.release()
+
+
+def _asked_again(key: tuple[Any, ...]) -> _Held | None:
+    """What is held of the feed, or is to be; None where nobody asked for it before."""
+    with _LOCK:
+        if key not in _held:
+            _held[key] = _Held()
+            _make_room()
+            return None
+        _held.move_to_end(key)
+        return _held[key]
+
+
+def _make_room() -> None:
+    for key, old in list(_held.items()):
+        if len(_held) <= MOST_FEEDS:
+            return
+        if old.lock.acquire(blocking=False):
+            del _held[key]
+            let_go(old.relation)
+            old.lock.release()
