@@ -94,6 +94,20 @@ class TestRuns:
         assert engine.rows("mv", "id, a") == wanted(engine, "select id, amount * 2 from {schema}.src where k <> 3")
         self.ends_clean(engine)
 
+    @delta_only("its feed of changes")
+    def test_few_changes_of_large_tables(self, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        source(engine)
+        engine.model(self.QUERY)
+        engine.run()
+        size = engine.query("describe detail {schema}.src")[0]["sizeInBytes"]
+        monkeypatch.setattr(holding, "BYTES", size)
+        for where, staged in (("id = 101", ["memory", "parquet"]), ("id % 10 = 1", ["parquet", "parquet"])):
+            engine.query(f"update {{schema}}.src set amount = amount + 1 where {where}")
+            engine.run()
+            assert kinds(engine) == staged
+            assert engine.rows("mv", "id, a") == wanted(engine, "select id, amount * 2 from {schema}.src where k <> 3")
+            self.ends_clean(engine)
+
     def test_a_source_of_unknown_size(self, engine: Any) -> None:
         engine.query("drop table if exists {schema}.files")
         engine.query("create table {schema}.files using parquet as select id, id % 7 as k from range(50)")

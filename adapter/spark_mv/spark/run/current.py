@@ -25,7 +25,7 @@ from spark_mv.spark.formats.delta import Delta
 from spark_mv.spark.formats.replace_using import Gone
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run.amendments import Amendments
-from spark_mv.spark.run.shared_changes import SharedFeed
+from spark_mv.spark.run.shared_changes import HeldFeed
 
 Send = Callable[[str], list[dict[str, Any]]]
 
@@ -93,7 +93,7 @@ class CurrentRun:
     stamp: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)  # of the session, as long as the run goes on
     held: bool = False  # staged rows stay in memory
-    feeds: Mapping[str, SharedFeed] = field(default_factory=dict)  # that other models may have read
+    feeds: Mapping[str, HeldFeed] = field(default_factory=dict)  # of changes that stay there in any case
     with_files: str = ""  # what DROP TABLE is told besides, of staged rows in the schema
     shows_keys: bool = True  # whether keys may stand in statements, commits and messages
     leftovers: tuple[str, ...] = ()

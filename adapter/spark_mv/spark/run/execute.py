@@ -111,7 +111,7 @@ class MvRun(CurrentRun):
 
     def _parts(self, step: Step) -> Iterable[Step]:
         """A step as the statements that the table's format has for it, or those that take from what another model has read."""
-        if step.kind == "stage_source_changes" and self.held:
+        if step.kind == "stage_source_changes":
             return from_shared(self, step)
         if step.kind != "replace_where" or self.format.replaces_by_key:
             return (step,)
@@ -222,7 +222,7 @@ class MvRun(CurrentRun):
         for name in self.relations:
             if name in made and name != "state":
                 try:
-                    with_files = "" if self.held else self.with_files
+                    with_files = "" if self.held or name in self.feeds else self.with_files
                     self.session.query(f"drop table if exists {self.relations[name]}{with_files}")
                 except Exception as error:  # a leftover is dropped by the next run; the first error matters more
                     if spark_has_ended(error):
@@ -239,7 +239,7 @@ class MvRun(CurrentRun):
         of_state = kind.on_state and step.args.get("relation") == "state"
         written = self.state_format if of_state else self.format
         if kind.work is Work.STAGE:
-            args["held"] = self.held
+            args["held"] = self.held or step.args["into"] in (*self.feeds, "shared")
         if kind.makes:
             names = [column.name for column in step.args["columns"]]
             args["properties"] = self.amend.properties(names, of_model, written.properties())

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from spark_mv.maintenance.facts import RunFacts
+from spark_mv.maintenance.changes import SourceChange
+from spark_mv.maintenance.facts import RunFacts, SourceFacts
 from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
@@ -41,6 +42,15 @@ def holds(query: Ask, facts: RunFacts, target: str) -> bool:
         read.append((facts.target.provider, target))
     sizes = [_bytes(query, provider, name) for provider, name in read]
     return all(size is not None for size in sizes) and sum(size or 0 for size in sizes) <= BYTES
+
+
+def holds_changes(query: Ask, source: SourceFacts, change: SourceChange) -> bool:
+    """Whether a run holds what changed in a source, whatever the sizes of tables: by its share of the source's rows, which may be twenty times as
+    large in memory as in files."""
+    if not can_hold(query.spark) or change.rows is None or change.rows > change.table_rows:
+        return False
+    size = _bytes(query, source.provider, quoted_name(source.name))
+    return size is not None and size * change.rows <= BYTES / 8 * change.table_rows
 
 
 def _bytes(query: Query, provider: str, name: str) -> int | None:

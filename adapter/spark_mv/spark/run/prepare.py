@@ -52,7 +52,7 @@ from spark_mv.spark.run.planning import look_ahead, planned_for, settings_for
 from spark_mv.spark.run.prepared import Prepared
 from spark_mv.spark.run.read_model import ReadModel, read_model
 from spark_mv.spark.run.session_pace import session_fixed
-from spark_mv.spark.run.shared_changes import shared_feeds
+from spark_mv.spark.run.shared_changes import held_feeds
 from spark_mv.spark.run.source_commits import read_changes
 from spark_mv.spark.session.own_catalogue import own_catalogue
 
@@ -157,8 +157,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
         if error.code == "NOT_INCREMENTAL" and (refusals := never_incremental(situation)):
             raise _never(facts.model, refusals) from None  # nor would it be after a --full-refresh
         raise
-    follows = ahead and changes is not None and situation.facts.held
-    feeds = shared_feeds(query.spark, situation.facts, changes.sources) if follows and changes else {}
+    feeds = held_feeds(query, situation.facts, changes.sources) if ahead and changes is not None else {}
     return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking, feeds)
 
 
@@ -334,7 +333,6 @@ def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[s
     ) or prepared.config.unique_key  # those that the table's rows have
     keys = tuple(key for key in keys if target.has(key)) or tuple(c.name for c in target.columns)
     aside = invocation.beside(f"mv_stage_{stamp}_{stamps.ASIDE}")
-    named = invocation.in_session if prepared.facts.held else invocation.beside
     stages = {
         "stage": f"mv_stage_{stamp}",
         "state_stage": f"mv_stage_s_{stamp}",
@@ -342,12 +340,13 @@ def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[s
         "affected": f"mv_stage_{stamp}_affected",
         **{f"changes_{k}": f"mv_stage_{stamp}_changes_{k}" for k in range(len(prepared.facts.sources))},
     }
+    held = stages if prepared.facts.held else prepared.feeds
     return {
         "target": invocation.target,
         "state": invocation.state_table,
         "aside": aside,
         **our_rows(target, invocation.target, keys),
-        **{name: named(end) for name, end in stages.items()},
+        **{name: (invocation.in_session if name in held else invocation.beside)(end) for name, end in stages.items()},
     }
 
 

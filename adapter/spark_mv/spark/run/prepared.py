@@ -19,7 +19,7 @@ from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import state_facts
-from spark_mv.spark.run.shared_changes import SharedFeed
+from spark_mv.spark.run.shared_changes import HeldFeed
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
     from spark_mv.query.ai_calls.ai_plan import AiCall, AiPlan
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # loaded by models with AI calls only
 class Prepared:
     """`explain_mv` prints it, `prepare` makes a run of it. `ai`: the model's calls,
     over the sources as they are whenever one looks. `looking`: what another thread does for the run meanwhile. `feeds`: of
-    changes, that other models may have read."""
+    changes that the run holds in memory, by the relation in which they are staged."""
 
     invocation: Invocation
     analysis: Analysis
@@ -40,7 +40,7 @@ class Prepared:
     runner: AiRunner | None
     ai: AiPlan | None = None
     looking: Future[Any] | None = None
-    feeds: Mapping[str, SharedFeed] = field(default_factory=dict)
+    feeds: Mapping[str, HeldFeed] = field(default_factory=dict)
 
     @property
     def config(self) -> ModelConfig:

@@ -8,33 +8,34 @@ Only a feed is shared, between two versions of one Delta table, whose rows do no
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from spark_mv.maintenance.changes import SourceChange, is_atomic, stage_args
-from spark_mv.maintenance.facts import RunFacts
+from spark_mv.maintenance.facts import RunFacts, SourceFacts
 from spark_mv.maintenance.plan import Step
 from spark_mv.query.syntax.table_name import quoted, quoted_name
-from spark_mv.spark.formats.commits import log_and_snapshot
+from spark_mv.spark.formats.commits import Ask, log_and_snapshot
+from spark_mv.spark.run.holding import holds_changes
 from spark_mv.spark.session.held_rows import hide, let_go, show
 
 if TYPE_CHECKING:
     from spark_mv.spark.run.current import CurrentRun
 
-MOST_ROWS, MOST_COLUMNS = 200_000, 64
-"""Of what is shared: changed rows, as the commits estimate them, and columns of the source."""
+MOST_COLUMNS = 64
+"""Of a source whose feed is shared."""
 MOST_FEEDS = 8
 """Feeds that are held at a time. The one that was asked for longest ago goes first."""
 
 
 @dataclass(frozen=True)
-class SharedFeed:
-    """A feed that models may share: `key` is the same for all that read the same changes, `columns` are all of the source, as a step has them."""
+class HeldFeed:
+    """A feed whose changes a run holds in memory. `key` is the same for all that read the same changes (None: not shared), `columns` are all of
+    the source, as a step has them."""
 
-    key: tuple[Any, ...]
+    key: tuple[Any, ...] | None
     columns: Any
 
 
@@ -50,27 +51,33 @@ _held: OrderedDict[tuple[Any, ...], _Held] = OrderedDict()
 _LOCK = Lock()
 
 
-def shared_feeds(spark: Any, facts: RunFacts, sources: tuple[SourceChange, ...]) -> Mapping[str, SharedFeed]:
-    """Those of the changed sources that models may share, by the source's name as a step has it. Rows are netted by equality alone."""
+def held_feeds(query: Ask, facts: RunFacts, sources: Sequence[SourceChange]) -> Mapping[str, HeldFeed]:
+    """Those of the changed sources whose changes a run holds, by the relation in which a step stages them. Shared are rows that equality tells."""
     found = {}
-    for change in sources:
+    for number, change in enumerate(sources):
         source = next(s for s in facts.sources if s.name == change.name)
-        few = change.rows is not None and change.rows <= MOST_ROWS and len(source.columns) <= MOST_COLUMNS
-        if change.how == "feed" and few and all(map(is_atomic, source.columns)):
-            name = quoted_name(source.name)
-            with suppress(Exception):  # the log is out of reach: each reads for itself
-                log, snapshot = log_and_snapshot(spark, name)
-                table = (spark.sparkContext.applicationId, str(log.dataPath()), str(snapshot.metadata().id()))
-                columns = tuple((column.name, column.type) for column in source.columns)
-                key = (*table, change.low, change.high, change.append_only, columns)
-                found[name] = SharedFeed(key, stage_args(0, change, source)["columns"])
+        if change.how == "feed" and (facts.held or holds_changes(query, source, change)):
+            args = stage_args(number, change, source)
+            shared = len(source.columns) <= MOST_COLUMNS and all(map(is_atomic, source.columns))
+            key = _key(query.spark, source, change) if shared else None
+            found[str(args["into"])] = HeldFeed(key, args["columns"])
     return found
+
+
+def _key(spark: Any, source: SourceFacts, change: SourceChange) -> tuple[Any, ...] | None:
+    try:
+        log, snapshot = log_and_snapshot(spark, quoted_name(source.name))
+        table = (spark.sparkContext.applicationId, str(log.dataPath()), str(snapshot.metadata().id()))
+    except Exception:  # the log is out of reach: each reads for itself
+        return None
+    columns = tuple((column.name, column.type) for column in source.columns)
+    return (*table, change.low, change.high, change.append_only, columns)
 
 
 def from_shared(run: CurrentRun, step: Step) -> Iterator[Step]:
     """The statements that stage what changed in a source. While another thread is at the same feed, the run reads for itself."""
-    feed = run.feeds.get(step.args["source"])
-    held = _asked_again(feed.key) if feed is not None else None
+    feed = run.feeds.get(step.args["into"])
+    held = _asked_again(feed.key) if feed is not None and feed.key is not None else None
     if feed is None or held is None or not held.lock.acquire(blocking=False):
         yield step
         return
