@@ -160,7 +160,7 @@ class TestSharedChanges:
             patch.setattr(held_rows, "_hold", partial(_only_its_own, held_rows._hold))
             lives["half"].run(session, NOW)
         is_like_its_query(session, lives["half"])
-        assert run(session, lives["wide"]) == 1  # it holds them now
+        assert run(session, lives["wide"]) == 1  # for itself
         assert all(not entry.lock.locked() for entry in shared_changes._held.values())
 
     def test_few_are_held(self, session: Direct, monkeypatch: pytest.MonkeyPatch) -> None:

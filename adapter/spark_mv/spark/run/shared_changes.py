@@ -41,9 +41,10 @@ class HeldFeed:
 
 @dataclass
 class _Held:
-    """`relation`: the rows, once a second model asked for them."""
+    """`relation`: the rows, once a second model asked for them. `given_up`: they could not be held, or were lost."""
 
     relation: str = ""
+    given_up: bool = False
     lock: Lock = field(default_factory=Lock)
 
 
@@ -77,29 +78,38 @@ def _key(spark: Any, source: SourceFacts, change: SourceChange) -> tuple[Any, ..
 def from_shared(run: CurrentRun, step: Step) -> Iterator[Step]:
     """The statements that stage what changed in a source. While another thread is at the same feed, the run reads for itself."""
     feed = run.feeds.get(step.args["into"])
-    held = _asked_again(feed.key) if feed is not None and feed.key is not None else None
-    if feed is None or held is None or not held.lock.acquire(blocking=False):
+    key = feed.key if feed is not None else None
+    held = _asked_again(key) if key is not None else None
+    if feed is None or key is None or held is None or not held.lock.acquire(blocking=False):
         yield step
         return
+    spark = run.session.mv_spark()
     try:
-        spark = run.session.mv_spark()
-        if not held.relation:
+        if not held.relation and not held.given_up:
             name = quoted(f"spark_mv_feed_{run.stamp}_{step.args['into']}")
             run.relations = {**run.relations, "shared": name}
+            held.given_up = True  # unless it goes well
             yield replace(step, args={**step.args, "into": "shared", "columns": feed.columns})
             if run.broken:
                 return
-            held.relation = name
-        elif not show(spark, held.relation):
-            held.relation = ""
+            held.relation, held.given_up = name, False
+        elif held.given_up or not show(spark, held.relation):
+            _let_go(held)
             yield step
             return
-        try:
-            yield replace(step, args={**step.args, "how": "shared", "source": held.relation})
-        finally:
-            hide(spark, held.relation)
+        yield replace(step, args={**step.args, "how": "shared", "source": held.relation})
     finally:
+        if held.relation:
+            hide(spark, held.relation)
+        if _held.get(key) is not held:  # others needed the room
+            _let_go(held)
         held.lock.release()
+
+
+def _let_go(held: _Held) -> None:
+    if held.relation:
+        let_go(held.relation)
+    held.relation, held.given_up = "", True
 
 
 def _asked_again(key: tuple[Any, ...]) -> _Held | None:
@@ -119,5 +129,5 @@ def _make_room() -> None:
             return
         if old.lock.acquire(blocking=False):
             del _held[key]
-            let_go(old.relation)
+            _let_go(old)
             old.lock.release()

@@ -54,8 +54,9 @@ def show(spark: Any, quoted: str) -> bool:
 
 
 def hide(spark: Any, quoted: str) -> None:
-    """The session forgets the name; the rows stay."""
-    spark.catalog.dropTempView(_name(quoted))
+    """The session forgets the name, if it is still there; the rows stay."""
+    with suppress(Exception):
+        spark.catalog.dropTempView(_name(quoted))
 
 
 def let_go(quoted: str) -> None:
