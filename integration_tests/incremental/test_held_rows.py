@@ -101,7 +101,7 @@ class TestRuns:
         engine.run()
         size = engine.query("describe detail {schema}.src")[0]["sizeInBytes"]
         monkeypatch.setattr(holding, "BYTES", size)
-        for where, staged in (("id = 101", ["memory", "parquet"]), ("id % 10 = 1", ["parquet", "parquet"])):
+        for where, staged in (("id = 101", ["memory", "memory"]), ("id % 10 = 1", ["parquet", "parquet"])):
             engine.query(f"update {{schema}}.src set amount = amount + 1 where {where}")
             engine.run()
             assert kinds(engine) == staged

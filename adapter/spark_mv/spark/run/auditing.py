@@ -141,7 +141,8 @@ class Auditor:
 
 def _beside(done: MvRun, plan: Plan, state: StateFacts | None) -> MvRun:
     """A run of this plan that shares nothing with the one that is done but its names."""
-    beside = {name: f"{done.relations[name].removesuffix('`')}_audit`" for name in ("stage", "state_stage")}
+    names = {**done.relations, **done.in_files}
+    beside = {name: f"{names[name].removesuffix('`')}_audit`" for name in ("stage", "state_stage")}
     fresh: dict[str, Any] = {
         "staged": Staged(),
         "found": {},
@@ -153,7 +154,8 @@ def _beside(done: MvRun, plan: Plan, state: StateFacts | None) -> MvRun:
     return replace(
         done,
         plan=plan,
-        relations={**done.relations, **beside},
+        relations={**names, **beside},
+        in_files={},
         leftovers=(),
         in_the_way=None,
         ai=AiOutcome(),

@@ -25,7 +25,7 @@ from spark_mv.spark.formats.delta import Delta
 from spark_mv.spark.formats.replace_using import Gone
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run.amendments import Amendments
-from spark_mv.spark.run.shared_changes import HeldFeed
+from spark_mv.spark.run.holding import FEED, HeldFeed
 
 Send = Callable[[str], list[dict[str, Any]]]
 
@@ -94,6 +94,9 @@ class CurrentRun:
     settings: Mapping[str, str] = field(default_factory=dict)  # of the session, as long as the run goes on
     held: bool = False  # staged rows stay in memory
     feeds: Mapping[str, HeldFeed] = field(default_factory=dict)  # of changes that stay there in any case
+    in_files: Mapping[str, str] = field(
+        default_factory=dict
+    )  # names in the schema of what only the first plan keeps in memory
     with_files: str = ""  # what DROP TABLE is told besides, of staged rows in the schema
     shows_keys: bool = True  # whether keys may stand in statements, commits and messages
     leftovers: tuple[str, ...] = ()
@@ -120,6 +123,10 @@ class CurrentRun:
     def counts(self) -> Mapping[str, int]:
         """Rows by what became of them, as far as it is known."""
         return self.staged.counts
+
+    def in_memory(self, relation: str) -> bool:
+        """Whether its rows are, once they are staged."""
+        return self.held or relation in self.feeds or relation in self.in_files or relation == FEED
 
     @property
     def ask(self) -> Ask:

@@ -86,6 +86,7 @@ class MvRun(CurrentRun):
             while self.broken and self.plan.fallback is not None:
                 self._drop_stages()
                 self._wait()
+                self.relations, self.in_files = {**self.relations, **self.in_files}, {}
                 calls = AiOutcome(calls=self.ai.calls)  # made and paid, whatever became of the plan
                 self._tell(note for note in self.plan.fallback.notes if note not in self.plan.notes)
                 self.plan, self.ai, self.broken = self.plan.fallback, calls, ""
@@ -222,7 +223,7 @@ class MvRun(CurrentRun):
         for name in self.relations:
             if name in made and name != "state":
                 try:
-                    with_files = "" if self.held or name in self.feeds else self.with_files
+                    with_files = "" if self.in_memory(name) else self.with_files
                     self.session.query(f"drop table if exists {self.relations[name]}{with_files}")
                 except Exception as error:  # a leftover is dropped by the next run; the first error matters more
                     if spark_has_ended(error):
@@ -239,7 +240,7 @@ class MvRun(CurrentRun):
         of_state = kind.on_state and step.args.get("relation") == "state"
         written = self.state_format if of_state else self.format
         if kind.work is Work.STAGE:
-            args["held"] = self.held or step.args["into"] in (*self.feeds, "shared")
+            args["held"] = self.in_memory(step.args["into"])
         if kind.makes:
             names = [column.name for column in step.args["columns"]]
             args["properties"] = self.amend.properties(names, of_model, written.properties())

@@ -3,13 +3,14 @@ model's table rather than to find and replace those that differ."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from spark_mv.maintenance.changes import SourceChange
+from spark_mv.maintenance.changes import SourceChange, is_atomic, stage_args
 from spark_mv.maintenance.facts import RunFacts, SourceFacts
 from spark_mv.query.syntax.table_name import quoted_name
-from spark_mv.spark.formats.commits import Ask, Query
+from spark_mv.spark.formats.commits import Ask, Query, log_and_snapshot
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.table_format import TableFormat
@@ -20,6 +21,20 @@ WHOLE = 1_000_000
 """Rows of a table up to which all of them are written rather than those that differ."""
 BYTES = 64 * 2**20
 """Of the files of all sources and of the table, up to which staged rows are held: a million rows of a usual width, or some more."""
+
+FEED = "shared"
+"""The name in a plan of the relation that is held for others, too."""
+MOST_COLUMNS = 64
+"""Of a source whose feed is shared."""
+
+
+@dataclass(frozen=True)
+class HeldFeed:
+    """A feed whose changes a run holds in memory. `key` is the same for all that read the same changes (None: not shared), `columns` are all of
+    the source, as a step has them."""
+
+    key: tuple[Any, ...] | None
+    columns: Any
 
 
 def replaced_whole(facts: RunFacts, config: Mapping[str, Any], followed: bool, format: TableFormat) -> bool:
@@ -44,13 +59,36 @@ def holds(query: Ask, facts: RunFacts, target: str) -> bool:
     return all(size is not None for size in sizes) and sum(size or 0 for size in sizes) <= BYTES
 
 
-def holds_changes(query: Ask, source: SourceFacts, change: SourceChange) -> bool:
+def _holds_changes(query: Ask, source: SourceFacts, change: SourceChange) -> bool:
     """Whether a run holds what changed in a source, whatever the sizes of tables: by its share of the source's rows, which may be twenty times as
     large in memory as in files."""
     if not can_hold(query.spark) or change.rows is None or change.rows > change.table_rows:
         return False
     size = _bytes(query, source.provider, quoted_name(source.name))
     return size is not None and size * change.rows <= BYTES / 8 * change.table_rows
+
+
+def held_feeds(query: Ask, facts: RunFacts, sources: Sequence[SourceChange]) -> Mapping[str, HeldFeed]:
+    """Those of the changed sources whose changes a run holds, by the relation in which a step stages them. Shared are rows that equality tells."""
+    found = {}
+    for number, change in enumerate(sources):
+        source = next(s for s in facts.sources if s.name == change.name)
+        if change.how == "feed" and (facts.held or _holds_changes(query, source, change)):
+            args = stage_args(number, change, source)
+            shared = len(source.columns) <= MOST_COLUMNS and all(map(is_atomic, source.columns))
+            key = _key(query.spark, source, change) if shared else None
+            found[str(args["into"])] = HeldFeed(key, args["columns"])
+    return found
+
+
+def _key(spark: Any, source: SourceFacts, change: SourceChange) -> tuple[Any, ...] | None:
+    try:
+        log, snapshot = log_and_snapshot(spark, quoted_name(source.name))
+        table = (spark.sparkContext.applicationId, str(log.dataPath()), str(snapshot.metadata().id()))
+    except Exception:  # the log is out of reach: each reads for itself
+        return None
+    columns = tuple((column.name, column.type) for column in source.columns)
+    return (*table, change.low, change.high, change.append_only, columns)
 
 
 def _bytes(query: Query, provider: str, name: str) -> int | None:

@@ -45,14 +45,13 @@ from spark_mv.spark.run.execute import MvRun
 from spark_mv.spark.run.forgetting import still_possible
 from spark_mv.spark.run.frozen_condition import check_condition
 from spark_mv.spark.run.header import session_of
-from spark_mv.spark.run.holding import holds, replaced_whole
+from spark_mv.spark.run.holding import held_feeds, holds, replaced_whole
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import SessionFacts, published_state, session_facts, target_facts, uncastable
 from spark_mv.spark.run.planning import look_ahead, planned_for, settings_for
 from spark_mv.spark.run.prepared import Prepared
 from spark_mv.spark.run.read_model import ReadModel, read_model
 from spark_mv.spark.run.session_pace import session_fixed
-from spark_mv.spark.run.shared_changes import held_feeds
 from spark_mv.spark.run.source_commits import read_changes
 from spark_mv.spark.session.own_catalogue import own_catalogue
 
@@ -77,10 +76,12 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
     if ahead := ahead_of_clock(invocation.as_of, prepared.as_of, invocation.started_at):
         adapter.warn(f"model {invocation.name}: {ahead}")
     stamp = stamps.new_stamp()
+    relations, in_files = _relations(invocation, prepared, stamp)
     return MvRun(
         session=adapter,
         plan=prepared.plan,
-        relations=_relations(invocation, prepared, stamp),
+        relations=relations,
+        in_files=in_files,
         held=prepared.facts.held,
         feeds=prepared.feeds,
         with_files=with_files(Ask(adapter.query, adapter.mv_spark()), target_format(prepared.config)),
@@ -325,8 +326,9 @@ def _with_draws_left(query: Query, situation: Situation, draws: KeptDraws) -> Si
     return replace(situation, seed=Seed(left_sql=draws.left_by(query, record, situation.facts.sources)))
 
 
-def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[str, str]:
-    """The rendered name of each relation that steps name. Rows that are held belong to the session and to no schema."""
+def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The rendered name of each relation that steps name, and those of relations that only the chosen plan keeps in memory: a few changed rows of
+    large tables. Rows that are held belong to the session and to no schema."""
     target = prepared.facts.target
     keys = (
         target.record.keys if target.record else ()
@@ -340,14 +342,12 @@ def _relations(invocation: Invocation, prepared: Prepared, stamp: str) -> dict[s
         "affected": f"mv_stage_{stamp}_affected",
         **{f"changes_{k}": f"mv_stage_{stamp}_changes_{k}" for k in range(len(prepared.facts.sources))},
     }
-    held = stages if prepared.facts.held else prepared.feeds
-    return {
-        "target": invocation.target,
-        "state": invocation.state_table,
-        "aside": aside,
-        **our_rows(target, invocation.target, keys),
-        **{name: (invocation.in_session if name in held else invocation.beside)(end) for name, end in stages.items()},
-    }
+    few = {"stage", "affected"} if prepared.plan.few and prepared.feeds and not prepared.facts.held else set()
+    held = stages if prepared.facts.held else {*prepared.feeds, *few}
+    names = {name: (invocation.in_session if name in held else invocation.beside)(end) for name, end in stages.items()}
+    tables = {"target": invocation.target, "state": invocation.state_table, "aside": aside}
+    found = {**tables, **our_rows(target, invocation.target, keys), **names}
+    return found, {name: invocation.beside(stages[name]) for name in few}
 
 
 def _amendments(prepared: Prepared) -> Amendments:

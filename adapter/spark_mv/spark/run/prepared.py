@@ -17,9 +17,9 @@ from spark_mv.maintenance.situation import Situation
 from spark_mv.maintenance.state import Seed
 from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.run.holding import HeldFeed
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import state_facts
-from spark_mv.spark.run.shared_changes import HeldFeed
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
     from spark_mv.query.ai_calls.ai_plan import AiCall, AiPlan

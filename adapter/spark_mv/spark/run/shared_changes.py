@@ -8,35 +8,19 @@ Only a feed is shared, between two versions of one Delta table, whose rows do no
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from spark_mv.maintenance.changes import SourceChange, is_atomic, stage_args
-from spark_mv.maintenance.facts import RunFacts, SourceFacts
 from spark_mv.maintenance.plan import Step
-from spark_mv.query.syntax.table_name import quoted, quoted_name
-from spark_mv.spark.formats.commits import Ask, log_and_snapshot
-from spark_mv.spark.run.holding import holds_changes
+from spark_mv.query.syntax.table_name import quoted
+from spark_mv.spark.run.current import CurrentRun
+from spark_mv.spark.run.holding import FEED
 from spark_mv.spark.session.held_rows import hide, let_go, show
 
-if TYPE_CHECKING:
-    from spark_mv.spark.run.current import CurrentRun
-
-MOST_COLUMNS = 64
-"""Of a source whose feed is shared."""
 MOST_FEEDS = 8
 """Feeds that are held at a time. The one that was asked for longest ago goes first."""
-
-
-@dataclass(frozen=True)
-class HeldFeed:
-    """A feed whose changes a run holds in memory. `key` is the same for all that read the same changes (None: not shared), `columns` are all of
-    the source, as a step has them."""
-
-    key: tuple[Any, ...] | None
-    columns: Any
 
 
 @dataclass
@@ -52,29 +36,6 @@ _held: OrderedDict[tuple[Any, ...], _Held] = OrderedDict()
 _LOCK = Lock()
 
 
-def held_feeds(query: Ask, facts: RunFacts, sources: Sequence[SourceChange]) -> Mapping[str, HeldFeed]:
-    """Those of the changed sources whose changes a run holds, by the relation in which a step stages them. Shared are rows that equality tells."""
-    found = {}
-    for number, change in enumerate(sources):
-        source = next(s for s in facts.sources if s.name == change.name)
-        if change.how == "feed" and (facts.held or holds_changes(query, source, change)):
-            args = stage_args(number, change, source)
-            shared = len(source.columns) <= MOST_COLUMNS and all(map(is_atomic, source.columns))
-            key = _key(query.spark, source, change) if shared else None
-            found[str(args["into"])] = HeldFeed(key, args["columns"])
-    return found
-
-
-def _key(spark: Any, source: SourceFacts, change: SourceChange) -> tuple[Any, ...] | None:
-    try:
-        log, snapshot = log_and_snapshot(spark, quoted_name(source.name))
-        table = (spark.sparkContext.applicationId, str(log.dataPath()), str(snapshot.metadata().id()))
-    except Exception:  # the log is out of reach: each reads for itself
-        return None
-    columns = tuple((column.name, column.type) for column in source.columns)
-    return (*table, change.low, change.high, change.append_only, columns)
-
-
 def from_shared(run: CurrentRun, step: Step) -> Iterator[Step]:
     """The statements that stage what changed in a source. While another thread is at the same feed, the run reads for itself."""
     feed = run.feeds.get(step.args["into"])
@@ -87,9 +48,9 @@ def from_shared(run: CurrentRun, step: Step) -> Iterator[Step]:
     try:
         if not held.relation and not held.given_up:
             name = quoted(f"spark_mv_feed_{run.stamp}_{step.args['into']}")
-            run.relations = {**run.relations, "shared": name}
+            run.relations = {**run.relations, FEED: name}
             held.given_up = True  # unless it goes well
-            yield replace(step, args={**step.args, "into": "shared", "columns": feed.columns})
+            yield replace(step, args={**step.args, "into": FEED, "columns": feed.columns})
             if run.broken:
                 return
             held.relation, held.given_up = name, False
