@@ -150,17 +150,22 @@ class TestSharedChanges:
         assert [run(session, lives[name]) for name in ("wide", "drawn")] == [1, 1]
         assert not left(session)
 
-    def test_a_failure_that_holds_nothing(self, session: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("fails", ["hold", "take"])
+    def test_a_failure_that_only_sharing_has(
+        self, session: Direct, monkeypatch: pytest.MonkeyPatch, fails: str
+    ) -> None:
+        """The run reads for itself, as do all others then: `refresh: incremental` has nothing to fall back on."""
+        before = set(held_rows._rows)
         lives = models("narrow", "half", "wide")
         for model in lives.values():
             model.run(session, NOW)
         change(session, 0)
         run(session, lives["narrow"])
         with monkeypatch.context() as patch:
-            patch.setattr(held_rows, "_hold", partial(_only_its_own, held_rows._hold))
-            lives["half"].run(session, NOW)
-        is_like_its_query(session, lives["half"])
-        assert run(session, lives["wide"]) == 1  # for itself
+            patch.setattr(held_rows, "_hold", partial(_no_room, fails, held_rows._hold))
+            assert run(session, lives["half"]) == 2
+        assert run(session, lives["wide"]) == 1
+        assert set(held_rows._rows) == before and not left(session)
         assert all(not entry.lock.locked() for entry in shared_changes._held.values())
 
     def test_few_are_held(self, session: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,20 +179,35 @@ class TestSharedChanges:
             assert [run(session, model) for model in lives.values()] == [1, 1]
             assert len(set(held_rows._rows) - before) == 1
 
-    def test_what_equality_does_not_tell(self, session: Direct) -> None:
+    @pytest.mark.parametrize("column", ["array(1.5D) as b", "'b' as b, 1 as __mv_count"])
+    def test_what_is_not_shared(self, session: Direct, column: str) -> None:
+        """Values that equality does not tell, names that the engine has."""
         session.query(f"drop table {SCHEMA}.src")
         session.query(
             f"create table {SCHEMA}.src using delta tblproperties (delta.enableChangeDataFeed = true) as "
-            "select id, id % 7 as a, array(1.5D) as b, id as c from range(50)"
+            f"select id, id % 7 as a, id as c, {column} from range(50)"
         )
-        lives = models("narrow", "half", "wide")
-        for model in lives.values():
+        lives = [
+            Model(SCHEMA, f"m{k}", QUERIES["narrow"].format(s=SCHEMA), {"unique_key": "id"}, followed=True)
+            for k in range(3)
+        ]
+        for model in lives:
             model.run(session, NOW)
         session.query(f"update {SCHEMA}.src set a = 100 where id = 5")
-        assert [run(session, model) for model in lives.values()] == [1, 1, 1]
+        assert [run(session, model) for model in lives] == [1, 1, 1]
+
+    def test_another_way_of_reading(self, session: Direct) -> None:
+        """A setting that decides what values are."""
+        lives, other = models("narrow", "half", "wide"), Direct(new_session(session.spark))
+        other.query("set spark.sql.readSideCharPadding = false")
+        each = dict(zip(lives, (session, session, other), strict=True))
+        for name, model in lives.items():
+            model.run(each[name], NOW)
+        change(session, 0)
+        assert [run(each[name], model) for name, model in lives.items()] == [1, 1, 1]
 
 
-def _only_its_own(hold: Any, spark: Any, name: str, query: str) -> None:
-    if "spark_mv_feed" in name:
+def _no_room(fails: str, hold: Any, spark: Any, name: str, query: str) -> None:
+    if "spark_mv_feed" in (name if fails == "hold" else query):
         raise RuntimeError("no room")
     hold(spark, name, query)

@@ -72,7 +72,8 @@ class KeyTexts:
 class CurrentRun:
     """`query_sql` is the model's SELECT as Spark evaluates it. `relations` gives the rendered name of each symbolic relation:
     target, stage, state, state_stage. `ai_round` executes AI calls of one round and returns their outcome. `format`: that of the
-    model's table, `state_format` of its state table, which had the version `state_found` when the run began. `providers`: of each source that keeps versions, what DESCRIBE names as its provider."""
+    model's table, `state_format` of its state table, which had the version `state_found` when the run began. `providers`: of each source that keeps versions, what DESCRIBE names as its provider.
+    `in_files`: the names in the schema of relations that only the first plan keeps in memory."""
 
     session: Session
     plan: Plan
@@ -94,9 +95,7 @@ class CurrentRun:
     settings: Mapping[str, str] = field(default_factory=dict)  # of the session, as long as the run goes on
     held: bool = False  # staged rows stay in memory
     feeds: Mapping[str, HeldFeed] = field(default_factory=dict)  # of changes that stay there in any case
-    in_files: Mapping[str, str] = field(
-        default_factory=dict
-    )  # names in the schema of what only the first plan keeps in memory
+    in_files: Mapping[str, str] = field(default_factory=dict)
     with_files: str = ""  # what DROP TABLE is told besides, of staged rows in the schema
     shows_keys: bool = True  # whether keys may stand in statements, commits and messages
     leftovers: tuple[str, ...] = ()
@@ -113,6 +112,7 @@ class CurrentRun:
     ai: AiOutcome = field(default_factory=AiOutcome)
     broken: str = ""
     found: dict[str, Any] = field(default_factory=dict)  # by an audit
+    sharing: bool = False  # the statement under way is for what is shared: if it fails, the run reads for itself
     moved: set[str] = field(default_factory=set)  # sources written to while this run read them
     key_texts: KeyTexts = field(default_factory=KeyTexts)
     looking: Future[Any] | None = None  # statements that are sent beside those of the steps

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Protocol
 
+from dbt.adapters.events.logging import AdapterLogger
+
 from spark_mv.ai.outcome import AiOutcome
 from spark_mv.maintenance.audit import Findings
 from spark_mv.maintenance.errors import NotFollowed, RunFailed, first_line
@@ -33,6 +35,8 @@ from spark_mv.spark.run.shared_changes import from_shared
 from spark_mv.spark.run.stamps import ASIDE, begun, ended
 from spark_mv.spark.run.step_args import step_args
 from spark_mv.spark.session.ended import spark_has_ended
+
+logger = AdapterLogger("Spark")
 
 
 class Behind(Protocol):
@@ -132,6 +136,10 @@ class MvRun(CurrentRun):
             with tagged(self.session, planned_once(self.session.mv_spark()) if once else {}):
                 self._execute(step, sql)
         except Exception as error:
+            if self.sharing and not spark_has_ended(error):
+                logger.debug(f"model {self.plan.model}: changes are not shared: {first_line(error)}")
+                self.sharing = False
+                return
             if step.of.work is Work.CLEAN and not spark_has_ended(error):
                 self.session.warn(not_tidied(self, error))
                 return

@@ -9,13 +9,14 @@ from typing import Any
 
 from spark_mv.maintenance.changes import SourceChange, is_atomic, stage_args
 from spark_mv.maintenance.facts import RunFacts, SourceFacts
+from spark_mv.query.syntax.reserved import is_reserved
 from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.commits import Ask, Query, log_and_snapshot
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run.amendments import by_delta_names
-from spark_mv.spark.session.held_rows import can_hold
+from spark_mv.spark.session.held_rows import can_hold, can_show
 
 WHOLE = 1_000_000
 """Rows of a table up to which all of them are written rather than those that differ."""
@@ -69,26 +70,33 @@ def _holds_changes(query: Ask, source: SourceFacts, change: SourceChange) -> boo
 
 
 def held_feeds(query: Ask, facts: RunFacts, sources: Sequence[SourceChange]) -> Mapping[str, HeldFeed]:
-    """Those of the changed sources whose changes a run holds, by the relation in which a step stages them. Shared are rows that equality tells."""
+    """Those of the changed sources whose changes a run holds, by the relation in which a step stages them. Shared are few rows, which outlive the
+    run, that equality tells."""
     found = {}
     for number, change in enumerate(sources):
         source = next(s for s in facts.sources if s.name == change.name)
-        if change.how == "feed" and (facts.held or _holds_changes(query, source, change)):
+        few = change.how == "feed" and _holds_changes(query, source, change)
+        if change.how == "feed" and (facts.held or few):
             args = stage_args(number, change, source)
-            shared = len(source.columns) <= MOST_COLUMNS and all(map(is_atomic, source.columns))
-            key = _key(query.spark, source, change) if shared else None
-            found[str(args["into"])] = HeldFeed(key, args["columns"])
+            plain = all(is_atomic(column) and not is_reserved(column.name) for column in source.columns)
+            shared = few and plain and len(source.columns) <= MOST_COLUMNS and can_show(query.spark)
+            found[str(args["into"])] = HeldFeed(
+                _key(query.spark, facts, source, change) if shared else None, args["columns"]
+            )
     return found
 
 
-def _key(spark: Any, source: SourceFacts, change: SourceChange) -> tuple[Any, ...] | None:
+def _key(spark: Any, facts: RunFacts, source: SourceFacts, change: SourceChange) -> tuple[Any, ...] | None:
+    """The table, told from copies of its files and from what was restored in their place; its versions; and how a session reads them."""
     try:
         log, snapshot = log_and_snapshot(spark, quoted_name(source.name))
         table = (spark.sparkContext.applicationId, str(log.dataPath()), str(snapshot.metadata().id()))
     except Exception:  # the log is out of reach: each reads for itself
         return None
     columns = tuple((column.name, column.type) for column in source.columns)
-    return (*table, change.low, change.high, change.append_only, columns)
+    before = facts.target.record.sources.get(source.name) if facts.target.record else None
+    settings = (facts.time_zone, *sorted(facts.settings.items()))
+    return (*table, change.low, before, change.high, source.version, change.append_only, columns, settings)
 
 
 def _bytes(query: Query, provider: str, name: str) -> int | None:

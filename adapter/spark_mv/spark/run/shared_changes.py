@@ -37,40 +37,40 @@ _LOCK = Lock()
 
 
 def from_shared(run: CurrentRun, step: Step) -> Iterator[Step]:
-    """The statements that stage what changed in a source. While another thread is at the same feed, the run reads for itself."""
-    feed = run.feeds.get(step.args["into"])
+    """The statements that stage what changed in a source. The run reads for itself while another thread is at the same feed, and where one of
+    the statements for what is shared fails."""
+    feed, spark = run.feeds.get(step.args["into"]), run.session.mv_spark()
     key = feed.key if feed is not None else None
     held = _asked_again(key) if key is not None else None
     if feed is None or key is None or held is None or not held.lock.acquire(blocking=False):
         yield step
         return
-    spark = run.session.mv_spark()
+    name = held.relation or quoted(f"spark_mv_feed_{run.stamp}_{step.args['into']}")
+    known = taken = False
     try:
-        if not held.relation and not held.given_up:
-            name = quoted(f"spark_mv_feed_{run.stamp}_{step.args['into']}")
-            run.relations = {**run.relations, FEED: name}
-            held.given_up = True  # unless it goes well
-            yield replace(step, args={**step.args, "into": FEED, "columns": feed.columns})
-            if run.broken:
-                return
-            held.relation, held.given_up = name, False
-        elif held.given_up or not show(spark, held.relation):
-            _let_go(held)
-            yield step
-            return
-        yield replace(step, args={**step.args, "how": "shared", "source": held.relation})
-    finally:
         if held.relation:
-            hide(spark, held.relation)
-        if _held.get(key) is not held:  # others needed the room
-            _let_go(held)
+            known = show(spark, name)
+        elif not held.given_up:
+            run.relations = {**run.relations, FEED: name}
+            run.sharing = True
+            yield replace(step, args={**step.args, "into": FEED, "columns": feed.columns})
+            known = run.sharing
+        if known:
+            run.sharing = True
+            yield replace(step, args={**step.args, "how": "shared", "source": name})
+            taken = run.sharing
+        run.sharing = False
+        if not taken:
+            yield step
+    finally:
+        run.sharing = False
+        hide(spark, name)
+        if taken and _held.get(key) is held:
+            held.relation = name
+        else:  # it failed, or others needed the room
+            let_go(name)
+            held.relation, held.given_up = "", True
         held.lock.release()
-
-
-def _let_go(held: _Held) -> None:
-    if held.relation:
-        let_go(held.relation)
-    held.relation, held.given_up = "", True
 
 
 def _asked_again(key: tuple[Any, ...]) -> _Held | None:
@@ -90,5 +90,6 @@ def _make_room() -> None:
             return
         if old.lock.acquire(blocking=False):
             del _held[key]
-            _let_go(old)
+            let_go(old.relation)
+            old.relation, old.given_up = "", True
             old.lock.release()

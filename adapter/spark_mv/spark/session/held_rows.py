@@ -43,13 +43,21 @@ def held(spark: Any, sql: str) -> bool:
     return True
 
 
+def can_show(spark: Any) -> bool:
+    """Whether rows that one session holds can be made known to others: by classes of Spark 4."""
+    return int(str(spark.version).split(".", 1)[0]) >= 4
+
+
 def show(spark: Any, quoted: str) -> bool:
     """Make held rows known to another session of their Spark by the same name. Whether that could be done."""
     rows = _rows.get(_name(quoted))
     frame = _sized(spark, rows) if rows is not None else None
     if frame is None:
         return False
-    frame.createOrReplaceTempView(quoted)
+    try:
+        frame.createOrReplaceTempView(quoted)
+    except Exception:
+        return False
     return True
 
 
@@ -60,7 +68,7 @@ def hide(spark: Any, quoted: str) -> None:
 
 
 def let_go(quoted: str) -> None:
-    """Let go of rows that no session has a name for. Their Spark may have ended."""
+    """Let go of rows that no session has a name for, if there are any. Their Spark may have ended."""
     rows = _rows.pop(_name(quoted), None)
     if rows is not None:
         with suppress(Exception):
