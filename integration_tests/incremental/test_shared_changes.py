@@ -187,14 +187,11 @@ class TestSharedChanges:
             f"create table {SCHEMA}.src using delta tblproperties (delta.enableChangeDataFeed = true) as "
             f"select id, id % 7 as a, id as c, {column} from range(50)"
         )
-        lives = [
-            Model(SCHEMA, f"m{k}", QUERIES["narrow"].format(s=SCHEMA), {"unique_key": "id"}, followed=True)
-            for k in range(3)
-        ]
-        for model in lives:
+        lives = models("narrow", "half", "grouped")
+        for model in lives.values():
             model.run(session, NOW)
         session.query(f"update {SCHEMA}.src set a = 100 where id = 5")
-        assert [run(session, model) for model in lives] == [1, 1, 1]
+        assert [run(session, model) for model in lives.values()] == [1, 1, 1]
 
     def test_another_way_of_reading(self, session: Direct) -> None:
         """A setting that decides what values are."""

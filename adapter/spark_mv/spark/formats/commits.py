@@ -88,6 +88,9 @@ def _info(spark: Any, commit: Any, length: int) -> Mapping[str, Any]:
     return json.loads(text)["commitInfo"]
 
 
+_SEEN: ContextVar[dict[tuple[int, str], tuple[Any, Any]] | None] = ContextVar("_SEEN", default=None)
+
+
 @contextmanager
 def one_look() -> Iterator[None]:
     """Meanwhile this thread lists the log of a table once for all questions (16 ms each), and they are answered of one version. For a look in which
@@ -97,9 +100,6 @@ def one_look() -> Iterator[None]:
         yield
     finally:
         _SEEN.reset(before)
-
-
-_SEEN: ContextVar[dict[tuple[int, str], tuple[Any, Any]] | None] = ContextVar("_SEEN", default=None)
 
 
 def log_and_snapshot(spark: Any, table: str) -> tuple[Any, Any]:
