@@ -10,6 +10,7 @@ from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.rewrite.from_items import star_of
 from spark_mv.query.syntax.aggregates import groups_or_windows
 from spark_mv.query.syntax.ctes import tables
+from spark_mv.query.syntax.joins import HIDING, join_kind
 from spark_mv.query.syntax.source_text import Span
 from spark_mv.query.syntax.table_name import quoted
 
@@ -37,7 +38,7 @@ class Flow:
             return None
         above, name = item.parent, item.alias or item.name
         while above is not None and not isinstance(above, exp.Select):
-            hides = isinstance(above, exp.Join) and above.args.get("kind") in ("SEMI", "ANTI")
+            hides = isinstance(above, exp.Join) and join_kind(above) in HIDING
             holds = isinstance(above, exp.From | exp.Join | exp.Table) or (
                 isinstance(above, exp.Subquery) and not above.alias
             )

@@ -12,6 +12,7 @@ from spark_mv.query.ai_calls.blocks import Query, TextError, TokenBlock, TokenCt
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.placing import SelectParts
+from spark_mv.query.syntax.queries import operands
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_blocks import span_of
 from spark_mv.query.syntax.source_text import SourceTextError, Span
@@ -64,7 +65,7 @@ class _Reader:
             raise TextError(_NOT_A_SELECT)
         query = Query(span_of(node), node, parent, outer=outer)
         self.ctes(query, node.args.get("with_"))
-        terms = list(_terms(node))
+        terms = list(operands(node))
         query.set_operation = len(terms) > 1
         for term in terms:
             if term is not node and term.args.get("with_"):
@@ -112,17 +113,6 @@ class _Reader:
         """The queries in the block's FROM items and expressions, in the order of the text."""
         found = [query for value in args.values() for query in _queries(value)]
         block.children += [self.query(query, block) for query in sorted(found, key=lambda query: span_of(query).start)]
-
-
-def _terms(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The operands of a set operation in order, or the query itself."""
-    stack = [node]
-    while stack:
-        term = stack.pop()
-        if isinstance(term, exp.SetOperation):
-            stack += [term.expression, term.this]
-        else:
-            yield term
 
 
 def _queries(value: object) -> Iterator[exp.Expr]:

@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.analysis.taint import digest
+from spark_mv.query.syntax.joins import HIDING, join_kind
 from spark_mv.query.syntax.parse import Parsed
 from spark_mv.query.syntax.parser import Call
 
@@ -37,7 +38,7 @@ def _plain_word(node: exp.Expr) -> bool:
 
 
 def _of_semi_join(node: exp.Expr) -> bool:
-    return str(node.args.get("kind") or "").upper() in ("SEMI", "ANTI")
+    return join_kind(node) in HIDING
 
 
 def _is_all(node: exp.Expr) -> bool:

@@ -23,6 +23,7 @@ from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Env, Walk, WalkedText
 from spark_mv.query.functions.catalogue import Mark, is_marked, level_of
 from spark_mv.query.functions.level import Level
+from spark_mv.query.syntax.joins import HIDING, join_kind, join_words
 from spark_mv.query.syntax.parse import parse, sql_text
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.query_error import QueryError
@@ -311,11 +312,11 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
     rows = [add_source(walk, node.this, scope, replace(env))]
     right = scope.star
     added = [key for key in scope.sources if key not in before]
-    kind, side, method = (str(node.args.get(k) or "").upper() for k in ("kind", "side", "method"))
+    kind = join_kind(node)
     walk.flag("join")
-    if side in ("LEFT", "RIGHT", "FULL") and kind not in ("SEMI", "ANTI"):
+    if kind in ("LEFT", "RIGHT", "FULL"):
         walk.flag("outer_join")
-    if kind in ("SEMI", "ANTI"):
+    if kind in HIDING:
         walk.flag("semi_join")
     on = node.args.get("on")
     taints: list[Taint] = []
@@ -325,7 +326,7 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
         taints.append(facts.taint)
     compared = using = [item.name for item in node.args.get("using") or []]
     matched: list[str] = []
-    if method == "NATURAL":
+    if str(node.args.get("method") or "").upper() == "NATURAL":
         using = common_names(*([c.own.name for c in s.columns if isinstance(c.own, Field)] for s in (left, right)))
         # those that differ in case alone are not compared; what is drawn may not come so near to a join
         names = {f.name.lower() for key in before for f in scope.sources[key].fields}
@@ -338,10 +339,10 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
         forbid_per_row(walk, "JOIN", taint, f"JOIN USING ({name})", rows_key(scope, walk))
         taints.append(taint)
         matched.append(digest(name.lower(), *(f.fingerprint for f in sides)))
-        if side in ("RIGHT", "FULL"):
-            scope.padded[name.lower()] = f"{scope.padded.get(name.lower(), '')} {len(sides)} {side}"
-    join_stars(scope, left, right, f"LEFT {kind}" if kind in ("SEMI", "ANTI") else side or "INNER", using)
-    if kind in ("SEMI", "ANTI"):
+        if kind in ("RIGHT", "FULL"):
+            scope.padded[name.lower()] = f"{scope.padded.get(name.lower(), '')} {len(sides)} {kind}"
+    join_stars(scope, left, right, kind, using)
+    if kind in HIDING:
         scope.hidden.update(added)
     if matched:
         noted(walk, node, *matched)
@@ -351,7 +352,7 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
     walk.clauses.setdefault(
         ("JOIN", line, column),
         ClauseVerdict(
-            "JOIN", " ".join(filter(None, (method, side, kind, "JOIN"))), scope.label, line, column, taint.level,
+            "JOIN", f"{join_words(node)} JOIN".lstrip(), scope.label, line, column, taint.level,
             origin.cause("JOIN") if origin else None,
         ),
     )  # fmt: skip

@@ -26,6 +26,7 @@ from sqlglot import exp
 from spark_mv.query.delta.expressions import has_query
 from spark_mv.query.delta.names import FromColumns, Place
 from spark_mv.query.delta.strict import needed
+from spark_mv.query.syntax.joins import HIDING
 from spark_mv.query.syntax.select_tree import NotIncremental, Source, quoted
 
 
@@ -147,7 +148,7 @@ class Joined:
                 self.covered |= before - {name}
         else:
             self._join(kind, alias, item, on)
-        if kind in ("LEFT SEMI", "LEFT ANTI"):
+        if kind in HIDING:
             del self.columns[name]
         self.exact = self.exact and sure and not inside
 

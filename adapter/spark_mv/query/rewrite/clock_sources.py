@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from spark_mv.query.syntax.ctes import CteNames, tables
+from spark_mv.query.syntax.joins import EACH_ROW_ALIKE, join_kind, merges
 from spark_mv.query.syntax.source_blocks import Block, Context
 
 
@@ -108,18 +109,17 @@ def _by_place(query: exp.Expr, count: int) -> bool:
 
 def _merges(select: exp.Select) -> bool:
     """Whether a join has USING, or is NATURAL."""
-    return any(join.args.get("using") or join.args.get("method") for join in select.args.get("joins") or [])
+    return any(map(merges, select.args.get("joins") or []))
 
 
 def _fills_left(join: exp.Expr) -> bool:
     """RIGHT and FULL joins fill the left side with NULLs."""
-    return str(join.args.get("side") or "").upper() in ("RIGHT", "FULL")
+    return join_kind(join) in ("RIGHT", "FULL")
 
 
 def _keeps_right(join: exp.Expr) -> bool:
     """Only inner and cross joins treat the right side's rows like the left side's."""
-    side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
-    return side == "" and kind in ("", "INNER", "CROSS")
+    return join_kind(join) in EACH_ROW_ALIKE
 
 
 def _definition(select: exp.Select) -> exp.CTE | None:

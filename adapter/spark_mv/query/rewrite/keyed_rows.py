@@ -24,6 +24,7 @@ from spark_mv.query.rewrite.from_items import (
 )
 from spark_mv.query.syntax.aggregates import aggregates, not_of_one_row
 from spark_mv.query.syntax.ctes import CteNames
+from spark_mv.query.syntax.joins import HIDING, join_kind
 
 _ROW_BY_ROW = (
     "from_",
@@ -83,7 +84,7 @@ def _keyed_in(found: Keyed, start: int, seen: set[tuple[int, tuple[str, ...]]]) 
 
 def _visible(select: exp.Select) -> Iterator[exp.Expr]:
     """The FROM items whose columns the SELECT has."""
-    hidden = [join.this for join in select.args.get("joins") or [] if join.args.get("kind") in ("SEMI", "ANTI")]
+    hidden = [join.this for join in select.args.get("joins") or [] if join_kind(join) in HIDING]
     return (item for item in from_items(select) if not any(item is other for other in hidden))
 
 
@@ -139,4 +140,4 @@ def _gives_each(select: exp.Select, item: exp.Expr) -> bool:
         return False
     if source.this is not item or any(map(not_of_one_row, select.expressions)):
         return False
-    return all(join.args.get("side") == "LEFT" and not join.args.get("kind") for join in joins)
+    return all(join_kind(join) == "LEFT" for join in joins)

@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from spark_mv.query.syntax.parse import read_query
+from spark_mv.query.syntax.queries import whole_query
 from spark_mv.query.syntax.source_blocks import Context, Item, select_blocks
 from spark_mv.query.syntax.source_text import Edit, SourceTextError, Span, tokenize
 from spark_mv.query.syntax.table_name import quoted
@@ -39,7 +40,7 @@ def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -
         return _by_tree(sql, edits)
     seen: set[int] = set()
     for block in blocks:
-        family = id(_whole(block.tree))
+        family = id(whole_query(block.tree))
         first = family not in seen
         seen.add(family)
         # only the first operand of a set operation names the columns
@@ -66,16 +67,6 @@ def output_names(sql: str, edits: Sequence[Edit], names: Sequence[str] | None) -
             else:
                 aliases.append(Edit(item.span.end, item.span.end, f" AS {quoted(name)}"))
     return aliases, tuple(unnamed)
-
-
-def _whole(select: exp.Expr) -> exp.Expr:
-    """The set operation that the SELECT is a term of, or itself."""
-    node = select
-    while isinstance(node.parent, exp.SetOperation) or (
-        isinstance(node.parent, exp.Subquery) and not node.parent.alias
-    ):
-        node = node.parent
-    return node
 
 
 def _named_by_a_list(select: exp.Expr) -> bool:

@@ -7,6 +7,7 @@ from enum import Enum
 
 from sqlglot import exp
 
+from spark_mv.query.syntax.joins import EACH_ROW_ALIKE
 from spark_mv.query.syntax.source_text import Span
 
 
@@ -32,14 +33,14 @@ class Item:
 
 @dataclass(frozen=True)
 class Join:
-    """One JOIN: `kind` in upper case ('' and INNER and CROSS are inner), its ON conjuncts."""
+    """One JOIN: what `join_kind` says, NATURAL, PIVOT or UNPIVOT; its ON conjuncts."""
 
     kind: str
     on: tuple[Span, ...] = ()
 
     @property
     def inner(self) -> bool:
-        return self.kind in ("", "INNER", "CROSS")
+        return self.kind in EACH_ROW_ALIKE
 
 
 @dataclass(frozen=True)

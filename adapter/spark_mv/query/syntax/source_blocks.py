@@ -12,6 +12,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from spark_mv.query.syntax.depth import deep
+from spark_mv.query.syntax.joins import join_kind
 from spark_mv.query.syntax.parse import Parsed, parse
 from spark_mv.query.syntax.placing import SelectParts
 from spark_mv.query.syntax.query_error import QueryError
@@ -255,10 +256,10 @@ def _joins(node: exp.Expr) -> Iterator[Join]:
     while pending:
         part = pending.pop(0)
         if isinstance(part, exp.Join):
-            words = [str(part.args.get(key) or "") for key in ("method", "side", "kind")]
             on = part.args.get("on")
             tests = conjuncts(on) if on is not None and "span" in on.meta else []  # else the parser's own ON TRUE
-            yield Join(" ".join(word for word in words if word not in ("", "OUTER")), tuple(map(span_of, tests)))
+            kind = "NATURAL" if part.args.get("method") else join_kind(part)
+            yield Join(kind, tuple(map(span_of, tests)))
             pending.insert(0, part.this)
             continue
         for pivot in part.args.get("pivots") or []:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from spark_mv.query.syntax.joins import HIDING
+
 Item = TypeVar("Item")
 
 
@@ -51,7 +53,7 @@ class StarOrder(Generic[Item]):
         left_rest = _without(left.columns, [i for i, _ in pairs])
         right_rest = _without(right.columns, [k for _, k in pairs])
         shown = [self.merged(one, other, kind) for one, other in zip(ours, theirs, strict=True)]
-        if kind in ("LEFT SEMI", "LEFT ANTI"):
+        if kind in HIDING:
             return Shown((*ours, *left_rest), left.hidden)
         compared = {"RIGHT": ours, "FULL": [*ours, *theirs]}.get(kind, theirs)
         return Shown((*shown, *left_rest, *right_rest), (*compared, *left.hidden, *right.hidden))

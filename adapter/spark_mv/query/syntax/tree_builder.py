@@ -9,6 +9,7 @@ from sqlglot import exp
 from spark_mv.query.functions.catalogue import Kind, is_kind
 from spark_mv.query.syntax.aggregates import aggregates, called, several_sets
 from spark_mv.query.syntax.depth import deep
+from spark_mv.query.syntax.joins import join_kind, join_words
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.placing import SelectParts
 from spark_mv.query.syntax.query_error import QueryError
@@ -27,13 +28,6 @@ from spark_mv.query.syntax.select_tree import (
 from spark_mv.query.syntax.source_blocks import conjuncts, span_of
 from spark_mv.query.syntax.source_text import SourceTextError
 from spark_mv.query.syntax.table_name import joined, quoted
-
-_KINDS = {
-    "": "INNER", "INNER": "INNER", "CROSS": "CROSS", "LEFT": "LEFT", "LEFT OUTER": "LEFT", "RIGHT": "RIGHT",
-    "RIGHT OUTER": "RIGHT", "FULL": "FULL", "FULL OUTER": "FULL", "SEMI": "LEFT SEMI", "LEFT SEMI": "LEFT SEMI",
-    "ANTI": "LEFT ANTI", "LEFT ANTI": "LEFT ANTI",
-}  # fmt: skip
-
 
 _CLAUSES = frozenset(
     {
@@ -193,14 +187,14 @@ class _Builder:
             or not lateral.alias
         ):
             return None
-        side, kind = (str(join.args.get(key) or "").upper() for key in ("side", "kind"))
-        if side not in ("", "LEFT") or kind not in ("", "CROSS", "INNER", "OUTER") or join.args.get("using"):
+        kind = join_kind(join)
+        if kind not in ("INNER", "CROSS", "LEFT") or join.args.get("using"):
             return None
         if on is not None and not (isinstance(on, exp.Boolean) and on.this):
             return None
         call = lateral.this.meta["call"]
         columns = ", ".join(quoted(column.name) for column in lateral.args["alias"].columns)
-        view = f"LATERAL VIEW {'OUTER ' if side else ''}{self.sql[call.start : call.end]} {quoted(lateral.alias)}"
+        view = f"LATERAL VIEW {'OUTER ' if kind == 'LEFT' else ''}{self.sql[call.start : call.end]} {quoted(lateral.alias)}"
         return f"{view} AS {columns}" if columns else view
 
     def sources(self, tree: exp.Select, joins: Sequence[exp.Join], ctes: Ctes, inside: bool) -> Iterator[Source]:
@@ -213,15 +207,15 @@ class _Builder:
             listed = listed or "comma" in join.meta
             if join.args.get("method") or join.args.get("pivots"):
                 raise NotIncremental("JOIN_KIND", "NATURAL and ASOF joins are not understood")
-            words = " ".join(str(join.args.get(key) or "") for key in ("side", "kind")).replace("OUTER", "").strip()
-            if words not in _KINDS:
-                raise NotIncremental("JOIN_KIND", f"`{words}` in FROM is not understood")
-            if listed and _KINDS[words] in ("RIGHT", "FULL"):
-                raise NotIncremental("JOIN_KIND", f"{words} JOIN behind a comma joins the last FROM item alone")
+            kind = join_kind(join)
+            if not kind:
+                raise NotIncremental("JOIN_KIND", f"`{join_words(join)}` in FROM is not understood")
+            if listed and kind in ("RIGHT", "FULL"):
+                raise NotIncremental("JOIN_KIND", f"{kind} JOIN behind a comma joins the last FROM item alone")
             on = join.args.get("on")
             tests = self.pieces(on, inside) if on is not None and "span" in on.meta else ()
             using = tuple(column.name for column in join.args.get("using") or [])
-            yield self.source(join.this, _KINDS[words], tests, using, ctes, inside)
+            yield self.source(join.this, kind, tests, using, ctes, inside)
 
     def source(
         self, node: exp.Expr, kind: str, on: tuple[Piece, ...], using: tuple[str, ...], ctes: Ctes, inside: bool
