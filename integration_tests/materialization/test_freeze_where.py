@@ -128,6 +128,18 @@ class TestFreezeWhere:
         windowed.run("2026-02-07 00:00:00")
         assert set(windowed.by_id("d")) == set()
 
+        # the window takes a frozen row: what the source has had of its key since then enters
+        sql("insert into {schema}.days values (30, date'2026-02-07', 1), (31, date'2026-02-12', 1)")
+        windowed.run("2026-02-10 06:00:00")
+        frozen = windowed.by_id("d, v, draw")
+        sql("update {schema}.days set d = date'2026-02-12', v = 2 where id = 30")
+        windowed.run("2026-02-11 06:00:00")
+        assert windowed.by_id("d, v, draw") == frozen
+        done = windowed.run("2026-02-12 06:00:00")
+        assert (done["rows_deleted"], done["rows_inserted"], done["rows_updated"]) in ((1, 1, 0), (0, 0, 1))
+        assert windowed.rows("id, cast(d as string), v") == {(30, "2026-02-12", 2): 1, (31, "2026-02-12", 1): 1}
+        assert windowed.by_id("d, v, draw")[31] == frozen[31]
+
         refused = Mv(sql, "refused")
         for condition, why in {
             "rand() < 0.5": "depends on rand",

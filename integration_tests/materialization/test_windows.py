@@ -19,6 +19,10 @@ select id, created_at, rand() as split
 from {{ target.schema }}.src
 where created_at >= current_date() - interval 30 days and created_at < current_date() + interval 1 day
 """
+UNTIL = """
+{{ config(materialized='nondeterministic_mv', unique_key='id', on_source_delete='keep') }}
+select id, v, until, rand() as split from {{ target.schema }}.src where until is null or until > current_timestamp()
+"""
 SHOWN = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', freeze=['first_seen_at']) }}
 select id, current_timestamp() as first_seen_at, current_date() as today
@@ -117,6 +121,33 @@ class TestRemembered:
         # a full refresh cannot read what the source has lost, and does not lose it either
         mv.run("2026-02-20 00:00:00", "--full-refresh")
         assert mv.by_id("split") == now
+
+
+class TestRememberedUntil:
+    """on_source_delete: keep, and a source that says itself until when a row is valid."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"mv.sql": UNTIL}
+
+    def test_an_update_that_closes_the_window_is_no_loss(self, mv: Any, sql: Any) -> None:
+        sql(
+            "create table {schema}.src using delta as select id, 'v1' as v, cast(null as timestamp) as until from range(4)"
+        )
+        sql("update {schema}.src set until = timestamp'2026-02-20' where id in (2, 3)")
+        mv.run("2026-02-01 06:00:00")
+        drawn = mv.by_id("split")
+        sql("update {schema}.src set until = timestamp'2026-02-01 12:00:00', v = 'v2' where id in (0, 2)")
+        sql("delete from {schema}.src where id in (1, 3)")
+        done = mv.run("2026-02-02 06:00:00")
+        assert (done["rows_inserted"], done["rows_updated"], done["rows_deleted"]) == (0, 0, 2)
+        assert mv.by_id("split") == {key: drawn[key] for key in (1, 3)}  # these the source has lost
+        mv.run("2026-02-21 06:00:00")
+        assert set(mv.by_id("split")) == {1}
+        # it comes again: another row, whose values nobody remembers
+        sql("update {schema}.src set until = null where id = 0")
+        assert mv.run("2026-02-21 07:00:00")["rows_inserted"] == 1
+        assert mv.by_id("split")[1] == drawn[1] and mv.by_id("split")[0] != drawn[0]
 
 
 class TestClockColumns:

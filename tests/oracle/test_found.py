@@ -181,6 +181,93 @@ FOUND = {
             (Step((Op("t", None, (1, 3, 5, None, None, None)),), 0),),
         ),
     ),
+    # what stands behind SEMI and ANTI JOIN was taken for a column that Spark sees there
+    "a column of the clock, called like one behind a SEMI JOIN": (
+        "select t.id from t left semi join u on u.k = t.k "
+        "join (select id as i2, datediff(current_date(), d) as w from t) q on q.i2 = t.id where w > 1",
+        ("id",),
+        History(
+            {"t": ((5, 0, None, None, None, at(14, 0).date()),), "u": ((0, None, None),)},
+            0,
+            (Step((Op("u", None, (9, None, None)),), 48),),
+        ),
+    ),
+    "a column of the clock, called like one behind an ANTI JOIN": (
+        "select t.id from t left anti join u on u.k = t.k "
+        "join (select id as i2, datediff(current_date(), d) as w from t) q on q.i2 = t.id where w > 1",
+        ("id",),
+        History(
+            {"t": ((5, 7, None, None, None, at(14, 0).date()),), "u": ()},
+            0,
+            (Step((Op("u", None, (9, None, None)),), 48),),
+        ),
+    ),
+    "what is behind a SEMI JOIN is not joined to what comes later": (
+        "select t.id, flag from t left semi join u on u.k = t.x, r where y = t.id",
+        ("id",),
+        History(
+            {"t": ((0, None, 1, None, None, None),), "r": ((0, 9, None),), "u": ()},
+            0,
+            (Step((Op("u", None, (1, 1, "b")),), 0),),
+        ),
+    ),
+    # q.u.k was taken for u.k
+    "a field of a column that is called like a table": (
+        "select q.id, u.k, s.n from (select id, k, named_struct('k', x) as u from t) q join u on u.k = q.k "
+        "left join (select y, count(*) as n from r group by y) s on s.y = q.u.k",
+        ("k", "id"),
+        History(
+            {"t": ((5, 4, None, None, None, None),), "r": ((0, None, None),), "u": ((4, 2, None),)},
+            0,
+            (
+                Step(
+                    (
+                        Op("t", (5, 4, None, None, None, None), (5, 4, 0, None, None, None)),
+                        Op("u", (4, 2, None), (4, 3, None)),
+                    ),
+                    0,
+                ),
+            ),
+        ),
+    ),
+    "a field of a column that is called like a table, of a partner that is missing": (
+        "select u.k, coalesce(q.u.y, -1) as yy, count(*) as n from u left join (select k, z, named_struct('y', z) as u from e) q "
+        "on q.k = u.k and q.u is not null group by u.k, coalesce(q.u.y, -1)",
+        ("k", "yy"),
+        History({"u": ((1, None, None),), "e": ((1, 0, None, None),)}, 0, (Step((Op("e", (1, 0, None, None)),), 0),)),
+    ),
+    "a field of a column that is called like a table, beside partitions": (
+        "select q.id, q.u.k as kk, count(*) over (partition by u.k) as n from (select id, named_struct('k', k) as u from t) q "
+        "left join u on u.k = q.u.k where q.u is not null",
+        ("id",),
+        History(
+            {"t": ((1, 2, None, None, None, None), (2, None, None, None, None, None)), "u": ()},
+            0,
+            (Step((Op("u", None, (2, 1, "")),), 0),),
+        ),
+    ),
+    # w.c was taken for a field of the table's column w
+    "a LATERAL VIEW called like a column": (
+        "select t.id, count(*) as n from t left join u on t.k = u.k lateral view explode(array(1)) w as c "
+        "where w.c = 1 and coalesce(u.y, 0) = 0 group by t.id",
+        ("id",),
+        History({"t": ((0, 3, None, None, None, None),), "u": ()}, 0, (Step((Op("u", None, (3, 1, "b")),), 0),)),
+    ),
+    "a LATERAL VIEW called like the column that it takes apart": (
+        "select id, tags.c as tag, count(*) over (partition by size(tags), tags) as n "
+        "from (select id, array(coalesce(k, -1)) as ks, array(1) as tags from t) q lateral view explode(ks) tags as c",
+        ("id", "tag"),
+        History(
+            {"t": ((1, 1, None, None, None, None), (2, 5, None, None, None, None))},
+            0,
+            (Step((Op("t", None, (3, 7, None, None, None, None)),), 0),),
+        ),
+    ),
+    "a LATERAL VIEW called like the column of a partition": (
+        "select k, w.c as g, count(*) over (partition by u.w) as n from u lateral view explode(array(coalesce(y, -1))) w as c",
+        ("k", "g"),
+        History({"u": ((1, None, None), (3, 1, None))}, 0, (Step((Op("u", (1, None, None)),), 0),)),
+    ),
 }
 
 

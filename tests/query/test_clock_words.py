@@ -18,13 +18,28 @@ pytestmark = pytest.mark.unit
 FIXTURE = Path(__file__).parent / "fixtures" / "clock_words.txt"
 CASES = [line.split(" | ") for line in FIXTURE.read_text(encoding="utf-8").splitlines() if " | " in line]
 TABLES = {
-    "t": {"id": "int", "d": "date", "ts": "timestamp", "tn": "timestamp_ntz", "w": "string", "p": "string"},
+    "t": {
+        "id": "int",
+        "d": "date",
+        "ts": "timestamp",
+        "tn": "timestamp_ntz",
+        "w": "string",
+        "p": "string",
+        "st": "struct<d: date, w: string>",
+        "m": "map<string,date>",
+        "a": "array<struct<d: date, w: string>>",
+        "l": "array<string>",
+    },
+    "u": {"n": "int"},
 }
 PINS = Pins(datetime(2026, 1, 31, 23, 30, tzinfo=timezone.utc))
 
 
 def _outcome(expression: str) -> str:
-    sql = f"select id, {expression} as x from t"
+    return _outcome_of(f"select id, {expression} as x from t")
+
+
+def _outcome_of(sql: str) -> str:
     analysis, pinned = analyze(sql, unique_key="id", schemas=TABLES), pin(sql, PINS)
     if any(error.code == "NOT_PINNED" for error in unclear(pinned, analysis)):
         return "refused"
@@ -36,6 +51,26 @@ def _outcome(expression: str) -> str:
 @pytest.mark.parametrize(("expected", "expression"), CASES, ids=[expression for _, expression in CASES])
 def test_outcome(expected: str, expression: str) -> None:
     assert _outcome(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expected", "sql"),
+    [
+        ("refused", "select id from t lateral view explode(array(d)) g as x where x >= 'today'"),
+        ("refused", "select id from t lateral view explode(map(1, m)) g as x, y where y['k'] >= 'today'"),
+        ("refused", "select id from t lateral view inline(a) g as x, y where x >= 'today'"),
+        ("plain", "select id from t lateral view inline(a) g as x, y where y >= 'today'"),
+        ("plain", "select id from t lateral view explode(l) g as x where x = 'today'"),
+        ("plain", "select id from (select id, explode(l) as x from t) where x = 'today'"),
+        ("refused", "select id from (select id, st.d as x from t) where x = 'today'"),
+        ("refused", "select id from t where id in (select n from u where st.d > 'today')"),
+        ("plain", "select id from nobody_knows where slot = 'now' and nobody_knows.slot = '12:30'"),
+        ("plain", "select id from t where unix_timestamp(ts) < 5"),
+        ("pinned", "select id from t where unix_timestamp() - unix_timestamp(ts) < 3600"),
+    ],
+)
+def test_outcome_of_a_query(expected: str, sql: str) -> None:
+    assert _outcome_of(sql) == expected
 
 
 @pytest.mark.parametrize(

@@ -269,6 +269,14 @@ class FloatTables(DuckTables):
         ("select x as id, count(*) as n from t group by x", ("id",)),
         ("select cast(k as string) as id, max(x) as m from t group by k", ("id",)),
         ("select cast(x as string) as id, k from t", ("id",)),
+        # and so on above it
+        ("select cast(v as string) as id, n from (select x as v, count(*) as n from t group by x) q", None),
+        ("select cast(v as string) as id, n from (select k, x as v, count(*) over (partition by x) as n from t) q", None),
+        ("select cast(w as string) as id from (select v as w from (select distinct x as v from t) p) q", None),
+        ("select cast(v as string) as id, 1 as n from (select x as v from t union select x from t) q", ("n",)),
+        ("select cast(v as string) as id, 1 as n from (select x as v from t union all select x from t) q", ("id",)),
+        ("select hash(v) as id, n from (select to_date(ts) as v, count(*) as n from t group by to_date(ts)) q", ("id",)),
+        ("select cast(v as string) as id, n from (select k / -2 as v, count(*) as n from t group by k / -2) q", None),
     ],
 )  # fmt: skip
 def test_a_group_of_both_zeros_is_not_found_by_what_an_expression_makes_of_one(

@@ -30,6 +30,7 @@ def test_columns_are_told_apart() -> None:
     }
     assert found("select k as g, count(x) as n, count_if(x > 1) as v from t group by 1")["n"] is GroupPart.COUNT
     assert found("select k as g, count(1) as n, min(s) as h from t group by all")["n"] is GroupPart.ROWS
+    assert found("select k as g, count(1, x) as n from t group by k")["n"] is GroupPart.COUNT
     assert found("select k as g, count(*) filter (where x > 1) as n from t group by k")["n"] is GroupPart.COUNT
     assert found("select 1 as g, count(*) as n from t") == {"g": GroupPart.PLAIN, "n": GroupPart.ROWS}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.facts import Column, TargetFacts
-from spark_mv.query.analysis.generators import struct_fields
+from spark_mv.query.analysis.field_types import struct_fields
 from spark_mv.query.syntax.table_name import parts_of, quoted, unquoted
 
 _NO_LAYOUT = ("map", "array", "struct", "variant")

@@ -72,7 +72,7 @@ def _one_value(name: str) -> str:
         return "Hand the value over with var()"
     if ":" in name:  # a time of day, which no date can be
         return f"Write TIMESTAMP{name}"
-    return f"Write DATE{name} beside a date, TIMESTAMP{name} beside a timestamp"
+    return f"Write DATE{name} beside a date, TIMESTAMP{name} beside a timestamp; what is compared with these letters, CAST(… AS STRING)"
 
 
 def unclear(pinned: Pinned, analysis: Analysis) -> list[QueryError]:

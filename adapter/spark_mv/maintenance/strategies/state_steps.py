@@ -246,10 +246,9 @@ def remember(known: Known) -> StateSteps:
         or state.record is None
         or _names(state.columns) != _names(bounded)
     )
-    query = (
-        f"SELECT * FROM (\n{rewritten.unclocked_sql}\n) "
-        f"WHERE {VALID_TO} IS NULL OR {VALID_TO} > {rewritten.as_of_literal}"
-    )
+    query = f"SELECT * FROM (\n{rewritten.unclocked_sql}\n) WHERE {_stays(rewritten)}"
+    if trusted and not plan.identity.rekeyed:
+        query = _with_ended(known, [c.name for c in bounded])
     existing, then = (known.relation, "its rows are read as they were before") if trusted else _from_target(known)
     notes = known.problem(then)
     if not notes and not trusted and target.exists and known.seed.bounds is None:
@@ -267,6 +266,27 @@ def remember(known: Known) -> StateSteps:
     return StateSteps(
         (Step("stage_changes", stage), *_publish(known, staged, record, replaces)), record, tuple(notes), state.turn
     )
+
+
+def _stays(rewritten: Rewritten) -> str:
+    """Whether a row has its window still, or ahead."""
+    return f"({VALID_TO} IS NULL OR {VALID_TO} > {rewritten.as_of_literal})"
+
+
+def _with_ended(known: Known, columns: Sequence[str]) -> str:
+    """The rows that have their windows still or ahead, and one of each other key that is remembered: its window ends now, because the source
+    says so, which is another thing than a row that the source has lost."""
+    keys = [quoted(name) for name in known.config.unique_key]
+    listed, same = ", ".join(keys), " AND ".join(f"__mv_s.{key} = __mv_q.{key}" for key in keys)
+    seen = relation("state") if known.relation == "state" else known.relation
+    return f"""SELECT {", ".join(map(quoted, columns))} FROM (
+SELECT *, bool_or(__mv_stays) OVER (PARTITION BY {listed}) AS __mv_any,
+row_number() OVER (PARTITION BY {listed} ORDER BY {VALID_TO} DESC) AS __mv_last FROM (
+SELECT *, {_stays(known.rewritten)} AS __mv_stays FROM (
+{known.rewritten.unclocked_sql}
+)
+) AS __mv_q WHERE __mv_stays OR EXISTS (SELECT 1 FROM {seen} AS __mv_s WHERE {same})
+) WHERE __mv_stays OR (NOT __mv_any AND __mv_last = 1)"""
 
 
 def _from_target(known: Known) -> tuple[str | None, str]:

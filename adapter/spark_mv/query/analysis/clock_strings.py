@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
-from spark_mv.query.analysis.field_types import expression_type
+from spark_mv.query.analysis.field_types import element_type, expression_type, field_type, inner_type
 from spark_mv.query.analysis.scopes import Scope, find_plain, find_qualified
-from spark_mv.query.analysis.taint import CLEAN, Taint, union
+from spark_mv.query.analysis.taint import CLEAN, Field, Taint, union
 from spark_mv.query.analysis.walk import Walk
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.clock_words import argument_types, clock_text, constant_text, leaves, may_spell, time_type
@@ -63,8 +64,10 @@ def _words_beside(walk: Walk, operands: list[exp.Expr], scope: Scope) -> Taint:
     suspects = [part for part in operands if any(_suspect(leaf, scope) for leaf in leaves(part))]
     if not suspects:
         return CLEAN
-    kinds = {kind for part in operands if part not in suspects and (kind := _kind(part, scope))}
-    return union(words_as_time(walk, part, kind, scope) for part in suspects for kind in sorted(kinds))
+    beside = {_kind(part, scope) for part in operands if part not in suspects}
+    # beside what may be a time, for all that is known, the word is the clock
+    kinds = sorted(kind for kind in beside if kind) or ["timestamp"] * (None in beside)
+    return union(words_as_time(walk, part, kind, scope) for part in suspects for kind in kinds)
 
 
 def _suspect(leaf: exp.Expr, scope: Scope) -> bool:
@@ -89,26 +92,88 @@ def _operands(node: exp.Expr) -> Iterator[list[exp.Expr]]:
     ]
 
 
-def _kind(node: exp.Expr, scope: Scope) -> str:
-    """The type of time that an operand has or holds; where it is not known, that of a time that stands in it."""
+def _kind(node: exp.Expr, scope: Scope) -> str | None:
+    """The type of time that an operand has or holds, that of a time that stands in it; '' where it is none, None where that is not known."""
     if isinstance(node, exp.Interval):
         return "timestamp"
+    if isinstance(node, exp.Null | exp.Boolean):
+        return ""
     while not scope.sources and scope.parent is not None:
         scope = scope.parent  # that of a lambda has no columns
-    kind = expression_type(node, scope)
+    kind = _type(node, scope)
     if kind is not None:
         return time_type(_element(kind))
-    around = node.find_ancestor(exp.Lambda)
-    # the type of a parameter is that of an element of an array beside the lambda
-    beside = (
-        [part for part in around.parent.iter_expressions() if part is not around] if around and around.parent else []
-    )
+    beside = _beside_lambda(node) if isinstance(node, exp.Column | exp.Identifier) else []
     for part in (inner for tree in [node, *beside] for inner in tree.walk()):
         if isinstance(part, exp.Cast | exp.Column):
-            inner = expression_type(part, scope) if isinstance(part, exp.Column) else part.to.sql("spark")
+            inner = _type(part, scope) if isinstance(part, exp.Column) else part.to.sql("spark")
             if inner and time_type(_element(inner)):
                 return time_type(_element(inner))
-    return ""
+    if isinstance(node, exp.Array | exp.Map | exp.VarMap | exp.Struct):  # of what it is given, of which none is a time
+        return None if any(_kind(part, scope) is None for part in node.iter_expressions()) else ""
+    known = beside or (isinstance(node, exp.Column) and not _is_shown(node, scope))
+    return "" if known else None
+
+
+def _type(node: exp.Expr, scope: Scope) -> str | None:
+    """The Spark type of an expression, of a part of a struct, an array or a map, too; None if it is not known."""
+    node = node.unnest()
+    call = node.meta.get("call")
+    name = call.name if isinstance(call, Call) else ""
+    if isinstance(node, exp.Identifier) or (isinstance(node, exp.Column) and not isinstance(node.this, exp.Star)):
+        return _column_type(node, scope)
+    if isinstance(node, exp.Dot):
+        return inner_type(_type(node.this, scope), [node.expression.name])
+    if isinstance(node, exp.Bracket) or name in ("element_at", "try_element_at", "get"):
+        arguments = written_arguments(node)
+        whole = _type(arguments[0], scope) if arguments else None
+        return element_type(whole) if whole is not None else None
+    return expression_type(node, scope)
+
+
+def _column_type(node: exp.Expr, scope: Scope) -> str | None:
+    """That of a column, or of the parameter of a lambda."""
+    parts = _path(node)
+    for part in _beside_lambda(node):
+        # a parameter's type is that of an element of an array beside the lambda
+        whole = _type(part, scope)
+        if whole is not None and whole.lower().startswith("array<"):
+            return inner_type(element_type(whole), parts[1:])
+    found, path, sure = _found(parts, scope)
+    return inner_type(field_type(found), path) if found is not None and sure else None
+
+
+def _is_shown(node: exp.Column, scope: Scope) -> bool:
+    """Whether the column is one of a table or query whose columns are known: what is not known is then its type alone."""
+    return _found(_path(node), scope)[2]
+
+
+def _path(node: exp.Expr) -> list[str]:
+    return [part.name for part in node.parts] if isinstance(node, exp.Column) else [node.name]
+
+
+def _found(parts: Sequence[str], scope: Scope | None) -> tuple[Field | None, Sequence[str], bool]:
+    """The column here or around, the path of a field of it, and whether that is certain."""
+    while scope is not None:
+        if len(parts) > 1 and (qualified := find_qualified(replace(scope, parent=None), parts)) is not None:
+            found, path = qualified
+            owner = scope.source(parts[: len(parts) - len(path) - 1])
+            return found, path, owner is not None and owner.has(found.name)
+        plain, sure = find_plain(scope, parts[0])
+        if plain is not None:
+            return plain, parts[1:], sure
+        scope = scope.parent
+    return None, (), False
+
+
+def _beside_lambda(node: exp.Expr) -> list[exp.Expr]:
+    """What stands beside the lambda of which the name is a parameter."""
+    around = node.find_ancestor(exp.Lambda)
+    while around is not None and _path(node)[0].lower() not in {p.name.lower() for p in around.expressions}:
+        around = around.find_ancestor(exp.Lambda)
+    if around is None or around.parent is None:
+        return []
+    return [part for part in around.parent.iter_expressions() if part is not around]
 
 
 def _element(kind: str) -> str:

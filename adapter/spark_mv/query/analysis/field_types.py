@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -56,6 +56,8 @@ def expression_type(node: exp.Expr, scope: Scope) -> str | None:
     if call is not None and is_marked(call.name, Mark.PICKS):
         inner = node.this
         return expression_type(inner, scope) if isinstance(inner, exp.Expr) else None
+    if call is not None and call.name == "split":
+        return "array<string>"
     if isinstance(node, exp.Window | exp.Filter | exp.IgnoreNulls):
         return expression_type(node.this, scope)
     read = PredicateText(sql_text(node))
@@ -72,6 +74,45 @@ def column_type(node: exp.Column, scope: Scope) -> str | None:
         return field_type(found) if found is not None and sure else None
     found, field = find_qualified(scope, parts) or (None, ())
     return field_type(found) if found is not None and not field else None
+
+
+def inner_type(kind: str | None, path: Sequence[str]) -> str | None:
+    """The type of a field of a struct, None if it is not known.
+
+    >>> inner_type("struct<a: int, b: struct<c: date>>", ["B", "c"])
+    'date'
+    """
+    for name in path:
+        kind = next((inner for own, inner in struct_fields(kind or "") if own.lower() == name.lower()), None)
+    return kind
+
+
+def element_type(kind: str) -> str | None:
+    """The type of an array's elements, or of a map's values.
+
+    >>> element_type("array<date>"), element_type("map<string,array<int>>"), element_type("date")
+    ('date', 'array<int>', None)
+    """
+    word = kind.strip()
+    if word.lower().startswith("array<"):
+        return word[6:-1].strip()
+    return word[:-1].partition(",")[2].strip() if word.lower().startswith("map<") else None
+
+
+def struct_fields(kind: str) -> list[tuple[str, str]]:
+    """(name, type) of the fields of `struct<a:int,b:array<string>>`, in order; empty for any other type."""
+    text = kind.strip()
+    if not text.lower().startswith("struct<") or not text.endswith(">"):
+        return []
+    fields, depth, start = [], 0, 7
+    for i in range(7, len(text)):
+        char = text[i]
+        if depth == 0 and (char == "," or i == len(text) - 1):
+            name, _, inner = text[start:i].partition(":")
+            fields.append((name.strip().strip("`"), inner.strip()))
+            start = i + 1
+        depth += (char in "<(") - (char in ">)")
+    return fields
 
 
 def known_types(node: exp.Expr, scope: Scope) -> dict[str, str]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
-from spark_mv.query.analysis.field_types import column_type
+from spark_mv.query.analysis.field_types import column_type, element_type, expression_type, struct_fields
 from spark_mv.query.analysis.scopes import Scope
+from spark_mv.query.analysis.taint import Field
 from spark_mv.query.syntax.parser import Call
 
 _ARRAYS = frozenset({"array", "split", "sequence", "array_distinct", "filter", "transform", "sort_array", "array_sort",
@@ -34,6 +38,32 @@ def generated_names(node: exp.Expr, scope: Scope) -> list[str] | None:
     if name.startswith("variant_explode"):
         return ["pos", "key", "value"]
     return None
+
+
+def typed(fields: Sequence[Field], node: exp.Expr, scope: Scope) -> tuple[Field, ...]:
+    """The columns of a generator call with their types, as far as these follow from that of what is taken apart."""
+    return tuple(replace(field, derive=partial(_type, node, k, scope)) for k, field in enumerate(fields))
+
+
+def _type(node: exp.Expr, position: int, scope: Scope) -> str | None:
+    call = node.meta.get("call")
+    name = call.name.removesuffix("_outer") if isinstance(call, Call) else ""
+    if name == "json_tuple":
+        return "string"
+    if name in ("posexplode", "variant_explode"):
+        if position == 0:
+            return "int"
+        position -= 1
+    first = next((part for key in node.arg_types for part in _listed(node.args.get(key))), None)
+    whole = expression_type(first, scope) if first is not None else None
+    if whole is None or name not in ("explode", "posexplode", "inline"):
+        return None
+    if name == "inline":
+        fields = struct_fields(element_type(whole) or "")
+        return fields[position][1] if position < len(fields) else None
+    if whole.lower().startswith("map<") and position == 0:
+        return whole[4:].partition(",")[0].strip()
+    return element_type(whole)
 
 
 def has_fixed_rows(node: exp.Expr) -> bool:
@@ -67,19 +97,3 @@ def _kind(node: exp.Expr | None, scope: Scope) -> str | None:
     if call.name in _ARRAYS:
         return "array"
     return "map" if call.name in ("map", "map_from_arrays", "map_filter", "str_to_map", "map_concat") else None
-
-
-def struct_fields(kind: str) -> list[tuple[str, str]]:
-    """(name, type) of the fields of `struct<a:int,b:array<string>>`, in order; empty for any other type."""
-    text = kind.strip()
-    if not text.lower().startswith("struct<") or not text.endswith(">"):
-        return []
-    fields, depth, start = [], 0, 7
-    for i in range(7, len(text)):
-        char = text[i]
-        if depth == 0 and (char == "," or i == len(text) - 1):
-            name, _, inner = text[start:i].partition(":")
-            fields.append((name.strip().strip("`"), inner.strip()))
-            start = i + 1
-        depth += (char in "<(") - (char in ">)")
-    return fields

@@ -29,7 +29,7 @@ from spark_mv.query.analysis.taint import CLEAN, Field, Taint, TaintedValue, dig
 from spark_mv.query.analysis.walk import Env, Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.clock_words import time_type
+from spark_mv.query.syntax.clock_words import level_of_call, time_type
 from spark_mv.query.syntax.parse import sql_text
 from spark_mv.query.syntax.parser import Call
 
@@ -163,12 +163,10 @@ def _call_level(walk: Walk, node: exp.Expr, name: str, qualifier: str) -> Level:
         return declared
     if own != name:
         return Level.NONDETERMINISTIC
-    level = walk.level(name)
+    level = level_of_call(node.meta["call"])
     if level is None:
         return Level.NONDETERMINISTIC
     arguments = written_arguments(node)
-    if name == "unix_timestamp" and not node.meta["call"].empty:
-        return Level.DETERMINISTIC
     if name == "aes_encrypt":
         mode = arguments[2] if len(arguments) > 2 else None
         ecb = isinstance(mode, exp.Literal) and mode.name.upper() == "ECB"

@@ -8,9 +8,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from spark_mv.query.analysis.containers import generated_fields
-from spark_mv.query.analysis.field_types import column_type, deriving, expression_type
+from spark_mv.query.analysis.field_types import column_type, deriving, expression_type, struct_fields
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
-from spark_mv.query.analysis.generators import generated_names, has_fixed_rows, struct_fields
+from spark_mv.query.analysis.generators import generated_names, has_fixed_rows, typed
 from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.output_names import output_name
 from spark_mv.query.analysis.resolve import name_value
@@ -49,7 +49,7 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Tainted
     if isinstance(node, exp.Aliases):
         facts = value(walk, node.this, scope)
         _note_generator(walk, node.this)
-        made = generated_fields(facts, [name.name for name in node.expressions])
+        made = typed(generated_fields(facts, [name.name for name in node.expressions]), node.this, scope)
         outputs.update({field.name.lower(): field.value for field in made})
         return list(made)
     inner = node.this if isinstance(node, exp.Alias) else node
@@ -57,14 +57,19 @@ def project(walk: Walk, node: exp.Expr, scope: Scope, outputs: dict[str, Tainted
     _note_generator(walk, inner)
     call = inner.meta.get("call")
     if isinstance(node, exp.Alias):
-        field = generated_fields(facts, [node.alias])[0] if _is_generator(inner) else facts.named(node.alias)
+        if _is_generator(inner):
+            field = typed(generated_fields(facts, [node.alias])[:1], inner, scope)[0]
+        else:
+            field = replace(facts.named(node.alias), derive=deriving(inner, scope))
         outputs[node.alias.lower()] = field.value
-        return [replace(field, node=inner, derive=deriving(inner, scope), scope=scope)]
+        return [replace(field, node=inner, scope=scope)]
     if isinstance(call, Call) and _is_generator(inner):
         names = generated_names(inner, scope)
         if not (names or facts.parts):
             names = {"explode": ["col"], "posexplode": ["pos", "col"]}.get(call.name.removesuffix("_outer"))
-        return list(generated_fields(facts, names)) or [OpenPart(digest("generated", facts.fingerprint), facts.taint)]
+        return list(typed(generated_fields(facts, names), inner, scope)) or [
+            OpenPart(digest("generated", facts.fingerprint), facts.taint)
+        ]
     column = (
         isinstance(call, Call)
         and call.keyword

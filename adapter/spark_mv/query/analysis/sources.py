@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from spark_mv.query.analysis.containers import generated_fields
 from spark_mv.query.analysis.fingerprint import fingerprint, literals, noted, resolved, table_print
-from spark_mv.query.analysis.generators import generated_names, has_fixed_rows
+from spark_mv.query.analysis.generators import generated_names, has_fixed_rows, typed
 from spark_mv.query.analysis.levels import value
 from spark_mv.query.analysis.limit_clauses import sample_taint
 from spark_mv.query.analysis.pivots import pivoted
@@ -264,7 +264,7 @@ def _table_function(walk: Walk, node: exp.Expr, scope: Scope) -> Relation:
         walk.flag("opaque")
     columns = _TABLE_FUNCTION_COLUMNS.get(name) or generated_names(node, scope)
     # a map gives key and value instead of col
-    items = generated_fields(facts, columns) or (OpenPart(facts.fingerprint, facts.taint),)
+    items = typed(generated_fields(facts, columns), node, scope) or (OpenPart(facts.fingerprint, facts.taint),)
     rows = CLEAN if has_fixed_rows(node) else facts.taint
     return Relation(items, digest("tvf", facts.fingerprint), rows, reads=_reads(walk, name), kind="function")
 
@@ -284,9 +284,8 @@ def _lateral(walk: Walk, node: exp.Lateral, scope: Scope, env: Env) -> tuple[str
     walk.flag("generator")
     if walk.level(name) is None:
         walk.flag("opaque")
-    items = generated_fields(facts, names or generated_names(node.this, scope)) or (
-        OpenPart(digest("generated", facts.fingerprint), facts.taint),
-    )
+    made = generated_fields(facts, names or generated_names(node.this, scope))
+    items = typed(made, node.this, scope) or (OpenPart(digest("generated", facts.fingerprint), facts.taint),)
     # LATERAL VIEW takes generators, which are made of their arguments
     reads = () if node.args.get("view") else _reads(walk, name)
     rows = CLEAN if has_fixed_rows(node.this) else facts.taint

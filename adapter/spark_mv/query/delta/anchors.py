@@ -64,9 +64,11 @@ class Anchors:
             used, complete = scope.references(item.node)
             usable = not (node.aggregate and (aggregates(item.node) or own_functions(item.node))) and not used & moving
             usable = usable and (complete or bool(node.laterals and not used)) and joined.believed(used)
-            if (node.aggregate or shared is not None) and scope.whole(item.node) is None:
+            if scope.whole(item.node) is None:
                 # one group, or partition, has 0.0 and -0.0, of which an expression may make two values
-                usable = usable and not any(self.types.may_float(place, node) for place in used)
+                here = node.aggregate or shared is not None
+                two = self.types.may_float if here else self.types.may_stand_for_two
+                usable = usable and not any(two(place, node) for place in used)
             if shared is not None:
                 usable = usable and bool(used) and (used <= shared[0] or item.node in shared[1])
         yield item.text, item.name, usable

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
+from sqlglot.optimizer.annotate_types import annotate_types
 
 from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, expand, output
-from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, SetNode, reads
+from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, SetNode
 
 FLOATING = frozenset({"double", "float"})
 """Types of which 0.0 and -0.0 are equal, and not the same value."""
+
+
+def is_floating(type_: str) -> bool:
+    """Whether it is one of them, or has one in it.
+
+    >>> is_floating("array<double>"), is_floating("struct<floats: int>")
+    (True, False)
+    """
+    return re.search(r"\b(double|float)\b(?! *:)", type_, re.IGNORECASE) is not None
 
 
 @dataclass(frozen=True)
@@ -22,6 +33,7 @@ class ColumnTypes:
     tables: Columns
     scope: Callable[[SelectNode], FromColumns]
     _known: dict[tuple[int, str], str | None] = field(default_factory=dict)  # by the id of a node, which outlives this
+    _guessed: dict[tuple[int, str], str | None] = field(default_factory=dict)
 
     def of(self, node: Leaf | Node, column: str) -> str | None:
         """The type of an output column (lower case); None where it is not known."""
@@ -49,11 +61,75 @@ class ColumnTypes:
         return all(self._in_arms(node, k) is not None for k in range(len(output(node, self.tables))))
 
     def may_float(self, place: Place, node: SelectNode) -> bool:
-        """Whether a column of FROM is, or may be made of, floating-point numbers."""
-        found = self.of_place(place, node)
-        if found is not None:
-            return found in FLOATING
-        return any(kind in FLOATING for name in reads(node) for kind in self.of_table(name).values())
+        """Whether a column of FROM is, or has in it, floating-point numbers; also where its type is not known."""
+        item = self._item(place, node)
+        return item is None or self._floats(item, place[1])
+
+    def may_stand_for_two(self, place: Place, node: SelectNode) -> bool:
+        """Whether a value of a column of FROM may be one of two that are equal, and not the same, with the other one left out or counted with
+        it: 0.0 and -0.0 of one group, of one partition, of rows of which a set operation keeps one."""
+        item = self._item(place, node)
+        return item is None or self._of_two(item, place[1])
+
+    def _of_two(self, item: Leaf | Node, column: str) -> bool:
+        if isinstance(item, Leaf):
+            return False
+        if isinstance(item, SetNode):
+            arms = self._by_arm(item, column)
+            return (not item.all_ and self._floats(item, column)) or any(self._of_two(arm, own) for arm, own in arms)
+        one_of_several = item.aggregate or item.distinct or item.windowed
+        return (one_of_several and self._floats(item, column)) or any(
+            self.may_stand_for_two(place, item) for place in self._read_by(item, column)
+        )
+
+    def _floats(self, item: Leaf | Node, column: str) -> bool:
+        if isinstance(item, SetNode):
+            return any(self._floats(arm, own) for arm, own in self._by_arm(item, column))
+        guess = self._guess(item, column)
+        return guess is None or is_floating(guess)
+
+    def _by_arm(self, node: SetNode, column: str) -> list[tuple[Leaf | Node, str]]:
+        """The arms with their own names of an output column, all that it may be."""
+        names = [name.lower() for name in output(node, self.tables)]
+        columns = [[name.lower() for name in output(arm, self.tables)] for arm in node.arms]
+        if node.by_name:
+            return [(arm, column) for arm, own in zip(node.arms, columns, strict=True) if column in own]
+        places = [k for k, name in enumerate(names) if name == column]
+        return [(arm, own[k]) for arm, own in zip(node.arms, columns, strict=True) for k in places]
+
+    def _read_by(self, node: SelectNode, column: str) -> set[Place]:
+        """The columns of FROM that an output column is made of, of all that are called so."""
+        found: set[Place] = set()
+        for item in node.items:
+            if item.name is None:
+                shown = expand(node, item, self.tables)
+                found |= {(alias.lower(), name.lower()) for alias, name in shown if name.lower() == column}
+            elif item.name.lower() == column:
+                found |= self.scope(node).references(item.node)[0]
+        return found
+
+    def _guess(self, item: Leaf | Node, column: str) -> str | None:
+        """The type as `of` has it, else what sqlglot makes of the expression: enough to tell what is no floating-point number."""
+        if (known := self.of(item, column)) is not None or not isinstance(item, SelectNode):
+            return known
+        if (id(item), column) not in self._guessed:
+            trees = [i.node for i in item.items if i.name is not None and i.name.lower() == column]
+            self._guessed[id(item), column] = self._annotated(trees[0], item) if len(trees) == 1 else None
+        return self._guessed[id(item), column]
+
+    def _annotated(self, tree: exp.Expr, node: SelectNode) -> str | None:
+        scope = self.scope(node)
+        typed = copy = tree.copy()
+        for part, twin in list(zip(tree.walk(), copy.walk(), strict=True)):
+            place = scope.whole(part) if isinstance(part, exp.Column) else None
+            item = self._item(place, node) if place else None
+            guess = self._guess(item, place[1]) if place and item is not None else None
+            if guess is not None:
+                value = exp.cast(exp.Null(), guess, dialect="spark")
+                typed = value if twin is copy else typed
+                twin.replace(value)
+        found = annotate_types(typed, dialect="spark").type
+        return None if found is None or found.is_type(exp.DType.UNKNOWN, exp.DType.NULL) else found.sql("spark").lower()
 
     def check_using(self, node: SelectNode, scope: FromColumns) -> None:
         """Raises where what RIGHT JOIN USING shows, the right side's column, may be of another type than the left side's: once partners are
@@ -70,8 +146,12 @@ class ColumnTypes:
 
     def of_place(self, place: Place, node: SelectNode) -> str | None:
         """The type of a column of FROM; None where it is not known."""
+        item = self._item(place, node)
+        return self.of(item, place[1]) if item is not None else None
+
+    def _item(self, place: Place, node: SelectNode) -> Leaf | Node | None:
         sources = dict(zip((alias.lower() for alias in aliases(node)), node.sources, strict=True))
-        return self.of(sources[place[0]].item, place[1]) if place[0] in sources else None
+        return sources[place[0]].item if place[0] in sources else None
 
     def _of_expression(self, tree: exp.Expr, node: SelectNode) -> str | None:
         tree = tree.unnest()

@@ -92,7 +92,8 @@ def _part(item: OutItem, type_: str) -> GroupPart:
         )
     if not _ORDERED.fullmatch(type_):
         raise NotIncremental("AGGREGATE_TYPE", f"{item.name} is of type {type_}")
-    if part is GroupPart.COUNT and name == "count" and not filtered and isinstance(node.this, exp.Star | exp.Literal):
+    counted = [node.this, *node.expressions] if isinstance(node, exp.Count) else []
+    if name == "count" and not filtered and counted and all(isinstance(c, exp.Star | exp.Literal) for c in counted):
         return GroupPart.ROWS
     return part
 

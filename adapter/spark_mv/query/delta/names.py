@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, SelectNode, SetNode, quoted
+from spark_mv.query.syntax.joins import HIDING
+from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, SelectNode, SetNode, Source, quoted
 from spark_mv.query.syntax.star_order import Shown, StarOrder
 
 Columns = Mapping[str, tuple[str, ...]]  # table name in lower case → its columns
@@ -64,11 +65,16 @@ def _item_of_star(node: SelectNode, star: exp.Column) -> str:
     """The alias, in lower case, of the FROM item whose columns `alias.*` gives, which may be called by its schema, too."""
     *path, name = (part.name.lower() for part in star.parts[:-1])
     for alias, source in zip(aliases(node), node.sources, strict=True):
-        if alias.lower() == name and (not path or (isinstance(source.item, Leaf) and not source.renames)):
-            whole = source.item.name.lower().replace("`", "").split(".") if isinstance(source.item, Leaf) else []
-            if not path or whole[-len(path) - 1 :] == [*path, name]:
-                return name
+        if alias.lower() == name and (not path or _path(source)[-len(path) - 1 :] == (*path, name)):
+            return name
     raise NotIncremental("STRUCTURE", f"`{star.sql('spark')}` is the star of no table or query in FROM")
+
+
+def _path(source: Source) -> tuple[str, ...]:
+    """The parts of a table's name, in lower case, by which its columns may be called; none of what is no table."""
+    if not isinstance(source.item, Leaf) or source.renames:
+        return ()
+    return tuple(source.item.name.lower().replace("`", "").split("."))
 
 
 def _merged(left: Place, right: Place, kind: str) -> Place:
@@ -93,17 +99,24 @@ def is_whole_row(node: exp.Expr) -> bool:
 class FromColumns:
     """The FROM items of one SELECT. `sources`: alias → columns, lower case. `merged`: columns of USING, whose unqualified
     name means that of one side. `compared`: a column of USING, as that of the item joined by it → the alias before it
-    with whose column it is compared: that of the right side after a RIGHT JOIN."""
+    with whose column it is compared: that of the right side after a RIGHT JOIN. `hidden`: right sides of SEMI and ANTI joins, which the ON of
+    that join alone sees. `paths`: the parts of the tables' names. `generated`: alias and columns of each generator, which WHERE and the
+    clauses behind it see, and the generators behind it; no columns where they are not named."""
 
     sources: dict[str, frozenset[str]] = field(default_factory=dict)
+    hidden: dict[int, str] = field(default_factory=dict)  # by the id of the join
+    paths: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    generated: list[tuple[exp.Expr, str, frozenset[str]]] = field(default_factory=list)
+    tree: exp.Expr | None = None
     merged: dict[str, str] = field(default_factory=dict)
     compared: dict[Place, str] = field(default_factory=dict)
     _found: dict[int, tuple[frozenset[Place], bool]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, node: SelectNode, tables: Columns) -> FromColumns:
-        scope = cls()
-        for name, source in zip(aliases(node), node.sources, strict=True):
+        scope = cls(tree=node.tree)
+        joins = node.tree.args.get("joins") or []
+        for number, (name, source) in enumerate(zip(aliases(node), node.sources, strict=True)):
             alias = name.lower()
             if alias in scope.sources:
                 raise NotIncremental("STRUCTURE", f"two FROM items are called {alias}")
@@ -113,11 +126,19 @@ class FromColumns:
             for column in source.using:
                 if source.kind == "FULL":
                     raise NotIncremental("FULL_OUTER_JOIN", "FULL OUTER JOIN USING: its columns belong to both sides")
-                left = next((a for a, offered in scope.sources.items() if column.lower() in offered), alias)
+                seen = (a for a, offered in scope.sources.items() if column.lower() in offered)
+                left = next((a for a in seen if a not in scope.hidden.values()), alias)
                 side = scope.merged.get(column.lower(), left)
                 scope.compared[alias, column.lower()] = side
                 scope.merged[column.lower()] = alias if source.kind == "RIGHT" else side
             scope.sources[alias] = frozenset(columns)
+            scope.paths[alias] = _path(source)
+            if source.kind in HIDING:
+                scope.hidden[id(joins[number - 1])] = alias
+        for made in node.generators:
+            names = made.args.get("alias")
+            listed = names.columns if isinstance(names, exp.TableAlias) else []
+            scope.generated.append((made, made.alias.lower(), frozenset(c.name.lower() for c in listed)))
         return scope
 
     def resolve(self, column: exp.Column) -> Place | None:
@@ -138,14 +159,37 @@ class FromColumns:
         if _is_parameter(column):
             return None, False
         parts = [part.name.lower() for part in column.parts]
+        sources, generated = self._seen_from(column)
         for k in range(len(parts) - 1, 0, -1):
-            # the alias is the last part of a table's name, or all there is before the column
-            if parts[k - 1] in self.sources and parts[k] in self.sources[parts[k - 1]]:
-                return (parts[k - 1], parts[k]), k < len(parts) - 1
+            # before the column stands an alias, or a table's name, perhaps with its schema
+            alias = parts[k - 1]
+            named = k == 1 or self.paths.get(alias, ())[-k:] == tuple(parts[:k])
+            if named and parts[k] in sources.get(alias, ()):
+                return (alias, parts[k]), k < len(parts) - 1
+        if any(parts[0] == alias and (not names or parts[1] in names) for alias, names in generated if len(parts) > 1):
+            return None, False
         if parts[0] in self.merged:
             return (self.merged[parts[0]], parts[0]), len(parts) > 1
-        owners = [alias for alias, columns in self.sources.items() if parts[0] in columns]
+        owners = [alias for alias, columns in sources.items() if parts[0] in columns]
         return ((owners[0], parts[0]) if owners else None), len(parts) > 1
+
+    def _seen_from(self, column: exp.Column) -> tuple[Mapping[str, frozenset[str]], list[tuple[str, frozenset[str]]]]:
+        """The FROM items and the generators that an expression sees where it stands."""
+        if not self.hidden and not self.generated:
+            return self.sources, []
+        order = {id(node): k for k, (node, _, _) in enumerate(self.generated)}
+        clause: exp.Expr = column
+        made = None
+        while clause.parent is not None and clause.parent is not self.tree:
+            made = order.get(id(clause), made)
+            clause = clause.parent
+        made = order.get(id(clause), made)
+        if made is None:
+            made = 0 if isinstance(clause, exp.Join) else len(self.generated)
+        here = self.hidden.get(id(clause))
+        hidden = {alias for alias in self.hidden.values() if alias != here}
+        sources = {alias: columns for alias, columns in self.sources.items() if alias not in hidden}
+        return sources, [(alias, names) for _, alias, names in self.generated[:made]]
 
     def references(self, node: exp.Expr) -> tuple[frozenset[Place], bool]:
         """The columns that an expression uses, subqueries excluded, and whether all of them were found here. Not all are

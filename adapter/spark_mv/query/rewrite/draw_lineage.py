@@ -26,10 +26,9 @@ from spark_mv.query.rewrite.from_items import (
 from spark_mv.query.rewrite.keyed_rows import Keyed
 from spark_mv.query.syntax.aggregates import aggregates
 from spark_mv.query.syntax.ctes import CteNames, tables
-from spark_mv.query.syntax.parser import Call
 
-Draws = Callable[[str], bool]
-"""Whether a function of that name draws per row."""
+Draws = Callable[[exp.Expr], bool]
+"""Whether a node of a tree is a call that draws per row."""
 
 _PLAIN_CLAUSES = ("from_", "joins", "laterals", "where", "expressions", "with_", "order", "hint")
 
@@ -48,10 +47,7 @@ def read_twice(tree: exp.Expr, found: Keyed, draws: Draws) -> str:
     for cte in tree.find_all(exp.CTE, bfs=False):
         name, inside = cte.alias.lower(), list(cte.this.walk())
         reads = {node.name.lower() for node in inside if isinstance(node, exp.Table)}
-        calls = (node.meta["call"] for node in inside if isinstance(node.meta.get("call"), Call))
-        if any(node is found.place.select for node in inside) or not (
-            reads & drawn or any(draws(c.name) for c in calls)
-        ):
+        if any(node is found.place.select for node in inside) or not (reads & drawn or any(map(draws, inside))):
             continue
         drawn.add(name)
         if used[name] > 1:
@@ -166,8 +162,8 @@ def _any_draw(place: Place, draws: Draws) -> bool:
     pending, seen = [place.select], set()
     while pending:
         for node in pending.pop().walk():
-            call, cte = node.meta.get("call"), place.ctes.of(node)
-            if isinstance(call, Call) and draws(call.name):
+            cte = place.ctes.of(node)
+            if draws(node):
                 return True
             if cte is not None and id(cte) not in seen:
                 seen.add(id(cte))

@@ -259,8 +259,8 @@ def _check_lineage(
             reads[0],
         )
 
-    def drawn(name: str) -> bool:
-        return _level(name, levels) is Level.NONDETERMINISTIC
+    def drawn(node: exp.Expr) -> bool:
+        return _draws_per_row(node, levels)
 
     if block.context != Context.OUTERMOST or block.set_operand:
         several = read_twice(tree, rows, drawn)
@@ -273,10 +273,6 @@ def _check_lineage(
         column = nodes.get(read.span.start)
         if column is None or not drawn_per_row(rows, [column], drawn):
             raise _NotKept(f"is not drawn once per row of the result, so that no unique_key can keep it; {CURE}", read)
-
-
-def _level(name: str, levels: Mapping[str, Level]) -> Level:
-    return levels.get(name) or level_of(name) or Level.NONDETERMINISTIC
 
 
 def _owner(blocks: tuple[Block, ...], span: Span) -> int | None:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from sqlglot.tokens import TokenType
 
-from spark_mv.query.functions.catalogue import Mark, is_marked, level_of
+from spark_mv.query.functions.catalogue import Mark, is_marked
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.pin_names import output_names
 from spark_mv.query.solver.zone import zone_of
@@ -24,6 +24,7 @@ from spark_mv.query.syntax.clock_words import (
     ClockText,
     argument_types,
     clock_text,
+    level_of_call,
     pin_level,
     word_pin,
 )
@@ -87,7 +88,7 @@ class Pinned:
         """The functions of the clock, the user and the session that are still called: in backquotes, behind a dot, among words of a grammar of their own."""
         read = parse(self.sql)
         calls = [node.meta.get("call") for node in read.tree.walk()] if isinstance(read, Parsed) else []
-        return frozenset(c.name for c in calls if isinstance(c, Call) and level_of(c.name) in ONCE_PER_RUN)
+        return frozenset(c.name for c in calls if isinstance(c, Call) and level_of_call(c) in ONCE_PER_RUN)
 
 
 ONCE_PER_RUN = frozenset({Level.COMMAND, Level.USER, Level.SESSION})

@@ -31,12 +31,18 @@ class RowCondition:
     def _head(self) -> str:
         return f"SELECT 1 AS one FROM {self.table} WHERE (\n"
 
+    @property
+    def _once(self) -> int:
+        """How often it reads the clock, the user or the session, in strings beside a date, too."""
+        types = {name.lower(): kind for name, kind in self.types.items()}
+        verdict = analyze(self._head + self.text + _TAIL, unique_key="one", schemas={self.table: types}, model="")
+        return sum(level in ONCE_PER_RUN for _, level, *_ in verdict.functions)
+
     def pinned(self, pins: Pins) -> str | None:
         """The condition with the values of one run in it; None where a word of it can not be given one value."""
         text = self._head + self.text + _TAIL
         pinned = pin(text, pins)
-        once = [f for f in analyze(text, unique_key="one", model="").functions if f[1] in ONCE_PER_RUN]
-        if pinned.ambiguous or pinned.left or len(pinned.places) < len(once):
+        if pinned.ambiguous or pinned.left or len(pinned.places) < self._once:
             return None
         return pinned.sql[len(self._head) : -len(_TAIL)]
 
@@ -44,7 +50,7 @@ class RowCondition:
         """Whether a row for which it is true at one instant has it true at all later ones, as long as its values stay."""
         split = split_clock(self._head + self.text + _TAIL, {self.table: self.types}, time_zone)
         if split.reason == "no clock function":
-            return True
+            return not self._once
         return split.all_solved and not split.clock_elsewhere and all(p.valid_to is None for p in split.predicates)
 
 

@@ -54,7 +54,9 @@ def _holds(node: exp.Expr, negated: bool, unknown: bool, scene: Scene, solve: So
     inner = _bare(node)
     while isinstance(inner, exp.Not):
         inner = _bare(inner.this)
-    if not isinstance(inner, _COMPARISONS) or found.guard is None or not found.guard.endswith(" IS NOT NULL"):
+    # CASE, coalesce and the like inside a comparison may make something of NULL
+    plain = isinstance(inner, _COMPARISONS) and condition(inner, False, scene, solve) is None
+    if not plain or found.guard is None or not found.guard.endswith(" IS NOT NULL"):
         raise Unsolvable("where this condition is NULL is not known")
     # one comparison is NULL where what it compares is NULL, and so are its bounds: no bound
     return replace(found, guard=None, open_from=True, open_to=True)

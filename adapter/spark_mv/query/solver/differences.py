@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
-from spark_mv.query.solver.dates import on_date, to_date_value
+from spark_mv.query.solver.dates import clamped, on_date, to_date_value
 from spark_mv.query.solver.scene import Form, Scene, Unsolvable, chain_kind, mirrored, moved_to
 from spark_mv.query.solver.types import DAY_UNITS, MONTH_UNITS, TIME_UNITS, type_of
-from spark_mv.query.solver.value import DAY, Value
+from spark_mv.query.solver.value import DAY, Value, wide
+
+_MOST_DAYS = 4_000_000
 
 
 def date_difference(form: Form, end: exp.Expr, start: exp.Expr, scene: Scene) -> Form:
@@ -30,7 +34,8 @@ def _date_of(node: exp.Expr, scene: Scene) -> str:
 
 
 def _int(value: Value) -> str:
-    return f"CAST({value.render()} AS INT)"
+    """As a number of days that no two dates exceed: 2147483647 is how people write `no limit`, and one more is no INT."""
+    return f"CAST({clamped(replace(value, sql=wide(value.sql)), -_MOST_DAYS, _MOST_DAYS)} AS INT)"
 
 
 def unit_difference(form: Form, unit: str, start: exp.Expr, end: exp.Expr, scene: Scene) -> Form:

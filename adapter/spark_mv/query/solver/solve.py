@@ -124,11 +124,13 @@ def _boolean(node: exp.Expr, negated: bool, scene: Scene) -> Bounds:
     if isinstance(node, exp.In) and not negated and not node.args.get("query"):
         return _one_of(node, scene)
     if isinstance(node, exp.EQ) or (isinstance(node, exp.NullSafeEQ) and not negated):
-        # the clock is never NULL: <=> is = where it has to hold
+        if isinstance(node, exp.NullSafeEQ):
+            _check_not_null(node.left, node.right, scene)
         if not negated and (bounds := equal_text(node.left, node.right, scene)) is not None:
             return bounds
         return _equal(node.left, node.right, negated, scene)
     if call_name(node) == "equal_null" and len(node.expressions) == 2 and not negated:
+        _check_not_null(node.expressions[0], node.expressions[1], scene)
         return _equal(node.expressions[0], node.expressions[1], negated, scene)
     for kind, flipped in _FLIPPED.items():
         if type(node) is kind:
@@ -172,6 +174,12 @@ def _equal(left: exp.Expr, right: exp.Expr, negated: bool, scene: Scene) -> Boun
     if negated:
         raise Unsolvable("<> on the clock does not give one interval")
     return both(_comparison(exp.GTE, left, right, scene), _comparison(exp.LTE, left, right, scene))
+
+
+def _check_not_null(left: exp.Expr, right: exp.Expr, scene: Scene) -> None:
+    """The clock is never NULL, so that <=> is = where it has to hold; what is reckoned from it and a column may be. Raises Unsolvable."""
+    if any(scene.clocked(side) and side.find(exp.Column) for side in (left, right)):
+        raise Unsolvable("<=> holds where both sides are NULL, as what a column is added to may be")
 
 
 def _comparison(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr, scene: Scene) -> Bounds:

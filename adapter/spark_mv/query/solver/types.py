@@ -52,7 +52,13 @@ _BY_CALL = {
         "int",
     ),
     **dict.fromkeys(
-        ["upper", "lower", "trim", "concat", "date_format", "substring", "substr", "from_unixtime", "string"], "string"
+        [
+            "upper", "lower", "trim", "concat", "date_format", "substring", "substr", "from_unixtime", "string", "ltrim",
+            "rtrim", "btrim", "lpad", "rpad", "initcap", "replace", "translate", "concat_ws", "format_string", "split_part",
+            "substring_index", "regexp_extract", "regexp_replace", "regexp_substr", "get_json_object", "to_json", "md5",
+            "sha1", "sha2", "hex", "base64",
+        ],
+        "string",
     ),
 }  # fmt: skip
 

@@ -194,6 +194,13 @@ def may_spell(node: exp.Expr) -> bool:
     return any(set(word) <= letters for word in CLOCK_WORDS)
 
 
+def level_of_call(call: Call) -> Level | None:
+    """The catalogued level of a function as it is called: unix_timestamp reads the clock without arguments only."""
+    if call.name == "unix_timestamp" and not call.empty:
+        return Level.DETERMINISTIC
+    return level_of(call.name)
+
+
 def is_clock_word(text: str) -> bool:
     """Whether Spark takes this string for the clock where it is cast to a date or timestamp."""
     return text.strip().lower() in CLOCK_WORDS
