@@ -22,6 +22,7 @@ from dbt.tests.adapter.hooks.test_model_hooks import (
 )
 from dbt.tests.adapter.hooks.test_model_hooks import TestPrePostModelHooksUnderscores as _Underscores
 from dbt.tests.adapter.hooks.test_run_hooks import BaseAfterRunHooks, BasePrePostRunHooks
+from dbt.tests.util import run_dbt
 
 
 def check(ctx: Any, state: str, project: Any) -> None:
@@ -127,3 +128,28 @@ class TestPrePostRunHooks(BasePrePostRunHooks):
 
 class TestAfterRunHooks(BaseAfterRunHooks):
     pass
+
+
+class TestHooksThatCheck:
+    """A SELECT in a hook is carried out, though nobody fetches its rows: what it raises fails the model."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        checks = "select assert_true(n < 3, 'too many') from {{ this }}"
+        return {
+            "good.sql": "{{ config(materialized='table', post_hook=\"" + checks + '") }} select 1 as n',
+            "before.sql": "{{ config(materialized='table', pre_hook=\"select raise_error('not today')\") }} select 1 as n",
+            "first_of_two.sql": "{{ config(materialized='table', post_hook=\""
+            + checks
+            + '; select 1") }} select 5 as n',
+            "kept.sql": "{{ config(materialized='nondeterministic_mv', unique_key='n', post_hook=\"/* no */ (with a as (select * from {{ this }}) "
+            "select assert_true(n < 3, 'too many') from a)\") }} select 5 as n, rand() as r",
+        }
+
+    def test_what_they_raise_is_raised(self, project: Any) -> None:
+        found = {result.node.name: result for result in run_dbt(["run"], expect_pass=False)}
+        assert {name: str(result.status) for name, result in found.items()} == {
+            "good": "success", "before": "error", "first_of_two": "error", "kept": "error",
+        }  # fmt: skip
+        assert "not today" in found["before"].message
+        assert all("too many" in found[name].message for name in ("first_of_two", "kept"))

@@ -86,6 +86,30 @@ class TestBadInput:
         assert left == []
 
 
+class TestNamesakes:
+    """Two nodes of one table, and a state that has a model's name: each would take the other's rows for its own."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        sampled = GOOD.replace("from {{ target.schema }}.src", "from {{ target.schema }}.src where rand() < 2")
+        assert sampled != GOOD
+        return {
+            "mv.sql": GOOD,
+            "Other.sql": GOOD.replace("unique_key='id'", "unique_key='id', alias='MV'"),
+            "plain.sql": "{{ config(materialized='table') }} select 1 as id",
+            "mv2.sql": GOOD.replace("unique_key='id'", "unique_key='id', alias='Plain'"),
+            "s.sql": sampled,
+            "s__state.sql": "{{ config(materialized='table') }} select 1 as id",
+        }
+
+    def test_are_refused(self, project: Any, sql: Any) -> None:
+        sql("create or replace table {schema}.src using delta as select id from range(10)")
+        found = {result.node.name: result for result in run_dbt(["run"], expect_pass=False)}
+        assert {name for name, result in found.items() if str(result.status) == "success"} == {"plain", "s__state"}
+        for name, other in (("mv", "Other"), ("Other", "mv"), ("mv2", "plain"), ("s", "s__state")):
+            assert "OWN_NAME" in found[name].message and f".{other}:" in found[name].message
+
+
 class TestForeignTable:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

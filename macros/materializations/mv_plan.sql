@@ -39,5 +39,6 @@
       'full_refresh': should_full_refresh(),
       'partial': mv.mv_partial(),
       'followed': adapter.mv_followed(node.unique_id, graph.nodes),
+      'namesakes': adapter.mv_namesakes(node.unique_id, graph.nodes),
   }) }}
 {%- endmacro %}

@@ -9,7 +9,7 @@ import pytest
 from spark_mv.maintenance.columns import _name_problems, _verdicts
 from spark_mv.maintenance.config import read_config
 from spark_mv.maintenance.facts import Column, RunFacts, TargetFacts
-from spark_mv.maintenance.notes import order_notes, shared_notes
+from spark_mv.maintenance.notes import order_notes, shared_notes, unknown_notes
 from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.strategies.no_op import no_op
 from spark_mv.query.analysis.analyze import analyze
@@ -117,3 +117,24 @@ def test_names_of_the_run_are_not_the_users() -> None:
     config = read_config("m", {"unique_key": "id"})
     (problem,) = _name_problems([Column("id", "int"), Column("__mv_n", "int")], config)
     assert "__mv_n" in problem
+
+
+@pytest.mark.parametrize(
+    ("sql", "declared", "said"),
+    [
+        (
+            "select id, s.up(name) as u, up(id) as v from t",
+            (),
+            ["function s.up gives", "column u keeps", "function up gives", "column v keeps"],
+        ),
+        ("select id, coalesce(q.u, '') as w from (select id, up(name) as u from t) q", (), ["column w keeps"]),
+        ("select id from t where up(name) <> 'x'", (), ["which rows pass the filter stays"]),
+        ("select id, up(name) as u from t", ("UP",), []),
+        ("select id, s.up(name) as u from t", ("up",), []),
+        ("select id, rand() as u, uuid() as v, upper(name) as w from t where rand() < 0.1", (), []),
+    ],
+)
+def test_functions_that_nobody_knows(sql: str, declared: tuple[str, ...], said: list[str]) -> None:
+    found = unknown_notes(analyze(sql, unique_key=("id",)), declared)
+    assert len(found) == len({text for text in said if text.startswith("function")} or said)
+    assert all(text in " ".join(found) for text in said)

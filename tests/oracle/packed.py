@@ -11,17 +11,17 @@ from sqlglot import exp
 STRUCT = "zz"
 
 
-def packed(sql: str, random: Random) -> str | None:
+def packed(sql: str, random: Random, struct: str = STRUCT) -> str | None:
     """The query over derived tables in which some of a table's columns stand in a struct; None where there is nothing to pack, or a star
-    would show it."""
+    would show it. `struct`: what the structs are called."""
     tree = sqlglot.parse_one(sql, read="databricks")
     changed = False
     for select in list(tree.find_all(exp.Select)):
-        changed |= _pack(select, random)
+        changed |= _pack(select, random, struct)
     return tree.sql("databricks") if changed else None
 
 
-def _pack(select: exp.Select, random: Random) -> bool:
+def _pack(select: exp.Select, random: Random, struct: str) -> bool:
     from_, joins = select.args.get("from_"), select.args.get("joins") or []
     if from_ is None or any(join.args.get("using") for join in joins):
         return False
@@ -38,11 +38,11 @@ def _pack(select: exp.Select, random: Random) -> bool:
         alias = table.alias.lower()
         fields = ", ".join(f"'{name}', {name}" for name in inside)
         rest = "".join(f"{name}, " for name in columns if name not in inside)
-        packing = f"select {rest}named_struct({fields}) as {STRUCT} from {table.name}"
+        packing = f"select {rest}named_struct({fields}) as {struct} from {table.name}"
         for column in list(select.find_all(exp.Column)):
             if column.table.lower() == alias and column.name.lower() in inside and column.find_ancestor(exp.Select):
                 field = exp.Dot(
-                    this=exp.column(STRUCT, table=column.args["table"].copy()),
+                    this=exp.column(struct, table=column.args["table"].copy()),
                     expression=exp.to_identifier(column.name),
                 )
                 column.replace(field)

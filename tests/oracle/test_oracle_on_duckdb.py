@@ -7,6 +7,7 @@ import os
 from random import Random
 
 import pytest
+from colliding import colliding
 from engine import Database
 from grammar import Drawn, draw_query
 from packed import packed
@@ -49,6 +50,20 @@ def test_columns_in_structs() -> None:
             wrong = live(model, history, seen.tally)
             assert wrong is None, f"{wrong}\n{sql}\n{history}"
     assert seen.queries["compared"] > QUERIES * 0.7
+    assert seen.tally.runs.total() > seen.tally.pairs / 4
+
+
+def test_names_that_collide() -> None:
+    """The same with FROM items and structs that are called like columns and tables."""
+    database, seen = Database(), Seen()
+    for seed in range(QUERIES * 2):
+        drawn = draw_query(seed)
+        sql = colliding(drawn.sql, Random(seed))
+        model = model_of(database, Drawn(sql, drawn.key), seen)
+        for history in histories_of(seed, model, HISTORIES) if model is not None else ():
+            wrong = live(model, history, seen.tally)
+            assert wrong is None, f"{wrong}\n{sql}\n{history}"
+    assert seen.queries["compared"] > QUERIES
     assert seen.tally.runs.total() > seen.tally.pairs / 4
 
 

@@ -78,7 +78,7 @@ def refuse_foreign(model: str, target: TargetFacts, full_refresh: bool) -> None:
         raise NotOurs(
             "NOT_OURS",
             f"model {model}: a {kind} of this name exists that nondeterministic_mv did not make{was}, and it is never "
-            f"overwritten by accident. {adopt} run with --full-refresh replaces it; or give the model another alias",
+            f"overwritten by accident. {adopt} run with --full-refresh replaces it (unless the model's config says `full_refresh: false`); or give the model another alias",
         )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from spark_mv.maintenance.columns import ColumnPlan, Role
 from spark_mv.maintenance.facts import TargetFacts
 from spark_mv.query.analysis.verdict import Analysis
+from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.draw_lineage import shared_in
 from spark_mv.query.syntax.parse import read_query
@@ -39,6 +40,32 @@ def shared_notes(analysis: Analysis, key: Sequence[str]) -> list[str]:
         for column, item in found
         if item
     ]
+
+
+def unknown_notes(analysis: Analysis, functions: Iterable[str]) -> list[str]:
+    """The functions of which nobody says what they give: their values are kept as draws are, which is what nobody expects of `upper`.
+    `functions`: those that are declared."""
+    declared = {name.lower() for name in functions}
+    unknown = {
+        name: None
+        for name, level, _, _ in analysis.functions
+        if level is Level.NONDETERMINISTIC
+        and declared.isdisjoint((name.lower(), name.lower().rpartition(".")[2]))
+        and ("." in name or (level_of(name) is None and name.isidentifier() and not name.isupper()))
+    }
+    notes = []
+    for name in unknown:
+        kept = [c.name for c in analysis.columns if c.kept and any(call == name for call, _, _ in c.draws)]
+        rows = analysis.rows_draw is not None and analysis.rows_draw.function == name
+        what = [f"column {', '.join(kept)} keeps the values that it drew"] if kept else []
+        what += ["which rows pass the filter stays as it was drawn"] if rows else []
+        if what:
+            notes.append(
+                f"nobody says what the function {name} gives, so it counts as random: {' and '.join(what)}, whatever becomes of its arguments. "
+                f"If the same arguments always give the same, declare `functions: {{{name}: {{determinism: deterministic}}}}` in the profile or "
+                "under vars; if not, nondeterministic"
+            )
+    return notes
 
 
 def forget_notes(columns: ColumnPlan, target: TargetFacts) -> list[str]:

@@ -10,6 +10,9 @@ from spark_mv.query.syntax.source_text import Edit, SourceTextError, apply_edits
 from spark_mv.query.syntax.table_columns import by_table_alone
 from spark_mv.query.syntax.tokens import short_selects
 
+_BYTE_ORDER_MARK = "\ufeff"
+"""What some editors on Windows begin a file with: nobody sees it, and Spark takes it for a part of the first word."""
+
 
 def written_out(sql: str) -> str:
     """The query without semicolons at its end, and with `TABLE t` as the SELECT that it is short for (a version of the table
@@ -19,6 +22,7 @@ def written_out(sql: str) -> str:
     >>> written_out("table s.t union all select 1;")
     'SELECT * FROM s.t union all select 1'
     """
+    sql = sql.lstrip(_BYTE_ORDER_MARK)
     try:
         tokens = raw_tokens(sql)
     except SourceTextError:

@@ -13,6 +13,7 @@ from dbt.adapters.contracts.connection import AdapterResponse, Connection, Conne
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark.connections import PyhiveConnectionWrapper, SparkConnectionManager, SparkConnectionMethod
+from dbt_common.clients.agate_helper import empty_table
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from spark_mv.spark.adapter.handle import SessionHandle
@@ -132,6 +133,18 @@ class SparkMvConnectionManager(SparkConnectionManager):
         except Exception as error:
             logger.debug(f"Error while running:\n{sql}\n{error}")
             raise DbtDatabaseError(readable(error)) from error
+
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> tuple[AdapterResponse, Any]:
+        """As dbt's; a query that a hook asks for its own sake is carried out, too."""
+        if fetch:
+            return super().execute(sql, auto_begin, fetch, limit)
+        _, cursor = self.add_query(self._add_query_comment(sql), auto_begin)
+        if isinstance(cursor, SessionHandle):
+            with self.exception_handler(sql):
+                cursor.finish()
+        return self.get_response(cursor), empty_table()
 
     @classmethod
     def get_response(cls, cursor: Any) -> AdapterResponse:

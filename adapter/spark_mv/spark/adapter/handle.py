@@ -13,7 +13,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionWrapper
 
 from spark_mv.query.syntax.source_text import string_literal
-from spark_mv.spark.adapter.statements import split_statements
+from spark_mv.spark.adapter.statements import is_query, split_statements
 from spark_mv.spark.session.held_rows import held
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class SessionHandle(SparkConnectionWrapper):
         self._work = work or Running()
         self._frame: DataFrame | None = None
         self._rows: list[Row] | None = None
+        self._lazy = False  # whether the result is that of a query, which Spark has not begun
 
     def cursor(self) -> SessionHandle:
         """A cursor with no result of its own yet; results of an earlier cursor stay with that one."""
@@ -58,8 +59,17 @@ class SessionHandle(SparkConnectionWrapper):
         self._rows = None
         self._frame = None
         for statement in split_statements(sql):
+            self.finish()
             with self._work:
                 self._frame = None if held(self.spark, statement) else self.spark.sql(statement)
+                self._lazy = self._frame is not None and is_query(statement)
+
+    def finish(self) -> None:
+        """Carries out a query whose rows nobody fetches: `select assert_true(…)` in a hook is a check."""
+        if self._lazy and self._frame is not None and self._rows is None:
+            with self._work:
+                self._frame.write.format("noop").mode("overwrite").save()
+        self._lazy = False
 
     @property
     def description(self) -> Description:

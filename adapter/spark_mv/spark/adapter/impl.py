@@ -29,6 +29,7 @@ from spark_mv.spark.adapter.catalog import Described, catalog_rows, catalog_tabl
 from spark_mv.spark.adapter.column import SparkMvColumn, quote
 from spark_mv.spark.adapter.connections import SparkMvConnectionManager
 from spark_mv.spark.adapter.contract import PROPERTY, read_contract
+from spark_mv.spark.adapter.graph_methods import GraphMixin
 from spark_mv.spark.adapter.mv_methods import MvMixin
 from spark_mv.spark.adapter.named_words import VARIABLES, unknown_word
 from spark_mv.spark.adapter.relation import SparkMvRelation
@@ -68,7 +69,7 @@ class SparkMvConfig(SparkConfig):
 _ICEBERG = re.compile(r"\btable_type=iceberg\b", re.IGNORECASE)
 
 
-class SparkMvAdapter(AiMixin, MvMixin, UpkeepMixin, SparkAdapter):
+class SparkMvAdapter(AiMixin, GraphMixin, MvMixin, UpkeepMixin, SparkAdapter):
     """dbt-spark's adapter, improved where it is its own doing; tables are Delta unless the user says otherwise."""
 
     ConnectionManager = SparkMvConnectionManager

@@ -90,13 +90,6 @@ class MvMixin(metaclass=AdapterMeta):
             raise said from error
 
     @available
-    def mv_followed(self, unique_id: str, nodes: Mapping[str, Any]) -> bool:
-        """Whether other nondeterministic_mv models of the project read this one."""
-        from spark_mv.spark.adapter.followers import followed
-
-        return followed(unique_id, nodes)
-
-    @available
     def mv_before_python(self, invocation: Mapping[str, Any]) -> None:
         """What can be said of a Python model before its code runs: that code may ask and pay for models."""
         from spark_mv.spark.run.invocation import Invocation

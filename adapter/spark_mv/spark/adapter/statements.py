@@ -67,3 +67,16 @@ def _end_of_comment(sql: str, position: int) -> int:
         depth += 1 if match.group() == "/*" else -1
         position = match.end()
     return position
+
+
+_OPENING = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w+)", re.DOTALL)
+
+
+def is_query(statement: str) -> bool:
+    """Whether a statement asks for rows, which Spark does when they are fetched, and not before.
+
+    >>> is_query("/* a check */ (select assert_true(n > 0) from t)"), is_query("insert into t select 1"), is_query("with a as (select 1) from a")
+    (True, False, True)
+    """
+    found = _OPENING.match(statement)
+    return found is not None and found[1].lower() in ("select", "with", "values", "from", "table")

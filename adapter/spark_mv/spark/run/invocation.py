@@ -17,7 +17,8 @@ from spark_mv.query.syntax.written_out import written_out
 @dataclass(frozen=True)
 class Invocation:
     """One model of one invocation. Relation names are rendered; `relation_names` lists the schema's tables. `followed`: whether other
-    nondeterministic_mv models read its table, themselves or through views."""
+    nondeterministic_mv models read its table, themselves or through views; `namesakes`: the nodes that make a table of the name of its
+    table ('table'), or of its state ('state')."""
 
     unique_id: str
     name: str
@@ -40,6 +41,7 @@ class Invocation:
     full_refresh: bool = False
     partial: bool = False
     followed: bool = False
+    namesakes: Mapping[str, str] = field(default_factory=dict)
     text: str = ""  # as dbt has compiled it: `sql` is what the engine reads of it
 
     def __post_init__(self) -> None:
@@ -82,6 +84,7 @@ class Invocation:
             full_refresh=bool(values.get("full_refresh")),
             partial=bool(values.get("partial")),
             followed=bool(values.get("followed")),
+            namesakes=dict(values.get("namesakes") or {}),
         )
 
     def beside(self, suffix: str) -> str:

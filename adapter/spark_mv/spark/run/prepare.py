@@ -19,7 +19,7 @@ from spark_mv.maintenance.ground import refuse, refuse_foreign, same_filter, sta
 from spark_mv.maintenance.key_types import key_type_problems
 from spark_mv.maintenance.layout import layout_clause, stays_clustered
 from spark_mv.maintenance.nested_names import repeated_field_problems
-from spark_mv.maintenance.notes import order_notes, shared_notes
+from spark_mv.maintenance.notes import order_notes, shared_notes, unknown_notes
 from spark_mv.maintenance.plan import Candidate
 from spark_mv.maintenance.read_query import row_bounds
 from spark_mv.maintenance.result_columns import remembered, result_print
@@ -31,7 +31,7 @@ from spark_mv.maintenance.supposed_runs import never_incremental
 from spark_mv.query.syntax.table_name import quoted
 from spark_mv.spark.formats.commits import Ask, Query, one_look
 from spark_mv.spark.formats.delta_source import FEED_PROPERTY
-from spark_mv.spark.formats.own_tables import OWN_TABLES, own_format, takes_name, with_files
+from spark_mv.spark.formats.own_tables import own_format, with_files
 from spark_mv.spark.formats.registry import format_of
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.run import stamps
@@ -48,6 +48,7 @@ from spark_mv.spark.run.header import session_of
 from spark_mv.spark.run.holding import held_feeds, holds, replaced_whole
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import SessionFacts, published_state, session_facts, target_facts, uncastable
+from spark_mv.spark.run.own_name import check_name, refuse_namesake
 from spark_mv.spark.run.planning import look_ahead, planned_for, settings_for
 from spark_mv.spark.run.prepared import Prepared
 from spark_mv.spark.run.read_model import ReadModel, read_model
@@ -71,7 +72,10 @@ def prepare(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) ->
     if prepared.plan.steps:
         for note in order_notes(prepared.analysis):
             adapter.say(f"model {invocation.name}: {note}")
-        for note in shared_notes(prepared.analysis, prepared.config.unique_key):
+        for note in (
+            *shared_notes(prepared.analysis, prepared.config.unique_key),
+            *unknown_notes(prepared.analysis, prepared.functions),
+        ):
             adapter.warn(f"model {invocation.name}: {note}")
     if ahead := ahead_of_clock(invocation.as_of, prepared.as_of, invocation.started_at):
         adapter.warn(f"model {invocation.name}: {ahead}")
@@ -159,7 +163,9 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
             raise _never(facts.model, refusals) from None  # nor would it be after a --full-refresh
         raise
     feeds = held_feeds(query, situation.facts, changes.sources) if ahead and changes is not None else {}
-    return Prepared(invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking, feeds)
+    return Prepared(
+        invocation, model.analysis, situation, plan, as_of, runner, evaluated.ai, looking, feeds, model.functions
+    )
 
 
 def _refuse_never_incremental(situation: Situation) -> None:
@@ -192,18 +198,7 @@ def target_format(config: ModelConfig) -> TableFormat:
 
 def config_of(adapter: Any, invocation: Invocation, profile: Mapping[str, Any]) -> ModelConfig:
     """The model's settings, of a table that this session can write."""
-    if (shared := OWN_TABLES.get(invocation.identifier.lower())) is not None:
-        raise RefusedError(
-            "OWN_NAME",
-            f"model {invocation.name}: its table would be called {invocation.identifier}, and that is {shared} of all models of a schema. "
-            "Give it another alias. Nothing was changed",
-        )
-    if not takes_name(Ask(adapter.query, adapter.mv_spark()), invocation.identifier):
-        raise RefusedError(
-            "TABLE_NAME",
-            f"model {invocation.name}: Spark's catalogue has no table called {invocation.identifier}: names there are of ASCII letters, digits and "
-            "_. Give it an `alias` of these characters. Nothing was changed",
-        )
+    check_name(adapter, invocation)
     said = layered(profile.get("safety", {}), invocation.config, invocation.variables)
     config = read_config(invocation.name, said, declared_words())
     check_ai_words(profile.get("ai"), config.ai)
@@ -304,6 +299,7 @@ def _situation(
     )
     if not (draws or remembers):
         return situation
+    refuse_namesake(invocation, "state", f"{invocation.identifier}__state")
     if not state_lost(situation):
         return situation
     if draws is None:

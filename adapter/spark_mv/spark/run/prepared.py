@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # loaded by models with AI calls only
 class Prepared:
     """`explain_mv` prints it, `prepare` makes a run of it. `ai`: the model's calls,
     over the sources as they are whenever one looks. `looking`: what another thread does for the run meanwhile. `feeds`: of
-    changes that the run holds in memory, by the relation in which they are staged."""
+    changes that the run holds in memory, by the relation in which they are staged. `functions`: what is declared of functions."""
 
     invocation: Invocation
     analysis: Analysis
@@ -41,6 +41,7 @@ class Prepared:
     ai: AiPlan | None = None
     looking: Future[Any] | None = None
     feeds: Mapping[str, HeldFeed] = field(default_factory=dict)
+    functions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def config(self) -> ModelConfig:
