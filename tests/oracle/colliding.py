@@ -19,7 +19,7 @@ def colliding(sql: str, random: Random) -> str:
     aliases = sorted(set(_ALIAS.findall(sql)))
     names = dict(zip(aliases, random.sample(NAMES, min(len(aliases), len(NAMES))), strict=False))
     struct = random.choice([*names.values(), "zz"])
-    inside = packed(sql, random, struct) if struct not in _columns(sql) else None
+    inside = packed(sql, random, struct, 0.5) if struct not in _columns(sql) else None
     return _ALIAS.sub(lambda found: names.get(found[0], found[0]), inside or sql)
 
 

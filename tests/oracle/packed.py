@@ -11,17 +11,18 @@ from sqlglot import exp
 STRUCT = "zz"
 
 
-def packed(sql: str, random: Random, struct: str = STRUCT) -> str | None:
+def packed(sql: str, random: Random, struct: str = STRUCT, share: float = 1.0) -> str | None:
     """The query over derived tables in which some of a table's columns stand in a struct; None where there is nothing to pack, or a star
-    would show it. `struct`: what the structs are called."""
+    would show it. `struct`: what the structs are called; `share` of the
+    tables: the others stay."""
     tree = sqlglot.parse_one(sql, read="databricks")
     changed = False
     for select in list(tree.find_all(exp.Select)):
-        changed |= _pack(select, random, struct)
+        changed |= _pack(select, random, struct, share)
     return tree.sql("databricks") if changed else None
 
 
-def _pack(select: exp.Select, random: Random, struct: str) -> bool:
+def _pack(select: exp.Select, random: Random, struct: str, share: float) -> bool:
     from_, joins = select.args.get("from_"), select.args.get("joins") or []
     if from_ is None or any(join.args.get("using") for join in joins):
         return False
@@ -32,6 +33,8 @@ def _pack(select: exp.Select, random: Random, struct: str) -> bool:
     for holder in (from_, *joins):
         table = holder.this
         if not isinstance(table, exp.Table) or table.db or table.name.lower() not in SCHEMAS or not table.alias:
+            continue
+        if random.random() >= share:
             continue
         columns = list(SCHEMAS[table.name.lower()])
         inside = random.sample(columns, random.randrange(1, len(columns) + 1))
