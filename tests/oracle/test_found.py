@@ -181,6 +181,15 @@ FOUND = {
             (Step((Op("t", None, (1, 3, 5, None, None, None)),), 0),),
         ),
     ),
+    "EXISTS of the first row": (
+        "select t.id, t.x from t where exists (select 1 from u where u.k = t.k limit 1) and not exists (select 1 from e where e.k = t.k limit 2)",
+        ("id",),
+        History(
+            {"t": ((1, 3, None, None, None, None), (2, 4, 1, None, None, None)), "u": ((4, None, None),), "e": ()},
+            0,
+            (Step((Op("u", None, (3, 1, "b")), Op("e", None, (4, 1, None, None))), 0),),
+        ),
+    ),
     # what stands behind SEMI and ANTI JOIN was taken for a column that Spark sees there
     "a column of the clock, called like one behind a SEMI JOIN": (
         "select t.id from t left semi join u on u.k = t.k "

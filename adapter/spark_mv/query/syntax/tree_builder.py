@@ -248,7 +248,7 @@ class _Builder:
 
 def _refuse(tree: exp.Select, parts: SelectParts) -> None:
     """What no strategy follows."""
-    for key in ("limit", "offset"):
+    for key in ("limit", "offset") if not _asks_for_any(tree) else ():
         _refuse_limit(tree, key)
     for word, _, _ in parts.clauses:
         if word not in _CLAUSES and word not in ("LIMIT", "OFFSET"):
@@ -259,6 +259,15 @@ def _refuse(tree: exp.Select, parts: SelectParts) -> None:
         raise NotIncremental("SAMPLE", "TABLESAMPLE chooses other rows at each read")
     if several_sets(tree.args.get("group")):
         raise NotIncremental("GROUPING_SETS", "ROLLUP, CUBE or GROUPING SETS: one row belongs to several groups")
+
+
+def _asks_for_any(tree: exp.Select) -> bool:
+    """Whether it is the query of an EXISTS with a LIMIT of at least one row, which leaves its answer as it is."""
+    limit = tree.args.get("limit")
+    count = limit.expression if isinstance(limit, exp.Limit) else None
+    above = tree.parent.parent if isinstance(tree.parent, exp.Subquery) else tree.parent
+    asked = isinstance(above, exp.Exists) and tree.args.get("offset") is None
+    return asked and isinstance(count, exp.Literal) and count.is_int and int(count.name) > 0
 
 
 def _refuse_limit(node: exp.Expr, key: str) -> None:
