@@ -110,6 +110,36 @@ class TestNamesakes:
             assert "OWN_NAME" in found[name].message and f".{other}:" in found[name].message
 
 
+class TestSwappedNames:
+    """Two models that swap their aliases: a table is its model's, whatever it is called."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            f"{name}.sql": GOOD.replace("unique_key='id'", f"unique_key='id', alias=var('{name}', '{name}')")
+            for name in "ab"
+        }
+
+    def test_keep_their_values(self, project: Any, sql: Any) -> None:
+        sql("create or replace table {schema}.src using delta as select id from range(10)")
+        drawn = "select id, split from {schema}.%s"
+        run_dbt(["run"])
+        of_a, of_b = sql(drawn % "a"), sql(drawn % "b")
+        swapped = ["run", "--vars", "{a: b, b: a}"]
+        found = run_dbt(swapped, expect_pass=False)
+        assert all(
+            "NOT_OURS" in result.message and "another model of this project" in result.message for result in found
+        )
+        assert (sql(drawn % "a"), sql(drawn % "b")) == (of_a, of_b)
+        for before, after in (("a", "c"), ("b", "a"), ("c", "b")):
+            sql(f"alter table {{schema}}.{before} rename to {{schema}}.{after}")
+        run_dbt(swapped)
+        assert (sorted(sql(drawn % "b")), sorted(sql(drawn % "a"))) == (sorted(of_a), sorted(of_b))
+        # without that: the name is taken, and all is drawn anew
+        run_dbt(["run", "--select", "a", "--full-refresh"])
+        assert {*sql(drawn % "a")}.isdisjoint({*of_a, *of_b})
+
+
 class TestForeignTable:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -40,5 +40,6 @@
       'partial': mv.mv_partial(),
       'followed': adapter.mv_followed(node.unique_id, graph.nodes),
       'namesakes': adapter.mv_namesakes(node.unique_id, graph.nodes),
+      'others': adapter.mv_other_models(node.unique_id, graph.nodes),
   }) }}
 {%- endmacro %}

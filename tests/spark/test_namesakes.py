@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spark_mv.maintenance.errors import RefusedError
-from spark_mv.spark.adapter.namesakes import namesakes
+from spark_mv.spark.adapter.namesakes import namesakes, other_models
 from spark_mv.spark.run.own_name import refuse_namesake
 
 pytestmark = pytest.mark.unit
@@ -48,3 +48,9 @@ def test_a_model_of_such_a_name_is_refused() -> None:
         RefusedError, match=r"OWN_NAME.*model m: its table is called foo.*model\.p\.Foo2.*another alias"
     ):
         refuse_namesake(invocation, "table", invocation.identifier)
+
+
+def test_other_models_of_the_kind() -> None:
+    kind = "nondeterministic_mv"
+    nodes = {"own": node("a", materialized=kind), "b": node("b", materialized=kind), "c": node("c"), "d": {}}
+    assert other_models("own", nodes) == ["b"]

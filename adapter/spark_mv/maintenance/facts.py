@@ -83,6 +83,7 @@ class TargetFacts(TableFacts):
     is_table: bool = True
     provider: str = ""
     ours: bool = False
+    owner: str = ""  # dbt's unique id of the model that made it
     record: RunRecord | None = None
     record_at: str = ""  # when its commit was made (UTC)
     clean: tuple[int, ...] = ()

@@ -73,6 +73,13 @@ def refuse_foreign(model: str, target: TargetFacts, full_refresh: bool) -> None:
         was = ""
         if target.record_version is not None:
             was = f" (version {target.record_version} is the model's own: restore it, and its kept values are there again)"
+        if target.owner:
+            raise NotOurs(
+                "NOT_OURS",
+                f"model {model}: the table of this name was made by {target.owner}, another model of this project, and the values that are kept in "
+                f"it are that model's. It is never overwritten by accident: rename it to what that model is called now (ALTER TABLE … RENAME TO …), "
+                "or give one of the two another alias; a run with --full-refresh replaces it (unless the model's config says `full_refresh: false`)",
+            )
         adoptable = target.is_table and target.provider == "delta"
         adopt = f"`spark-mv adopt {model}` takes it over with the values that it has; a" if adoptable else "A"
         raise NotOurs(

@@ -24,3 +24,10 @@ class GraphMixin(metaclass=AdapterMeta):
         from spark_mv.spark.adapter.namesakes import namesakes
 
         return namesakes(unique_id, nodes)
+
+    @available
+    def mv_other_models(self, unique_id: str, nodes: Mapping[str, Any]) -> list[str]:
+        """The other nondeterministic_mv models of the project."""
+        from spark_mv.spark.adapter.namesakes import other_models
+
+        return other_models(unique_id, nodes)

@@ -23,6 +23,15 @@ def namesakes(unique_id: str, nodes: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def other_models(unique_id: str, nodes: Mapping[str, Any]) -> list[str]:
+    """The other nondeterministic_mv models: a table that one of them made is theirs, whatever its name."""
+    return [
+        other
+        for other, node in nodes.items()
+        if other != unique_id and (node.get("config") or {}).get("materialized") == "nondeterministic_mv"
+    ]
+
+
 def _makes_a_relation(node: Mapping[str, Any]) -> bool:
     kind = (node.get("config") or {}).get("materialized")
     return node.get("resource_type") in _MADE and kind != "ephemeral"

@@ -18,7 +18,7 @@ from spark_mv.query.syntax.written_out import written_out
 class Invocation:
     """One model of one invocation. Relation names are rendered; `relation_names` lists the schema's tables. `followed`: whether other
     nondeterministic_mv models read its table, themselves or through views; `namesakes`: the nodes that make a table of the name of its
-    table ('table'), or of its state ('state')."""
+    table ('table'), or of its state ('state'); `others`: the project's other nondeterministic_mv models."""
 
     unique_id: str
     name: str
@@ -42,6 +42,7 @@ class Invocation:
     partial: bool = False
     followed: bool = False
     namesakes: Mapping[str, str] = field(default_factory=dict)
+    others: frozenset[str] = frozenset()
     text: str = ""  # as dbt has compiled it: `sql` is what the engine reads of it
 
     def __post_init__(self) -> None:
@@ -85,6 +86,7 @@ class Invocation:
             partial=bool(values.get("partial")),
             followed=bool(values.get("followed")),
             namesakes=dict(values.get("namesakes") or {}),
+            others=frozenset(values.get("others") or ()),
         )
 
     def beside(self, suffix: str) -> str:

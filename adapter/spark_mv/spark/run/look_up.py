@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -186,16 +186,17 @@ def _columns_at(query: Query, table: str, versions: Sequence[int]) -> dict[int, 
     return found
 
 
-def target_facts(query: Query, table: str, exists: bool, model: str = "") -> TargetFacts:
+def target_facts(query: Query, table: str, exists: bool, model: str = "", others: Collection[str] = ()) -> TargetFacts:
     """Facts about the table of `model` (dbt's unique id; empty: of any); `exists` as dbt's relation cache has it, which saves
-    a failing statement."""
+    a failing statement. A table that one of `others` made is not the model's."""
     description = describe(query, table) if exists else None
     if description is None:
         return TargetFacts()
     table_format = format_of(description.provider)
     if table_format is not None:
         description = table_format.described(query, table, description)
-    ours = OWNER_PROPERTY in description.properties
+    owner = description.properties.get(OWNER_PROPERTY)
+    ours = owner is not None and owner not in others
     found, version = None, None
     if table_format is not None:
         found = table_format.history(query, table, model)
@@ -207,6 +208,7 @@ def target_facts(query: Query, table: str, exists: bool, model: str = "") -> Tar
         is_table=not description.is_view,
         provider=description.provider,
         ours=ours,
+        owner=owner or "",
         columns=description.columns,
         version=version,
         record=history.record if history else None,

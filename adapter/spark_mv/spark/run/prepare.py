@@ -185,7 +185,9 @@ def look_at_target(adapter: Any, invocation: Invocation, profile: Mapping[str, A
     """Raises what a run of the model would raise of its settings and of what is in the place of its table."""
     config_of(adapter, invocation, profile)
     if invocation.target_exists and not invocation.full_refresh:
-        target = target_facts(Ask(adapter.query, adapter.mv_spark()), invocation.target, True, invocation.unique_id)
+        target = target_facts(
+            Ask(adapter.query, adapter.mv_spark()), invocation.target, True, invocation.unique_id, invocation.others
+        )
         refuse_foreign(invocation.name, target, False)
 
 
@@ -255,7 +257,9 @@ def _facts(query: Query, invocation: Invocation, model: ReadModel, session: Sess
         functions=model.own_functions,
         invocation_id=invocation.invocation_id,
         sources=tuple(model.sources.values()),
-        target=target_facts(query, invocation.target, invocation.target_exists, invocation.unique_id),
+        target=target_facts(
+            query, invocation.target, invocation.target_exists, invocation.unique_id, invocation.others
+        ),
         full_refresh=invocation.full_refresh,
         started_at=utc_text(datetime.now(timezone.utc)),
         partial=invocation.partial,
