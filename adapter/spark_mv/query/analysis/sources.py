@@ -23,7 +23,7 @@ from spark_mv.query.analysis.verdict import ClauseVerdict
 from spark_mv.query.analysis.walk import Env, Walk, WalkedText
 from spark_mv.query.functions.catalogue import Mark, is_marked, level_of
 from spark_mv.query.functions.level import Level
-from spark_mv.query.syntax.joins import HIDING, join_kind, join_words
+from spark_mv.query.syntax.joins import FILLING_LEFT, HIDING, join_kind, join_words
 from spark_mv.query.syntax.parse import parse, sql_text
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.query_error import QueryError
@@ -338,7 +338,7 @@ def add_join(walk: Walk, node: exp.Expr, scope: Scope, env: Env) -> Taint:
         forbid_per_row(walk, "JOIN", taint, f"JOIN USING ({name})", rows_key(scope, walk))
         taints.append(taint)
         matched.append(digest(name.lower(), *(f.fingerprint for f in sides)))
-        if kind in ("RIGHT", "FULL"):
+        if kind in FILLING_LEFT:
             scope.padded[name.lower()] = f"{scope.padded.get(name.lower(), '')} {len(sides)} {kind}"
     join_stars(scope, left, right, kind, using)
     if kind in HIDING:

@@ -62,7 +62,7 @@ def _item(node: SelectNode, changed: Collection[str]) -> Leaf | Node:
     for k, source in enumerate(node.sources):
         if not any(name in reads(source.item) for name in changed):
             continue
-        if source.kind not in ("", "INNER", "CROSS") or any(s.kind in ("RIGHT", "FULL") for s in node.sources[k + 1 :]):
+        if not node.is_linear_in(k):
             break
         return source.item
     raise NotIncremental("NOT_LINEAR", "what changed is not joined by inner joins")

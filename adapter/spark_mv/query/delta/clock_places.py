@@ -30,7 +30,6 @@ from spark_mv.query.syntax.select_tree import (
 from spark_mv.query.syntax.source_blocks import span_of
 from spark_mv.query.syntax.source_text import Span, inside_any, line_and_column
 
-INNER = ("", "INNER", "CROSS")
 CLAUSES = ("group", "having", "qualify")
 
 
@@ -200,11 +199,11 @@ class ClockPlaces:
         if not self.uses:
             return
         self._check_clauses(node)
-        rows = [*node.where, *(p for s in node.sources if s.kind in INNER for p in s.on)]
+        rows = [*node.where, *(p for s in node.sources if s.inner for p in s.on)]
         if any(self.depends(piece.node, node) for piece in rows):
             yield ClockPlace(node, Part.ROWS)
         for number, source in enumerate(node.sources):
-            if source.kind not in INNER and any(self.depends(piece.node, node) for piece in source.on):
+            if not source.inner and any(self.depends(piece.node, node) for piece in source.on):
                 yield ClockPlace(node, Part.JOIN, number)
         yield from self._of_items(node, shown)
 

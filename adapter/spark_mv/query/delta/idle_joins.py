@@ -38,7 +38,7 @@ def asked(
     """`wanted`: the output columns (lower case) that matter. `followed`: whether the place of change is in an item; `outweighs`: whether a
     table (lower case) is so large that anchors without a partner in it are found sooner than told apart (None: what is followed is no change of a
     table). None where all is asked of all, or that cannot be told."""
-    if wanted is None or node.laterals or any(s.using or s.kind in ("RIGHT", "FULL") for s in node.sources):
+    if wanted is None or node.laterals or any(s.using or s.fills_left for s in node.sources):
         return None
     places: set[Place] = set()
     for item in node.items:

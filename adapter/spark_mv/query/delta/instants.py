@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from spark_mv.query.delta.clock_places import INNER, ClockPlace, ClockPlaces, Part, clause, column_span
+from spark_mv.query.delta.clock_places import ClockPlace, ClockPlaces, Part, clause, column_span
 from spark_mv.query.delta.expressions import has_query
 from spark_mv.query.delta.joined import Joined, JoinedItem, Kept, kept_on
 from spark_mv.query.delta.names import Place, aliases, output, star_texts
@@ -77,8 +77,8 @@ class Instants:
             pairs.update({(alias.lower(), column): texts for column, texts in own.items()})
             joined.columns[alias.lower()] = columns
             moving = [piece for piece in source.on if self.places.depends(piece.node, node)]
-            outer = source.kind not in INNER
-            if left_out and source.kind in ("RIGHT", "FULL"):
+            outer = not source.inner
+            if left_out and source.fills_left:
                 raise NotIncremental("CLOCK_ELSEWHERE", f"the clock stands in ON before a {source.kind} JOIN")
             stay = [piece for piece in source.on if piece not in moving or not (rows or number == turning)]
             left_out = left_out or (len(stay) < len(source.on) and not outer)
@@ -86,7 +86,7 @@ class Instants:
             if any(has_query(piece.node) for piece in source.on):
                 raise NotIncremental("SUBQUERY", "a subquery in ON")
             if number == turning:
-                if source.kind in ("RIGHT", "FULL"):
+                if source.fills_left:
                     raise NotIncremental("CLOCK_ELSEWHERE", f"the clock decides the partners of a {source.kind} JOIN")
                 texts.append(self.differs([(p.text, p.node) for p in moving], node, pairs))
             if earlier:
@@ -213,7 +213,7 @@ class Instants:
         joined, pairs = self.from_(node, rows)
         conditions = self.conditions(node, rows)
         if place.part is Part.ROWS:
-            pieces = [*node.where, *(p for s in node.sources if s.kind in INNER for p in s.on)]
+            pieces = [*node.where, *(p for s in node.sources if s.inner for p in s.on)]
             moving = [(p.text, p.node) for p in pieces if self.places.depends(p.node, node)]
             conditions.append(self.differs(moving, node, pairs))
         if place.part is Part.KEYS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from spark_mv.query.delta.clock_places import INNER, ClockPlaces
+from spark_mv.query.delta.clock_places import ClockPlaces
 from spark_mv.query.delta.expressions import has_query
 from spark_mv.query.delta.in_table import in_table
 from spark_mv.query.delta.instants import draws, truths_differ
@@ -53,7 +53,7 @@ def leaf_clock(root: Node, clock: ClockPlaces, unstable: Collection[str], solved
     if len(holders) != 1:
         return None
     (holder,) = holders
-    pieces = [*holder.where, *(p for s in holder.sources if s.kind in INNER for p in s.on)]
+    pieces = [*holder.where, *(p for s in holder.sources if s.inner for p in s.on)]
     pieces = [piece for piece in pieces if clock.reads(piece.node)]
     values = list(_values(holder, clock))
     counted = [use for part in (*(p.node for p in pieces), *values) for use in clock.uses_in(part)]

@@ -28,9 +28,6 @@ from spark_mv.query.syntax.source_blocks import span_of
 from spark_mv.query.syntax.source_text import Edit, SourceTextError
 
 _ITEM = "`__mv_i`"
-_FILTERS = frozenset({"", "INNER", "CROSS"})
-"""Items without whose row there is no row of the SELECT."""
-_OTHERS = frozenset({"RIGHT", "FULL"})
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class _Narrowing:
         """`asked`: output column (lower case) → the value in a row `__mv_k` of the affected ones that it has where the row is asked for."""
         if not isinstance(node, SelectNode) or not self._read_once(node) or not asked:
             return
-        if any(source.kind in _OTHERS for source in node.sources) or (node.aggregate and not node.grouped):
+        if any(source.fills_left for source in node.sources) or (node.aggregate and not node.grouped):
             return
         scope = FromColumns.of(node, self.known.tables)
         told = self._told(node, scope, asked)
@@ -87,7 +84,7 @@ class _Narrowing:
         for alias, source, tree in zip(aliases(node), node.sources, _from(node), strict=True):
             name = alias.lower()
             own = {column: value for (a, column), value in told.items() if a == name}
-            if own and source.kind in _FILTERS and not isinstance(source.item, Leaf):
+            if own and source.inner and not isinstance(source.item, Leaf):
                 yield from self.of(source.item, own)
             given = {
                 mine[1]: told[other] for mine, other in equal if mine[0] == name and other[0] != name and other in told

@@ -124,7 +124,7 @@ def _passed(node: Leaf | Node, holder: SelectNode, tables: Columns, groups: bool
         below = _passed(source.item, holder, tables, groups)
         if below is None:
             continue
-        if source.kind not in ("", "INNER", "CROSS") or any(s.kind in ("RIGHT", "FULL") for s in node.sources[k + 1 :]):
+        if not node.is_linear_in(k):
             return None
         up = {place: (source.alias.lower(), name.lower()) for place, name in below.items()}
         return {place: given[at] for place, at in up.items() if at in given}

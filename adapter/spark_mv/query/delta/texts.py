@@ -113,9 +113,7 @@ def idle_arms_below(node: SelectNode, changed: frozenset[str]) -> tuple[SelectNo
     if len(reading) != 1:
         return None
     source = node.sources[reading[0]]
-    if source.kind not in ("", "INNER", "CROSS") or any(
-        s.kind in ("RIGHT", "FULL") for s in node.sources[reading[0] + 1 :]
-    ):
+    if not node.is_linear_in(reading[0]):
         return None
     return () if isinstance(source.item, Leaf) else idle_arms(source.item, changed)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from spark_mv.query.syntax.ctes import CteNames, tables
-from spark_mv.query.syntax.joins import EACH_ROW_ALIKE, join_kind, merges
+from spark_mv.query.syntax.joins import EACH_ROW_ALIKE, FILLING_LEFT, join_kind, merges
 from spark_mv.query.syntax.source_blocks import Block, Context
 
 
@@ -114,7 +114,7 @@ def _merges(select: exp.Select) -> bool:
 
 def _fills_left(join: exp.Expr) -> bool:
     """RIGHT and FULL joins fill the left side with NULLs."""
-    return join_kind(join) in ("RIGHT", "FULL")
+    return join_kind(join) in FILLING_LEFT
 
 
 def _keeps_right(join: exp.Expr) -> bool:

@@ -16,6 +16,9 @@ HIDING = frozenset({"LEFT SEMI", "LEFT ANTI"})
 EACH_ROW_ALIKE = frozenset({"INNER", "CROSS"})
 """Joins that fill no side with NULLs and treat both sides alike."""
 
+FILLING_LEFT = frozenset({"RIGHT", "FULL"})
+"""Joins that fill what stands before them with NULLs."""
+
 
 def join_words(join: exp.Expr) -> str:
     """How it is written, without JOIN: `LEFT OUTER`, `NATURAL`."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from spark_mv.query.syntax.joins import EACH_ROW_ALIKE, FILLING_LEFT
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.source_blocks import span_of
 from spark_mv.query.syntax.source_text import Span, Token, closing, tokenize
@@ -69,6 +70,16 @@ class Source:
     using: tuple[str, ...] = ()
     renames: tuple[str, ...] = ()  # AS alias(a, b)
 
+    @property
+    def inner(self) -> bool:
+        """Whether there is no row of the SELECT without one of it, and neither side is filled with NULLs."""
+        return not self.kind or self.kind in EACH_ROW_ALIKE
+
+    @property
+    def fills_left(self) -> bool:
+        """Whether what stands before it is filled with NULLs where it has no partner."""
+        return self.kind in FILLING_LEFT
+
 
 @dataclass(eq=False)
 class SelectNode:
@@ -103,6 +114,10 @@ class SelectNode:
     @property
     def windowed(self) -> bool:
         return bool(self.windows)
+
+    def is_linear_in(self, number: int) -> bool:
+        """Whether each row of a FROM item gives rows of its own, which the other rows of it do not change."""
+        return self.sources[number].inner and not any(later.fills_left for later in self.sources[number + 1 :])
 
     @property
     def head(self) -> str:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from spark_mv.query.functions.catalogue import Kind, is_kind
 from spark_mv.query.syntax.aggregates import aggregates, called, several_sets
 from spark_mv.query.syntax.depth import deep
-from spark_mv.query.syntax.joins import join_kind, join_words
+from spark_mv.query.syntax.joins import FILLING_LEFT, join_kind, join_words
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.placing import SelectParts
 from spark_mv.query.syntax.query_error import QueryError
@@ -210,7 +210,7 @@ class _Builder:
             kind = join_kind(join)
             if not kind:
                 raise NotIncremental("JOIN_KIND", f"`{join_words(join)}` in FROM is not understood")
-            if listed and kind in ("RIGHT", "FULL"):
+            if listed and kind in FILLING_LEFT:
                 raise NotIncremental("JOIN_KIND", f"{kind} JOIN behind a comma joins the last FROM item alone")
             on = join.args.get("on")
             tests = self.pieces(on, inside) if on is not None and "span" in on.meta else ()
