@@ -14,7 +14,7 @@ from enum import Enum
 
 from sqlglot import exp
 
-from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, expand, output
+from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, expand, listed, output
 from spark_mv.query.syntax.aggregates import aggregates, is_aggregate, of_rows
 from spark_mv.query.syntax.parser import Call
 from spark_mv.query.syntax.select_tree import (
@@ -186,12 +186,9 @@ class ClockPlaces:
                 pairs = zip(output(root, self.tables), output(arm, self.tables), strict=True)
                 yield from (name for name, column in pairs if column in inner)
             return
-        for item in root.items:
-            if item.name is None:
-                places = ((alias.lower(), column) for alias, column in expand(root, item, self.tables))
-                yield from (column for alias, column in places if (alias, column.lower()) in self.offered(root))
-            elif self.depends(item.node, root):
-                yield item.name
+        for name, by in listed(root, self.tables):
+            if self.depends(by.node, root) if isinstance(by, OutItem) else by in self.offered(root):
+                yield name
 
     def of(self, node: SelectNode, shown: bool) -> Iterator[ClockPlace]:
         """The places of one SELECT. `shown`: whether its columns decide by themselves, as those of the result do. Raises

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
 
-from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, expand, output
-from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, SetNode
+from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, listed, output
+from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, SelectNode, SetNode
 
 FLOATING = frozenset({"double", "float"})
 """Types of which 0.0 and -0.0 are equal, and not the same value."""
@@ -47,14 +47,11 @@ class ColumnTypes:
         if isinstance(node, SetNode):
             names = [name.lower() for name in output(node, self.tables)]
             return self._in_arms(node, names.index(column)) if names.count(column) == 1 else None
-        for item in node.items:
-            if item.name is None:
-                for alias, name in expand(node, item, self.tables):
-                    if name.lower() == column:
-                        return self.of_place((alias.lower(), column), node)
-            elif item.name.lower() == column:
-                return self._of_expression(item.node, node)
-        return None
+        found = [by for name, by in listed(node, self.tables) if name.lower() == column]
+        if len(found) != 1:
+            return None
+        given = found[0]
+        return self._of_expression(given.node, node) if isinstance(given, OutItem) else self.of_place(given, node)
 
     def alike(self, node: SetNode) -> bool:
         """Whether all arms give columns of the same types, so that each has by itself those that it has among the others."""
@@ -99,22 +96,23 @@ class ColumnTypes:
 
     def _read_by(self, node: SelectNode, column: str) -> set[Place]:
         """The columns of FROM that an output column is made of, of all that are called so."""
-        found: set[Place] = set()
-        for item in node.items:
-            if item.name is None:
-                shown = expand(node, item, self.tables)
-                found |= {(alias.lower(), name.lower()) for alias, name in shown if name.lower() == column}
-            elif item.name.lower() == column:
-                found |= self.scope(node).references(item.node)[0]
-        return found
+        found = [by for name, by in listed(node, self.tables) if name.lower() == column]
+        places = [self.scope(node).references(by.node)[0] if isinstance(by, OutItem) else {by} for by in found]
+        return {place for some in places for place in some}
 
     def _guess(self, item: Leaf | Node, column: str) -> str | None:
         """The type as `of` has it, else what sqlglot makes of the expression: enough to tell what is no floating-point number."""
         if (known := self.of(item, column)) is not None or not isinstance(item, SelectNode):
             return known
         if (id(item), column) not in self._guessed:
-            trees = [i.node for i in item.items if i.name is not None and i.name.lower() == column]
-            self._guessed[id(item), column] = self._annotated(trees[0], item) if len(trees) == 1 else None
+            found = [by for name, by in listed(item, self.tables) if name.lower() == column]
+            alone = found[0] if len(found) == 1 else None
+            if isinstance(alone, OutItem):
+                guess = self._annotated(alone.node, item)
+            else:
+                below = self._item(alone, item) if alone else None
+                guess = self._guess(below, alone[1]) if alone and below is not None else None
+            self._guessed[id(item), column] = guess
         return self._guessed[id(item), column]
 
     def _annotated(self, tree: exp.Expr, node: SelectNode) -> str | None:

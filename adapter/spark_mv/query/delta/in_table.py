@@ -14,7 +14,7 @@ from sqlglot import exp
 from spark_mv.query.delta.clock_places import ClockPlaces, column_span
 from spark_mv.query.delta.expressions import has_query
 from spark_mv.query.delta.instants import draws
-from spark_mv.query.delta.names import Place, aliases, expand, is_whole_row
+from spark_mv.query.delta.names import Place, aliases, is_whole_row, listed
 from spark_mv.query.syntax.select_tree import Leaf, OutItem, SelectNode, Source, quoted
 from spark_mv.query.syntax.source_blocks import span_of
 from spark_mv.query.syntax.source_text import Edit, apply_edits
@@ -78,11 +78,5 @@ def _column(place: Place, select: SelectNode, clock: ClockPlaces, unstable: Coll
 
 def _item(column: str, node: SelectNode, clock: ClockPlaces) -> OutItem | Place | None:
     """What gives an output column: an expression, or a column that a star passes on. None where two have the name."""
-    found: list[OutItem | Place] = []
-    for item in node.items:
-        if item.name is None:
-            listed = expand(node, item, clock.tables)
-            found += [(alias.lower(), name.lower()) for alias, name in listed if name.lower() == column]
-        elif item.name.lower() == column:
-            found.append(item)
+    found = [by for name, by in listed(node, clock.tables) if name.lower() == column]
     return found[0] if len(found) == 1 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -34,11 +34,18 @@ def output(node: Leaf | Node, tables: Columns) -> tuple[str, ...]:
         return arms[0]
     if node.output is not None and node.output[0] is tables:
         return node.output[1]
-    names: list[str] = []
-    for item in node.items:
-        names += [item.name] if item.name is not None else [c for _, c in expand(node, item, tables)]
-    node.output = tables, tuple(names)
+    node.output = tables, tuple(name for name, _ in listed(node, tables))
     return node.output[1]
+
+
+def listed(node: SelectNode, tables: Columns) -> Iterator[tuple[str, OutItem | Place]]:
+    """The output columns in order, each with what gives it: the entry of the select list, or the column of FROM that a star passes on.
+    Raises NotIncremental where they are not known."""
+    for item in node.items:
+        if item.name is not None:
+            yield item.name, item
+        else:
+            yield from ((name, (alias.lower(), name.lower())) for alias, name in expand(node, item, tables))
 
 
 def expand(node: SelectNode, item: OutItem, tables: Columns) -> list[Place]:
@@ -190,6 +197,10 @@ class FromColumns:
         hidden = {alias for alias in self.hidden.values() if alias != here}
         sources = {alias: columns for alias, columns in self.sources.items() if alias not in hidden}
         return sources, [(alias, names) for _, alias, names in self.generated[:made]]
+
+    def passed_on(self, given: OutItem | Place) -> Place | None:
+        """The column of FROM that an output column (see `listed`) is as it is."""
+        return self.whole(given.node) if isinstance(given, OutItem) else given
 
     def references(self, node: exp.Expr) -> tuple[frozenset[Place], bool]:
         """The columns that an expression uses, subqueries excluded, and whether all of them were found here. Not all are

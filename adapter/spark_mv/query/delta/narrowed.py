@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, expand, output
+from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, listed, output
 from spark_mv.query.delta.partitions import shared_partition
 from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, quoted, selects
 from spark_mv.query.syntax.source_blocks import span_of
@@ -103,15 +103,10 @@ class _Narrowing:
         found: dict[Place, str] = {}
         shared = shared_partition(node, scope)[0] if node.windowed else None
         names = Counter(name.lower() for name in output(node, self.known.tables))
-        for item in node.items:
-            places: list[tuple[str, Place]] = []
-            if item.name is None:
-                places = [(c.lower(), (a.lower(), c.lower())) for a, c in expand(node, item, self.known.tables)]
-            elif place := scope.whole(item.node):
-                places = [(item.name.lower(), place)]
-            for name, place in places:
-                if name in asked and names[name] == 1 and (shared is None or place in shared):
-                    found[place] = asked[name]
+        for name, by in listed(node, self.known.tables):
+            place, column = scope.passed_on(by), name.lower()
+            if place and column in asked and names[column] == 1 and (shared is None or place in shared):
+                found[place] = asked[column]
         return found
 
     def _has_once(self, item: Leaf | Node, columns: Iterable[str]) -> bool:

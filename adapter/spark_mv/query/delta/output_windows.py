@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_mv.query.delta.names import Columns, FromColumns, expand
+from spark_mv.query.delta.names import Columns, FromColumns, listed
 from spark_mv.query.delta.tables import Window
 from spark_mv.query.rewrite.clock_move import is_comparison
 from spark_mv.query.syntax.condition import HEAD, read_condition
@@ -134,14 +134,8 @@ def _passed(node: Leaf | Node, holder: SelectNode, tables: Columns, groups: bool
 def _given(node: SelectNode, scope: FromColumns, tables: Columns) -> dict[tuple[str, str], str]:
     """(alias, column), lower case → the output column that gives it as it is."""
     given: dict[tuple[str, str], str] = {}
-    for item in node.items:
-        if item.name is None:
-            passed = [((alias.lower(), column.lower()), column) for alias, column in expand(node, item, tables)]
-        elif (place := scope.whole(item.node)) is not None:
-            passed = [(place, item.name)]
-        else:
-            continue
-        for place, name in passed:
+    for name, by in listed(node, tables):
+        if (place := scope.passed_on(by)) is not None:
             given.setdefault(place, name)
     return given
 
