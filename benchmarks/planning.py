@@ -90,6 +90,12 @@ class Tables:
     def pinned(self, sql: str) -> str:
         return pin(sql, PINS).sql
 
+    def outweighs(self, name: str) -> bool:
+        return False
+
+    def types(self, name: str) -> dict[str, str]:
+        return COLUMNS
+
 
 def plan(sql: str) -> dict[str, float]:
     """Seconds per step of planning, and the size of what comes out."""
