@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from integration_tests.materialization.conftest import Mv
 
 WINDOW = """
 {{ config(materialized='nondeterministic_mv', unique_key='id') }}
@@ -22,6 +23,11 @@ where created_at >= current_date() - interval 30 days and created_at < current_d
 UNTIL = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', on_source_delete='keep') }}
 select id, v, until, rand() as split from {{ target.schema }}.src where until is null or until > current_timestamp()
+"""
+VERSIONS = """
+{{ config(materialized='nondeterministic_mv', unique_key='k', on_source_delete='keep') }}
+select k, since, rand() as split from {{ target.schema }}.days
+where since <= current_timestamp() and current_timestamp() < since + interval 24 hours
 """
 SHOWN = """
 {{ config(materialized='nondeterministic_mv', unique_key='id', freeze=['first_seen_at']) }}
@@ -128,7 +134,15 @@ class TestRememberedUntil:
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"mv.sql": UNTIL}
+        return {"mv.sql": UNTIL, "versions.sql": VERSIONS}
+
+    def test_windows_that_follow_each_other_need_a_key_of_their_own(self, project: Any, sql: Any) -> None:
+        sql(
+            "create table {schema}.days using delta as select 1 as k, explode(array(timestamp'2026-02-01', timestamp'2026-02-02')) as since"
+        )
+        said = Mv(sql, "versions").run("2026-02-01 06:00:00", expect_pass=False)
+        assert "KEY_REPEATED" in said and "name the column in which their windows begin in unique_key" in said
+        assert sql("show tables in {schema} like 'versions*'") == []
 
     def test_an_update_that_closes_the_window_is_no_loss(self, mv: Any, sql: Any) -> None:
         sql(

@@ -309,7 +309,10 @@ def _publish(
     known: Known, staged: tuple[StagedColumn, ...], record: StateRecord, replaces: bool, deletes: bool = True
 ) -> list[Step]:
     args: dict[str, Any] = {"relation": "state", "stage": "state_stage", "columns": staged}
-    check = Step("check_stage", {"stage": "state_stage", "keys": known.columns.keys, "into": "state"})
+    check_args: dict[str, Any] = {"stage": "state_stage", "keys": known.columns.keys, "into": "state"}
+    if any(column.name == VALID_FROM for column in staged):
+        check_args["of_all_instants"] = True
+    check = Step("check_stage", check_args)
     if replaces:
         return [check, Step("replace_table" if known.state.exists else "create_table", args)]
     if deletes:

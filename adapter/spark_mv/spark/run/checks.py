@@ -85,7 +85,7 @@ def _refuse_rows(run: CurrentRun, step: StepView, row: Mapping[str, Any]) -> Non
             found.append(
                 f"{number:,} {'row has' if number == 1 else 'rows have'} a NULL in it, {run.example(row['null_example'])}"
             )
-        raise _wrong_keys(run, step, "; ".join(found), _ONLY_NULLS if not row["duplicate_keys"] else _REPEATS)
+        raise _wrong_keys(run, step, "; ".join(found), _cure(step, row))
     violated = {name[9:]: n for name, n in row.items() if name.startswith("violates ") and n}
     if violated:
         broken = "; ".join(f"{n:,} rows violate {name}" for name, n in violated.items())
@@ -224,7 +224,17 @@ def staged_keys(run: CurrentRun, step: StepView, sql: str | None) -> None:
 
 
 _REPEATS = "Remove the repeats in the query (for example with row_number() = 1 per key), or name the columns that do identify a row"
+_OF_ALL_INSTANTS = (
+    "on_source_delete: keep remembers the rows of all instants by unique_key, also those that are still to enter. Where rows of one key follow "
+    "each other, name the column in which their windows begin in unique_key, too, or set on_source_delete: delete. Else remove the repeats in the query"
+)
 _ONLY_NULLS = "Leave such rows out of the query (WHERE … IS NOT NULL), or give them a key (coalesce)"
+
+
+def _cure(step: StepView, row: Mapping[str, Any]) -> str:
+    if not row["duplicate_keys"]:
+        return _ONLY_NULLS
+    return _OF_ALL_INSTANTS if step.args.get("of_all_instants") else _REPEATS
 
 
 def _wrong_keys(run: CurrentRun, step: StepView, found: str, cure: str = _REPEATS) -> RunFailed:
