@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 import sqlglot
 from test_incremental import DuckTables
 
 from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.delta.column_types import ColumnTypes
 from spark_mv.query.delta.distributive import parts
 from spark_mv.query.delta.names import expand
 from spark_mv.query.delta.restrict import AffectedQuery, NotIncremental, QueryTree, read_tree
@@ -275,6 +277,8 @@ class FloatTables(DuckTables):
         ("select cast(w as string) as id from (select v as w from (select distinct x as v from t) p) q", None),
         ("select cast(v as string) as id, 1 as n from (select x as v from t union select x from t) q", ("n",)),
         ("select cast(v as string) as id, 1 as n from (select x as v from t union all select x from t) q", ("id",)),
+        ("select hash(v) as id, n from (select date_trunc('day', ts) as v, count(*) as n from t group by date_trunc('day', ts)) q", ("id",)),
+        ("select hash(v) as id, n from (select k * 1.5 as v, count(*) as n from t group by k * 1.5) q", ("id",)),
         ("select hash(v) as id, n from (select to_date(ts) as v, count(*) as n from t group by to_date(ts)) q", ("id",)),
         ("select cast(v as string) as id, n from (select k / -2 as v, count(*) as n from t group by k / -2) q", None),
     ],
@@ -289,3 +293,23 @@ def test_a_group_of_both_zeros_is_not_found_by_what_an_expression_makes_of_one(
         assert error.code == "NO_ANCHOR"
         anchors_found = None
     assert anchors_found == found
+
+
+def test_what_stands_for_two_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each column reads two of the query below: asked anew, forty of them would not end."""
+    asked: list[str] = []
+    made = ColumnTypes._made_of_two
+
+    def counted(self: ColumnTypes, item: Any, column: str) -> bool:
+        asked.append(column)
+        return made(self, item, column)
+
+    monkeypatch.setattr(ColumnTypes, "_made_of_two", counted)
+    chain = ["c0 as (select x, k, count(*) as n from t group by x, k)"]
+    chain += [f"c{i} as (select coalesce(x, k) as x, greatest(k, x) as k, n from c{i - 1})" for i in range(1, 40)]
+    sql = f"with {', '.join(chain)} select concat(k, 'a', x) as id, n as k from c39"
+    try:
+        tree_of(sql).affected(FloatTables(frozenset({"t"})), ("id",), frozenset({"id", "k"}))
+    except NotIncremental as error:
+        assert error.code == "NO_ANCHOR"
+    assert len(asked) <= 2 * 40

@@ -71,7 +71,7 @@ def _one_value(name: str) -> str:
     if not name.startswith("'"):
         return "Hand the value over with var()"
     if ":" in name:  # a time of day, which no date can be
-        return f"Write TIMESTAMP{name}"
+        return f"Write TIMESTAMP{name}; what is compared with these letters, CAST(… AS STRING)"
     return f"Write DATE{name} beside a date, TIMESTAMP{name} beside a timestamp; what is compared with these letters, CAST(… AS STRING)"
 
 

@@ -278,6 +278,8 @@ def _with_ended(known: Known, columns: Sequence[str]) -> str:
     says so, which is another thing than a row that the source has lost."""
     keys = [quoted(name) for name in known.config.unique_key]
     listed, same = ", ".join(keys), " AND ".join(f"__mv_s.{key} = __mv_q.{key}" for key in keys)
+    # not an older row of the key, which had ended before the remembered one began
+    same += f" AND (__mv_s.{VALID_FROM} IS NULL OR __mv_q.{VALID_TO} > __mv_s.{VALID_FROM})"
     seen = relation("state") if known.relation == "state" else known.relation
     return f"""SELECT {", ".join(map(quoted, columns))} FROM (
 SELECT *, bool_or(__mv_stays) OVER (PARTITION BY {listed}) AS __mv_any,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
-from spark_mv.query.analysis.field_types import element_type, expression_type, field_type, inner_type
+from spark_mv.query.analysis.field_types import element_type, expression_type, field_type, inner_type, map_types
 from spark_mv.query.analysis.scopes import Scope, find_plain, find_qualified
 from spark_mv.query.analysis.taint import CLEAN, Field, Taint, union
 from spark_mv.query.analysis.walk import Walk
+from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.clock_words import argument_types, clock_text, constant_text, leaves, may_spell, time_type
 from spark_mv.query.syntax.parser import Call
@@ -27,6 +29,16 @@ _ONE_TYPE = frozenset(
         "lag", "lead", "least", "map", "map_contains_key", "nullif", "nvl", "nvl2", "sequence", "try_element_at",
     ]
 )  # fmt: skip
+
+_MAKES_TIMES = frozenset(
+    [
+        "try_to_timestamp", "try_to_date", "to_timestamp_ltz", "to_timestamp_ntz", "try_make_timestamp", "try_make_timestamp_ltz",
+        "try_make_timestamp_ntz", "make_timestamp_ntz", "to_utc_timestamp", "from_utc_timestamp", "convert_timezone", "localtimestamp", "window",
+        "session_window", "window_time", "dateadd", "curdate",
+    ]
+)  # fmt: skip
+"""Functions that give times, or hold them, of which the solver knows no type."""
+_TIME_IN_TYPE = re.compile(r"\b(date|timestamp(_ltz|_ntz)?)\b", re.IGNORECASE)
 
 
 def words_as_time(walk: Walk, node: exp.Expr, kind: str, scope: Scope) -> Taint:
@@ -109,10 +121,38 @@ def _kind(node: exp.Expr, scope: Scope) -> str | None:
             inner = _type(part, scope) if isinstance(part, exp.Column) else part.to.sql("spark")
             if inner and time_type(_element(inner)):
                 return time_type(_element(inner))
-    if isinstance(node, exp.Array | exp.Map | exp.VarMap | exp.Struct):  # of what it is given, of which none is a time
-        return None if any(_kind(part, scope) is None for part in node.iter_expressions()) else ""
-    known = beside or (isinstance(node, exp.Column) and not _is_shown(node, scope))
-    return "" if known else None
+    return None if any(_may_be_time(part, scope) for part in [node, *beside]) else ""
+
+
+def _may_be_time(node: exp.Expr, scope: Scope) -> bool:
+    """Whether an expression of unknown type may be a date or timestamp: one is made or held by something in it, or nobody knows of it."""
+    for part in node.walk():
+        call = part.meta.get("call")
+        if isinstance(call, Call) and (level_of(call.name) is None or call.name in _MAKES_TIMES):
+            return True
+        if isinstance(part, exp.Cast):
+            kind = part.to.sql("spark")
+        elif isinstance(part, exp.Literal):
+            kind = part.name if part.is_string and node is not part else ""  # a schema: from_json(s, 'd date')
+        elif isinstance(part, exp.Column) and not isinstance(part.this, exp.Star):
+            if _of_unknown(part, scope):
+                return True
+            kind = _type(part, scope) or ""
+        else:
+            kind = (expression_type(part, scope) or "") if isinstance(call, Call) else ""
+        if _TIME_IN_TYPE.search(kind):
+            return True
+    return False
+
+
+def _of_unknown(column: exp.Column, scope: Scope) -> bool:
+    """Whether a column is made of what may be a time, for all that is known; so is an alias of the same select list."""
+    found, _, sure = _found(_path(column), scope)
+    if found is None:
+        return column.parts[0].name.lower() in scope.aliases
+    if not sure or field_type(found) is not None:
+        return False
+    return found.node is not None and found.scope is not None and _may_be_time(found.node, found.scope)
 
 
 def _type(node: exp.Expr, scope: Scope) -> str | None:
@@ -134,18 +174,15 @@ def _type(node: exp.Expr, scope: Scope) -> str | None:
 def _column_type(node: exp.Expr, scope: Scope) -> str | None:
     """That of a column, or of the parameter of a lambda."""
     parts = _path(node)
-    for part in _beside_lambda(node):
+    beside = _beside_lambda(node)
+    if beside:
         # a parameter's type is that of an element of an array beside the lambda
-        whole = _type(part, scope)
-        if whole is not None and whole.lower().startswith("array<"):
-            return inner_type(element_type(whole), parts[1:])
+        arrays = {
+            kind for part in beside if (kind := _type(part, scope)) is not None and kind.lower().startswith("array<")
+        }
+        return inner_type(element_type(arrays.pop()), parts[1:]) if len(arrays) == 1 else None
     found, path, sure = _found(parts, scope)
     return inner_type(field_type(found), path) if found is not None and sure else None
-
-
-def _is_shown(node: exp.Column, scope: Scope) -> bool:
-    """Whether the column is one of a table or query whose columns are known: what is not known is then its type alone."""
-    return _found(_path(node), scope)[2]
 
 
 def _path(node: exp.Expr) -> list[str]:
@@ -178,8 +215,10 @@ def _beside_lambda(node: exp.Expr) -> list[exp.Expr]:
 
 def _element(kind: str) -> str:
     """The type of an array's elements, or of a map's keys; any other type as it is."""
-    word = kind.lower().removeprefix("array<")
-    return word.removeprefix("map<").split(",")[0] if word.startswith("map<") else word.rstrip(">")
+    word = kind.lower()
+    if word.startswith("map<"):
+        return map_types(word)[0]
+    return (element_type(word) or "") if word.startswith("array<") else word
 
 
 def _column_text(node: exp.Column, scope: Scope) -> str | None:

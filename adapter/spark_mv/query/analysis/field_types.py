@@ -58,6 +58,13 @@ def expression_type(node: exp.Expr, scope: Scope) -> str | None:
         return expression_type(inner, scope) if isinstance(inner, exp.Expr) else None
     if call is not None and call.name == "split":
         return "array<string>"
+    if isinstance(node, exp.Array):
+        kinds = {expression_type(part, scope) for part in node.expressions}
+        return f"array<{kinds.pop()}>" if len(kinds) == 1 and None not in kinds else None
+    if isinstance(node, exp.VarMap | exp.Map):
+        parts = [expression_type(node.args[key], scope) if key in node.args else None for key in ("keys", "values")]
+        keys, values = (element_type(part) if part else None for part in parts)
+        return f"map<{keys},{values}>" if keys and values else None
     if isinstance(node, exp.Window | exp.Filter | exp.IgnoreNulls):
         return expression_type(node.this, scope)
     read = PredicateText(sql_text(node))
@@ -90,13 +97,23 @@ def inner_type(kind: str | None, path: Sequence[str]) -> str | None:
 def element_type(kind: str) -> str | None:
     """The type of an array's elements, or of a map's values.
 
-    >>> element_type("array<date>"), element_type("map<string,array<int>>"), element_type("date")
+    >>> element_type("array<date>"), element_type("map<decimal(10,2),array<int>>"), element_type("date")
     ('date', 'array<int>', None)
     """
     word = kind.strip()
     if word.lower().startswith("array<"):
         return word[6:-1].strip()
-    return word[:-1].partition(",")[2].strip() if word.lower().startswith("map<") else None
+    return map_types(word)[1] if word.lower().startswith("map<") else None
+
+
+def map_types(kind: str) -> tuple[str, str]:
+    """The types of a map's keys and values.
+
+    >>> map_types("map<struct<a: int, b: int>,date>")
+    ('struct<a: int, b: int>', 'date')
+    """
+    key, *values = _apart(kind.strip()[4:-1])
+    return key, ",".join(values)
 
 
 def struct_fields(kind: str) -> list[tuple[str, str]]:
@@ -104,15 +121,19 @@ def struct_fields(kind: str) -> list[tuple[str, str]]:
     text = kind.strip()
     if not text.lower().startswith("struct<") or not text.endswith(">"):
         return []
-    fields, depth, start = [], 0, 7
-    for i in range(7, len(text)):
-        char = text[i]
-        if depth == 0 and (char == "," or i == len(text) - 1):
-            name, _, inner = text[start:i].partition(":")
-            fields.append((name.strip().strip("`"), inner.strip()))
+    fields = (part.partition(":") for part in _apart(text[7:-1]) if part)
+    return [(name.strip().strip("`"), inner.strip()) for name, _, inner in fields]
+
+
+def _apart(text: str) -> list[str]:
+    """What commas stand between that are in no brackets."""
+    parts, depth, start = [], 0, 0
+    for i, char in enumerate(text):
+        if depth == 0 and char == ",":
+            parts.append(text[start:i].strip())
             start = i + 1
         depth += (char in "<(") - (char in ">)")
-    return fields
+    return [*parts, text[start:].strip()]
 
 
 def known_types(node: exp.Expr, scope: Scope) -> dict[str, str]:

@@ -9,7 +9,7 @@ from functools import partial
 
 from sqlglot import exp
 
-from spark_mv.query.analysis.field_types import column_type, element_type, expression_type, struct_fields
+from spark_mv.query.analysis.field_types import column_type, element_type, expression_type, map_types, struct_fields
 from spark_mv.query.analysis.scopes import Scope
 from spark_mv.query.analysis.taint import Field
 from spark_mv.query.syntax.parser import Call
@@ -62,7 +62,7 @@ def _type(node: exp.Expr, position: int, scope: Scope) -> str | None:
         fields = struct_fields(element_type(whole) or "")
         return fields[position][1] if position < len(fields) else None
     if whole.lower().startswith("map<") and position == 0:
-        return whole[4:].partition(",")[0].strip()
+        return map_types(whole)[0]
     return element_type(whole)
 
 

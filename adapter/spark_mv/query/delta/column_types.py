@@ -10,7 +10,11 @@ from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
 
 from spark_mv.query.delta.names import Columns, FromColumns, Place, aliases, listed, output
-from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, SelectNode, SetNode
+from spark_mv.query.functions.catalogue import level_of
+from spark_mv.query.solver.predicate import PredicateText
+from spark_mv.query.solver.types import type_of
+from spark_mv.query.syntax.parser import Call
+from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, OutItem, SelectNode, SetNode, reads, selects
 
 FLOATING = frozenset({"double", "float"})
 """Types of which 0.0 and -0.0 are equal, and not the same value."""
@@ -25,6 +29,26 @@ def is_floating(type_: str) -> bool:
     return re.search(r"\b(double|float)\b(?! *:)", type_, re.IGNORECASE) is not None
 
 
+_DOUBLES = frozenset(
+    [
+        "avg", "mean", "try_avg", "sqrt", "cbrt", "exp", "ln", "log", "log10", "log2", "power", "pow", "sin", "cos", "tan", "asin", "acos", "atan",
+        "atan2", "sinh", "cosh", "tanh", "degrees", "radians", "months_between", "percentile", "percentile_approx", "percentile_cont", "median",
+        "stddev", "stddev_pop", "stddev_samp", "std", "variance", "var_pop", "var_samp", "corr", "covar_pop", "covar_samp", "skewness", "kurtosis",
+        "regr_slope", "regr_intercept", "regr_r2", "regr_avgx", "regr_avgy", "try_divide", "double", "float", "to_number", "rand", "randn",
+        "percent_rank", "cume_dist", "rint", "hypot", "expm1", "log1p", "cot", "sec", "csc", "from_json", "from_csv", "variant_get",
+    ]
+)  # fmt: skip
+"""Functions that may give one of what is none."""
+
+
+def _is_double(node: exp.Expr) -> bool:
+    """Whether a node is a cast to one of them, or a call that may give one."""
+    call = node.meta.get("call")
+    if isinstance(node, exp.Cast):
+        return is_floating(node.to.sql("spark"))
+    return isinstance(call, Call) and (call.name in _DOUBLES or level_of(call.name) is None)
+
+
 @dataclass(frozen=True)
 class ColumnTypes:
     """`of_table`: a table's columns with their types, all in lower case, by its name. `scope`: the FROM items of a SELECT."""
@@ -33,6 +57,8 @@ class ColumnTypes:
     tables: Columns
     scope: Callable[[SelectNode], FromColumns]
     _known: dict[tuple[int, str], str | None] = field(default_factory=dict)  # by the id of a node, which outlives this
+    _two: dict[tuple[int, str], bool] = field(default_factory=dict)
+    _dividing: dict[int, bool] = field(default_factory=dict)
     _guessed: dict[tuple[int, str], str | None] = field(default_factory=dict)
 
     def of(self, node: Leaf | Node, column: str) -> str | None:
@@ -71,6 +97,11 @@ class ColumnTypes:
     def _of_two(self, item: Leaf | Node, column: str) -> bool:
         if isinstance(item, Leaf):
             return False
+        if (id(item), column) not in self._two:
+            self._two[id(item), column] = self._made_of_two(item, column)
+        return self._two[id(item), column]
+
+    def _made_of_two(self, item: Node, column: str) -> bool:
         if isinstance(item, SetNode):
             arms = self._by_arm(item, column)
             return (not item.all_ and self._floats(item, column)) or any(self._of_two(arm, own) for arm, own in arms)
@@ -83,7 +114,19 @@ class ColumnTypes:
         if isinstance(item, SetNode):
             return any(self._floats(arm, own) for arm, own in self._by_arm(item, column))
         guess = self._guess(item, column)
-        return guess is None or is_floating(guess)
+        if guess is not None:
+            return is_floating(guess)
+        if isinstance(item, Leaf) or any(
+            is_floating(kind) for name in reads(item) for kind in self.of_table(name).values()
+        ):
+            return True
+        return any(self._divides(node) for node in selects(item))
+
+    def _divides(self, node: SelectNode) -> bool:
+        """Whether numbers that are none may give one: `/` does of whole ones, as functions do that say so."""
+        if id(node) not in self._dividing:
+            self._dividing[id(node)] = any(isinstance(part, exp.Div) or _is_double(part) for part in node.tree.walk())
+        return self._dividing[id(node)]
 
     def _by_arm(self, node: SetNode, column: str) -> list[tuple[Leaf | Node, str]]:
         """The arms with their own names of an output column, all that it may be."""
@@ -122,10 +165,21 @@ class ColumnTypes:
             place = scope.whole(part) if isinstance(part, exp.Column) else None
             item = self._item(place, node) if place else None
             guess = self._guess(item, place[1]) if place and item is not None else None
+            if (
+                isinstance(part, exp.Literal)
+                and not part.is_string
+                and not part.is_int
+                and "e" not in part.name.lower()
+            ):
+                guess = "decimal(38, 18)"
             if guess is not None:
                 value = exp.cast(exp.Null(), guess, dialect="spark")
                 typed = value if twin is copy else typed
                 twin.replace(value)
+        read = PredicateText(typed.sql("spark")).tree
+        own = type_of(read, {}) if read is not None else None
+        if own is not None and own != "double":  # there, that is a whole number divided
+            return own
         found = annotate_types(typed, dialect="spark").type
         return None if found is None or found.is_type(exp.DType.UNKNOWN, exp.DType.NULL) else found.sql("spark").lower()
 

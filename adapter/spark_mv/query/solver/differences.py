@@ -18,6 +18,7 @@ def date_difference(form: Form, end: exp.Expr, start: exp.Expr, scene: Scene) ->
     """datediff(end, start) = days from start to end, on dates."""
     value = form.value
     days = int(value.sql) + value.plus if value.sql.lstrip("-").isdigit() else None
+    days = max(-_MOST_DAYS, min(days, _MOST_DAYS)) if days is not None else None
     if scene.clocked(end):
         x = _date_of(start, scene)
         moved = Value(x, "date", days) if days is not None else Value(f"date_add({x}, {_int(value)})", "date")

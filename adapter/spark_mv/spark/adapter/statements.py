@@ -69,14 +69,16 @@ def _end_of_comment(sql: str, position: int) -> int:
     return position
 
 
-_OPENING = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w+)", re.DOTALL)
+_OPENING = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$))*(/\*|\w+)?")
 
 
 def is_query(statement: str) -> bool:
     """Whether a statement asks for rows, which Spark does when they are fetched, and not before.
 
-    >>> is_query("/* a check */ (select assert_true(n > 0) from t)"), is_query("insert into t select 1"), is_query("with a as (select 1) from a")
+    >>> is_query("/* a /* check */ */ (select assert_true(n > 0) from t)"), is_query("insert into t select 1"), is_query("with a as (select 1) from a")
     (True, False, True)
     """
     found = _OPENING.match(statement)
-    return found is not None and found[1].lower() in ("select", "with", "values", "from", "table")
+    while found is not None and found[1] == "/*":
+        found = _OPENING.match(statement, _end_of_comment(statement, found.end()))
+    return found is not None and (found[1] or "").lower() in ("select", "with", "values", "from", "table")
