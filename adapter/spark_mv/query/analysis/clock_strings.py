@@ -121,11 +121,16 @@ def _kind(node: exp.Expr, scope: Scope) -> str | None:
             inner = _type(part, scope) if isinstance(part, exp.Column) else part.to.sql("spark")
             if inner and time_type(_element(inner)):
                 return time_type(_element(inner))
-    return None if any(_may_be_time(part, scope) for part in [node, *beside]) else ""
+    seen: set[int] = set()
+    return None if any(_may_be_time(part, scope, seen) for part in [node, *beside]) else ""
 
 
-def _may_be_time(node: exp.Expr, scope: Scope) -> bool:
-    """Whether an expression of unknown type may be a date or timestamp: one is made or held by something in it, or nobody knows of it."""
+def _may_be_time(node: exp.Expr, scope: Scope, seen: set[int]) -> bool:
+    """Whether an expression of unknown type may be a date or timestamp: one is made or held by something in it, or nobody knows of it.
+    `seen`: what has been looked at on the way, which is not looked at again."""
+    if id(node) in seen:
+        return False
+    seen.add(id(node))
     for part in node.walk():
         call = part.meta.get("call")
         if isinstance(call, Call) and (level_of(call.name) is None or call.name in _MAKES_TIMES):
@@ -135,7 +140,7 @@ def _may_be_time(node: exp.Expr, scope: Scope) -> bool:
         elif isinstance(part, exp.Literal):
             kind = part.name if part.is_string and node is not part else ""  # a schema: from_json(s, 'd date')
         elif isinstance(part, exp.Column) and not isinstance(part.this, exp.Star):
-            if _of_unknown(part, scope):
+            if _of_unknown(part, scope, seen):
                 return True
             kind = _type(part, scope) or ""
         else:
@@ -145,14 +150,14 @@ def _may_be_time(node: exp.Expr, scope: Scope) -> bool:
     return False
 
 
-def _of_unknown(column: exp.Column, scope: Scope) -> bool:
+def _of_unknown(column: exp.Column, scope: Scope, seen: set[int]) -> bool:
     """Whether a column is made of what may be a time, for all that is known; so is an alias of the same select list."""
     found, _, sure = _found(_path(column), scope)
     if found is None:
         return column.parts[0].name.lower() in scope.aliases
     if not sure or field_type(found) is not None:
         return False
-    return found.node is not None and found.scope is not None and _may_be_time(found.node, found.scope)
+    return found.node is not None and found.scope is not None and _may_be_time(found.node, found.scope, seen)
 
 
 def _type(node: exp.Expr, scope: Scope) -> str | None:
