@@ -21,7 +21,7 @@ from spark_mv.spark.formats.session_settings import session_setting
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 TXN_APP = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
-_USERS = (USER_METADATA, "spark.sql.optimizer.", "spark.sql.constraintPropagation.")
+_USERS = (USER_METADATA, "spark.sql.optimizer.", "spark.sql.constraintPropagation.", "spark.sql.sources.")
 """Beginnings of settings that users make, too."""
 LOOK_BACK = (1, 10, 100)
 """Commits among which a run looks for its own: others may have come after it."""

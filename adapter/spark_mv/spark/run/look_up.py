@@ -47,7 +47,7 @@ RESULT_SETTINGS = frozenset(
         "spark.sql.caseSensitive", "spark.sql.charAsVarchar", "spark.sql.columnNameOfCorruptRecord",
         "spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.groupByAliases", "spark.sql.groupByOrdinal",
         "spark.sql.icu.caseMappings.enabled", "spark.sql.jsonGenerator.ignoreNullFields",
-        "spark.sql.mapKeyDedupPolicy", "spark.sql.orderByOrdinal", "spark.sql.readSideCharPadding",
+        "spark.sql.mapKeyDedupPolicy", "spark.sql.orderByOrdinal", "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding",
         "spark.sql.sources.default", "spark.sql.storeAssignmentPolicy", "spark.sql.stableDerivedColumnAlias.enabled",
         "spark.sql.timestampType", "spark.sql.variable.substitute",
     ]

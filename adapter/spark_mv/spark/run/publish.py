@@ -31,6 +31,8 @@ PREDICATE = relation("predicate")
 CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 """Delta's test of every written row against the predicate, compiled with all its keys. Here the predicate is made of the
 keys of the very rows that are written."""
+WHOLE = {"spark.sql.sources.partitionOverwriteMode": "static"}
+"""Under `dynamic`, REPLACE WHERE true leaves the partitions that no row is written to, and REPLACE USING is refused."""
 
 
 def publish(run: CurrentRun, step: StepView, sql: str) -> None:
@@ -39,7 +41,8 @@ def publish(run: CurrentRun, step: StepView, sql: str) -> None:
     record = _completed(run, run.plan.record, step)
     if run.in_the_way is not None:  # the table that is made has no history
         record = replace(record, turn=0, base_version=None)
-    more = {"replace_where": {CHECK_WRITTEN: "false"}, "replace_using": PARSED_AS}.get(step.kind, {})
+    settings = {"replace_where": {CHECK_WRITTEN: "false", **WHOLE}, "replace_using": {**PARSED_AS, **WHOLE}}
+    more = settings.get(step.kind, {})
     statement = filled(sql, {"predicate": run.key_texts.listed}) if step.kind == "replace_where" else sql
     send = _replace_using(run, step) if step.kind == "replace_using" else None
 
