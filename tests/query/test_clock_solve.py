@@ -121,3 +121,10 @@ def test_thresholds_are_those_of_doubles(number: Decimal, divisors: list[int], s
         return quotient > float(number) if strict else quotient >= float(number)
 
     assert holds(least) and not holds(least - 1)
+
+
+@pytest.mark.parametrize("most", ["2147483647", "n"])
+def test_no_limit_is_a_number_that_dates_can_bear(most: str) -> None:
+    """In a run of this age: 2,800,000 days are 7,666 years."""
+    found = solve_or_reason(f"datediff(current_date(), d) <= {most}", {"d": "date", "n": "int"}, "UTC")
+    assert not isinstance(found, str) and "2800000" in (found.valid_to or "")

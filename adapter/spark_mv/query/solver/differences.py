@@ -11,7 +11,7 @@ from spark_mv.query.solver.scene import Form, Scene, Unsolvable, chain_kind, mir
 from spark_mv.query.solver.types import DAY_UNITS, MONTH_UNITS, TIME_UNITS, type_of
 from spark_mv.query.solver.value import DAY, Value, wide
 
-_MOST_DAYS = 4_000_000
+_MOST_DAYS = 2_800_000
 
 
 def date_difference(form: Form, end: exp.Expr, start: exp.Expr, scene: Scene) -> Form:
@@ -35,7 +35,7 @@ def _date_of(node: exp.Expr, scene: Scene) -> str:
 
 
 def _int(value: Value) -> str:
-    """As a number of days that no two dates exceed: 2147483647 is how people write `no limit`, and one more is no INT."""
+    """As a number of days that no two dates of a run exceed, and that leads to no year behind 9999: 2147483647 is how people write `no limit`, and one more is no INT."""
     return f"CAST({clamped(replace(value, sql=wide(value.sql)), -_MOST_DAYS, _MOST_DAYS)} AS INT)"
 
 
