@@ -19,9 +19,8 @@ def leaving(known: IncrementalFacts) -> Leaving | None:
     if known.move is None or known.clock_back or known.config.on_source_delete == "keep":
         return None
     found = known.output_windows
-    if (
-        found is None or known.columns.stays
-    ):  # the source may have another row of the key of a frozen one, which enters when that leaves
+    # the source may have another row of a frozen one's key, which enters when that leaves
+    if found is None or known.columns.stays:
         return None
     # a row that enters often replaces one of its key that leaves (valid_from <= now AND now < valid_to); not so where
     # rows move through one window of one column
