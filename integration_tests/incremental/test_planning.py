@@ -16,7 +16,9 @@ from test_strategies import source, wanted
 from spark_mv.spark.formats.commits import Ask
 from spark_mv.spark.formats.session_settings import made_settings
 from spark_mv.spark.formats.turn import tagged
+from spark_mv.spark.formats.views import default_setting
 from spark_mv.spark.run import prepare as mv_prepare
+from spark_mv.spark.run.look_up import RESULT_SETTINGS
 from spark_mv.spark.run.planning import ADAPTIVE, EXCLUDED, ask_ahead, look_ahead, planned_once
 from spark_mv.spark.session.current_values import current_values
 
@@ -378,6 +380,10 @@ class TestKnownAnswers:
             session.conf.set(f"my.{number}", value)
         found = made_settings(Ask(session.sql, session))
         assert found == session.conf.getAll and found["my.4"] == "one\ntwo\r\t"
+
+    def test_settings_that_decide_results_are_sparks(self, spark: Any) -> None:
+        if spark.version.startswith("4.1."):
+            assert [name for name in sorted(RESULT_SETTINGS) if default_setting(spark, name) is None] == []
 
     @delta_only("descriptions by version")
     def test_a_source_is_described_once_per_version(self, engine: Any) -> None:

@@ -131,6 +131,11 @@ class TestWithVersions:
         assert {row[0]: row[2] for row in engine.rows()} == {1: 0, 2: 4, 3: 6, 4: 8, 7: 14}
         after = engine.rows(columns="id, r")
         assert {row for row in after if row[0] != 7} == {row for row in before if row[0] != 0}
+        # as it was at first
+        engine.model(f"select id, d, rand() as r from delta.`{path}@v0` where d >= current_date()")
+        engine.run()
+        assert engine.run("2026-02-03 06:00:00").plan.record is not None
+        assert {row[0] for row in engine.rows()} == {2, 3, 4}
 
     @delta_only("a dropped table's folder is empty")
     def test_a_source_that_becomes_another_kind(self, engine: Any) -> None:

@@ -11,9 +11,8 @@ from integration_tests.under_format import FORMAT
 from spark_mv.maintenance.record import RunRecord, read_record
 from spark_mv.spark.formats.commits import Ask, Rows, commits
 from spark_mv.spark.formats.history import KEEPS_ROWS, MAKES_ALL_ROWS, OURS
-from spark_mv.spark.formats.iceberg_log import Snapshot, loaded_table
+from spark_mv.spark.formats.iceberg_log import Snapshot, keeps_rows, loaded_table
 from spark_mv.spark.formats.iceberg_states import RECORD
-from spark_mv.spark.formats.iceberg_target import keeps_rows
 
 PROCEDURE = "call iceberg_catalog.system."
 REWRITTEN = {

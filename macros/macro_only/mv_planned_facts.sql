@@ -9,7 +9,7 @@
       {%- do mv.mv_plan_again('the columns of ' ~ source['name'] ~ ' are not those of the plan') -%}
     {%- endif -%}
     {%- if source['view'] is not none -%}
-      {%- do mv.mv_planned_view(source) -%}
+      {%- do mv.mv_planned_view(source, planned) -%}
     {%- else -%}
       {%- set newest = mv.mv_newest(source['table']) -%}
       {%- do sources.update({source['name']: newest}) -%}
@@ -42,16 +42,25 @@
   {{ return({'version': newest['version'] | int, 'timestamp': mv.mv_commit_time(newest)}) }}
 {%- endmacro %}
 
-{#- A view has to be the one that the plan looked through. What it reads is a source of its own. -#}
-{% macro mv_planned_view(source) -%}
+{#- A view has to be the one that the plan looked through, made with settings like those. What it reads is a source of its own. -#}
+{% macro mv_planned_view(source, planned) -%}
   {%- set mv = context.get('dbt_spark_mv', dbt) -%}
-  {%- set there = {} -%}
-  {%- for row in run_query('describe extended ' ~ source['table']).rows if row['col_name'] in source['view'] -%}
-    {%- do there.update({row['col_name']: row['data_type']}) -%}
+  {%- set told = fromjson(run_query('describe extended ' ~ source['table'] ~ ' as json').rows[0][0]) -%}
+  {%- set made = told.get('view_creation_spark_configuration', {}) -%}
+  {%- set there = {'text': told['view_text'], 'namespace': told['view_catalog_and_namespace'], 'collation': told.get('collation', ''), 'settings': {}} -%}
+  {%- for name in made if mv.mv_decides(name, planned) or name == 'spark.sql.session.timeZone' -%}
+    {%- do there['settings'].update({name: made[name]}) -%}
   {%- endfor -%}
-  {%- for detail in source['view'] if source['view'][detail] != there.get(detail, '') -%}
+  {%- for detail in source['view'] if source['view'][detail] != there[detail] -%}
     {%- do mv.mv_plan_again('the view ' ~ source['name'] ~ ' is not the one that the plan looked through') -%}
   {%- endfor -%}
+{%- endmacro %}
+
+{#- Whether a setting decides what an expression gives, its time zone apart. -#}
+{% macro mv_decides(name, planned) -%}
+  {%- set decides = namespace(it=name in planned['settings']['names']) -%}
+  {%- for prefix in planned['settings']['prefixes'] if name.startswith(prefix) -%}{%- set decides.it = true -%}{%- endfor -%}
+  {{ return(decides.it) }}
 {%- endmacro %}
 
 {#- The instant of the run, the texts that name it, and the settings that decide what an expression gives. -#}
@@ -74,9 +83,7 @@
   {%- endif -%}
   {%- set settings, theirs = {'Spark': found['spark']}, {} -%}
   {%- for row in run_query('set').rows -%}
-    {%- set decides = namespace(it=row[0] in planned['settings']['names']) -%}
-    {%- for prefix in planned['settings']['prefixes'] if row[0].startswith(prefix) -%}{%- set decides.it = true -%}{%- endfor -%}
-    {%- if decides.it -%}{%- do settings.update({row[0]: row[1] | string}) -%}{%- endif -%}
+    {%- if mv.mv_decides(row[0], planned) -%}{%- do settings.update({row[0]: row[1] | string}) -%}{%- endif -%}
     {%- if row[0].startswith('spark.databricks.delta.write.txn') or (row[0] == 'spark.databricks.delta.commitInfo.userMetadata' and '"spark_mv"' in row[1]) -%}
       {#- of a run that failed while it published, in a session that outlived it -#}
       {%- do run_query('reset `' ~ row[0] ~ '`') -%}

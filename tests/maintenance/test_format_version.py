@@ -84,3 +84,12 @@ def test_tables_for_reading() -> None:
     for value in (str(FORMAT + 1), "x"):
         with pytest.raises(RefusedError, match=r"NEWER_FORMAT.*t is in format"):
             check_rows("t", [("a", "1"), (FORMAT_PROPERTY, value)])
+
+
+@pytest.mark.parametrize("more", [{"columns": None}, {"where": 1}, {"id": ""}])
+def test_requests_that_do_not_say_what_they_ask_for(more: dict[str, object]) -> None:
+    with pytest.raises(RefusedError, match=r"FORGET_UNREADABLE.*withdraw: true"):
+        waiting([written(request_text(ForgetRequest("1", ("a",))), **more)])
+    with pytest.raises(RefusedError, match="FORGET_UNREADABLE"):
+        waiting(['{"spark_mv_forget": 1}'])
+    assert waiting([written(request_text(ForgetRequest("1", ("a",))), **more), withdrawal_text()]) == ()

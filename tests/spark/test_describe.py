@@ -62,6 +62,8 @@ def test_detail(text: bool) -> None:
     ("text", "hours"),
     [
         ("interval 30 days", 720),
+        ("interval '30' days", 720),
+        ("interval 0 hours", 0),
         ("interval 1 week", 168),
         ("168 HOURS", 168),
         ("interval 1 day 6 hours", 30),

@@ -139,7 +139,7 @@ class SourceTexts:
                 "SOURCE_IS_VIEW", f"{name} is a view: what changed below it is read by the whole query"
             )
         if source.version is None:
-            raise NotIncremental("SOURCE_UNVERSIONED", f"{name} keeps no versions")
+            raise NotIncremental("SOURCE_UNVERSIONED", source.without_version)
         return f"{text} VERSION AS OF {source.version.version}"
 
     def changes_of(self, name: str) -> str:

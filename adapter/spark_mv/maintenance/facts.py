@@ -23,7 +23,8 @@ class SourceFacts:
     """One table that the query reads. `version` is None where the format keeps no versions (files, table functions, views of
     other systems): such a source may have changed at any time. `retention`: seconds for which Delta reads older versions
     than the newest one. `pinnable`: whether the version can be read for as long as a run takes, whatever is written. `obstacle`:
-    why a query cannot name the version at all (empty: it can)."""
+    why a query cannot name the version at all (empty: it can). `sealed`: why a view is read as it is, its
+    text (`sealed_text`) not saying in this session what Spark reads through it; empty: it is seen through (`view_text`), or is none."""
 
     name: str
     columns: tuple[Column, ...]
@@ -34,6 +35,15 @@ class SourceFacts:
     retention: float = 7 * 86400.0
     pinnable: bool = True
     obstacle: str = ""
+    sealed: str = ""
+    sealed_text: str = ""
+
+    @property
+    def without_version(self) -> str:
+        """The source as a subject, and why nobody knows whether it changed."""
+        if self.sealed:
+            return f"view {self.name} is read as a whole, because its text would say something else: {self.sealed}"
+        return f"{self.name} ({self.provider or 'unknown format'}) keeps no versions"
 
     @property
     def columns_print(self) -> str:

@@ -8,10 +8,11 @@ say of them. None is honoured twice, none is lost to a run that works meanwhile,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from spark_mv.maintenance.errors import RefusedError
 from spark_mv.maintenance.format_version import FORMAT, newer
 
 _KEY = "spark_mv_forget"
@@ -49,14 +50,25 @@ def waiting(texts: Iterable[str | None]) -> tuple[ForgetRequest, ...]:
     >>> waiting([request_text(first), None, "{}", withdrawal_text(), request_text(second)])
     (ForgetRequest(id='2', columns=('b',), where='id < 5'),)
     """
-    found: list[ForgetRequest] = []
+    found: list[dict[str, Any]] = []
     for text in texts:
         data = _read(text)
         if data.get("withdrawn"):
             found.clear()
         elif data:
-            found.append(ForgetRequest(str(data["id"]), tuple(data["columns"]), data["where"]))
-    return tuple(found)
+            found.append(data)
+    return tuple(map(_request, found))
+
+
+def _request(data: Mapping[str, Any]) -> ForgetRequest:
+    columns, where = data.get("columns"), data.get("where")
+    if not data.get("id") or not isinstance(columns, list) or not isinstance(where, str | None):
+        raise RefusedError(
+            "FORGET_UNREADABLE",
+            f"a commit on the table asks to forget values, and does not say which: {json.dumps(data)[:200]}. Take back what was asked "
+            "(dbt run-operation forget_values with withdraw: true), and ask again",
+        )
+    return ForgetRequest(str(data["id"]), tuple(map(str, columns)), where)
 
 
 def _read(text: str | None) -> dict[str, Any]:

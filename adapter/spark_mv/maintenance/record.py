@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Protocol, TypeVar
 
 from spark_mv.maintenance.format_version import FORMAT, of_this_format
 
@@ -149,3 +150,17 @@ def read_record(text: str | None) -> RunRecord | None:
         return RunRecord(sources=sources, keys=tuple(data.pop("keys", ())), result=result, **data)
     except (TypeError, ValueError, KeyError, AttributeError):
         return None
+
+
+class _OfOneCommit(Protocol):
+    @property
+    def run_id(self) -> str: ...
+
+
+_Record = TypeVar("_Record", bound=_OfOneCommit)
+
+
+def unless_copied(record: _Record, older: Iterable[str | None]) -> _Record | None:
+    """The record, None where an older commit carries it as well: RESTORE, CLONE and cherry-picks copy what a commit says. `older`: the metadata of
+    those before it."""
+    return None if record.run_id and any(record.run_id in (text or "") for text in older) else record

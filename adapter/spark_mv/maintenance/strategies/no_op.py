@@ -101,7 +101,7 @@ def _source_changes(facts: RunFacts, record: RunRecord) -> list[Reason]:
             reasons.append(
                 Reason(
                     "SOURCE_UNVERSIONED",
-                    f"{source.name} ({source.provider or 'unknown format'}) keeps no versions, so it is read at every run",
+                    f"{source.without_version}, so it is read at every run",
                 )
             )
         elif before is None:

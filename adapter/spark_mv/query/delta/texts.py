@@ -16,7 +16,7 @@ from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.select_tree import Leaf, Node, NotIncremental, SelectNode, SetNode, quoted, reads
 from spark_mv.query.syntax.source_text import Edit, apply_edits
-from spark_mv.query.syntax.table_name import joined, parts_of
+from spark_mv.query.syntax.table_name import is_old_version, joined, parts_of
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def table_refs(sql: str) -> tuple[TableRef, ...]:
         parts = [part.name for part in table.parts]
         if ctes.of(table) is not None:
             continue
-        if table.args.get("version") is not None or table.args.get("when") is not None:
+        if table.args.get("version") is not None or table.args.get("when") is not None or is_old_version(parts):
             raise NotIncremental("TIME_TRAVEL", f"{'.'.join(parts)} is read at a version that the query names")
         starts = [part.meta["start"] for part in table.parts if part.meta.get("start") is not None]
         ends = [part.meta["end"] for part in table.parts if part.meta.get("end") is not None]

@@ -22,6 +22,9 @@ class Level(str, Enum):
     ORDER_DEPENDENT = "order-dependent"
     NONDETERMINISTIC = "nondeterministic"
 
+    def __str__(self) -> str:
+        return str(self.value)
+
     @property
     def rank(self) -> int:
         return list(Level).index(self)

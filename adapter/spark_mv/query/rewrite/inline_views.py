@@ -90,6 +90,16 @@ def qualify_tables(sql: str, namespace: str) -> str:
     return apply_edits(sql, edits)
 
 
+@deep
+def tables_of(sql: str) -> tuple[str, ...]:
+    """The tables that the query names itself.
+
+    >>> tables_of("with c as (select 1) select * from t, s.u, c")
+    ('t', 's.u')
+    """
+    return tuple(_dotted(table) for table in _tables(sql))
+
+
 def _tables(sql: str) -> Sequence[exp.Table]:
     """The tables that the query reads; names of CTEs are none."""
     tree = read_query(sql)

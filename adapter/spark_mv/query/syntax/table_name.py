@@ -4,10 +4,11 @@ so that the text can be taken apart again: ``delta.`/data/a.b` `` has two parts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 _PLAIN = re.compile(r"[^.`/()\s]+")
+_VERSION_IN_PATH = re.compile(r"/.*@(v\d+|\d{17})$", re.IGNORECASE)
 
 
 def quoted(name: str) -> str:
@@ -58,3 +59,12 @@ def table_key(name: str) -> str:
     ('s.t', 'parquet.`/Data/x`')
     """
     return joined(part if "/" in part else part.lower() for part in parts_of(name))
+
+
+def is_old_version(parts: Sequence[str]) -> bool:
+    """Whether the path of a Delta table names a version or an instant, as Delta reads it (`DeltaTableUtils.extractIfPathContainsTimeTravel`).
+
+    >>> is_old_version(["delta", "/data/t@v12"]), is_old_version(["delta", "/data/t"])
+    (True, False)
+    """
+    return len(parts) > 1 and parts[0].lower() == "delta" and _VERSION_IN_PATH.search(parts[-1]) is not None

@@ -312,9 +312,15 @@ class SparkMvAdapter(AiMixin, GraphMixin, MvMixin, UpkeepMixin, SparkAdapter):
 
     @available
     def carries_contract(self, relation: Any, fingerprint: str) -> bool:
-        """True when the table was created with exactly this contract, so that its rows can simply be overwritten."""
+        """True when the table was created with exactly this contract, so that its rows can simply be overwritten: all of them, which they
+        are not in a session that overwrites the partitions of the new rows alone."""
+        from spark_mv.spark.formats.commits import Ask
+        from spark_mv.spark.formats.session_settings import OVERWRITES, session_setting
+
         rows = self.query(f"show tblproperties {relation.render()}")
-        return any(row["key"] == PROPERTY and row["value"] == fingerprint for row in rows)
+        if not any(row["key"] == PROPERTY and row["value"] == fingerprint for row in rows):
+            return False
+        return session_setting(Ask(self.query, self.mv_spark()), OVERWRITES).lower() != "dynamic"
 
     @available
     def drop_takes(self, relation: Any) -> str:

@@ -12,8 +12,7 @@ from typing import Any
 from spark_mv.query.functions.catalogue import declarations
 from spark_mv.spark.adapter.hidden import Hidden
 from spark_mv.spark.run.read_model import declared_ai_functions
-
-TIME_ZONE = "spark.sql.session.timeZone"
+from spark_mv.spark.session.current_values import TIME_ZONE
 
 
 class ProjectError(Exception):

@@ -15,6 +15,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from spark_mv.spark.session.jvm import PART, jvm_class, static, text_in_parts
+from spark_mv.spark.session.session_catalogue import table_identifier
 
 Rows = Sequence[Mapping[str, Any]]
 Query = Callable[[str], Rows]
@@ -104,7 +105,7 @@ def one_look() -> Iterator[None]:
 
 def log_and_snapshot(spark: Any, table: str) -> tuple[Any, Any]:
     """Delta's own objects for the log of a table and its newest version. Raises where the JVM or Delta's classes are not in
-    reach, or the table is none of Delta's."""
+    reach, or the table is none of Delta's, or of another catalogue."""
     seen = _SEEN.get()
     if seen is None:
         return _log_and_snapshot(spark, table)
@@ -115,9 +116,8 @@ def log_and_snapshot(spark: Any, table: str) -> tuple[Any, Any]:
 
 
 def _log_and_snapshot(spark: Any, table: str) -> tuple[Any, Any]:
-    session = spark._jsparkSession
-    name = session.sessionState().sqlParser().parseTableIdentifier(table)
-    found = static(spark, "org.apache.spark.sql.delta.DeltaLog", "forTableWithSnapshot")(session, name)
+    name = table_identifier(spark, table)
+    found = static(spark, "org.apache.spark.sql.delta.DeltaLog", "forTableWithSnapshot")(spark._jsparkSession, name)
     return found._1(), found._2()
 
 

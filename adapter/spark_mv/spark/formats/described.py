@@ -9,6 +9,7 @@ from typing import Any
 from spark_mv.query.syntax.table_name import parts_of
 from spark_mv.spark.formats.commits import Query, log_and_snapshot
 from spark_mv.spark.formats.describe import Description
+from spark_mv.spark.session.session_catalogue import in_session_catalogue
 
 MOST = 1_000
 _known: dict[tuple[str, str], tuple[tuple[str, int], Description]] = {}
@@ -36,8 +37,7 @@ def described(query: Query, table: str, ask: Callable[[], Description | None]) -
 def _place(spark: Any, table: str) -> tuple[str, str] | None:
     """Of which Spark it is what table; None for a name that is not the same table in every session."""
     try:
-        manager = spark._jsparkSession.sessionState().catalogManager()
-        same = len(parts_of(table)) == 2 and manager.currentCatalog().name() == "spark_catalog"
+        same = len(parts_of(table)) == 2 and in_session_catalogue(spark, table)
         return (spark.sparkContext.applicationId, table) if same else None
     except Exception:  # no JVM in reach
         return None

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from spark_mv.maintenance.forget import ForgetRequest, waiting
-from spark_mv.maintenance.record import RunRecord, SourceVersion, read_record
+from spark_mv.maintenance.record import RunRecord, SourceVersion, read_record, unless_copied
 from spark_mv.spark.formats.commits import Query, Rows, commit_time, commits
 
 CHANGED_COLUMNS = frozenset({"CHANGE COLUMN", "CHANGE COLUMNS"})
@@ -139,8 +139,7 @@ def _record(row: Mapping[str, Any], older: Rows, model: str) -> RunRecord | None
         return None  # the copy of a first run's
     if model and record.model not in ("", model):
         return None
-    copied = bool(record.run_id) and any(record.run_id in (r["userMetadata"] or "") for r in older)
-    return None if copied else record
+    return unless_copied(record, (r["userMetadata"] for r in older))
 
 
 def entries(value: Any) -> Mapping[str, str]:

@@ -20,6 +20,7 @@ from spark_mv.query.syntax.table_name import parts_of
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.session.jvm import static
 
+_WRITTEN = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 MOVES = 200
 """Of main, that are looked through for one that put it back."""
 _ID = re.compile(r"snapshotId=(\d+)")
@@ -87,6 +88,11 @@ class Log:
             return SourceVersion(0, f"columns {self.schema}")
         mark = "" if self.as_read else f" columns {self.schema}"
         return SourceVersion(self.newest.id, self.newest.at + mark)
+
+
+def keeps_rows(snapshot: Snapshot) -> bool:
+    """Whether a snapshot leaves the rows as they are: compaction, rewritten manifests, a commit that wrote nothing."""
+    return snapshot.operation == "replace" or not any(int(snapshot.summary.get(key, "0")) for key in _WRITTEN)
 
 
 def read_log(query: Query, table: str, limit: int) -> Log:

@@ -12,11 +12,9 @@ from spark_mv.query.syntax.table_name import parts_of, quoted_name
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.describe import Description
 from spark_mv.spark.formats.iceberg_aside import reads_aside
-from spark_mv.spark.formats.iceberg_log import Log, Snapshot, read_log
+from spark_mv.spark.formats.iceberg_log import Log, Snapshot, keeps_rows, read_log
 from spark_mv.spark.formats.table_format import Commit, Since, Versioned
 
-KEEPS_ROWS = frozenset({"replace"})
-"""Operations of snapshots that leave the rows as they are: compaction, rewritten manifests."""
 _LINEAGE = frozenset({"_row_id", "_last_updated_sequence_number"})
 """Columns that Iceberg has of each row of format v3."""
 FIRST_RIGHT_IDS = (1, 10, 2)
@@ -65,7 +63,7 @@ def since(query: Query, source: SourceFacts, before: SourceVersion, columns: str
     base = log.snapshots[low]
     if base.schema is None or base.schema != log.schema:
         return Reason("SOURCE_SCHEMA_CHANGED", f"the columns of {name} changed since snapshot {before.version}")
-    writes = [s for s in log.snapshots[ids.index(now.version) : low] if s.operation not in KEEPS_ROWS]
+    writes = [s for s in log.snapshots[ids.index(now.version) : low] if not keeps_rows(s)]
     commits = tuple(_commit(snapshot) for snapshot in writes)
     only_new = bool(commits) and all(commit.appends for commit in commits)
     # the table `changes` of a table is found behind a name with a schema: without one, Spark takes the table for the schema

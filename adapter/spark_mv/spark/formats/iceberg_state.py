@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_mv.maintenance.facts import Column
+from spark_mv.maintenance.record import unless_copied
 from spark_mv.maintenance.state import StateFacts, StateRecord, StateVersion, earlier, read_state_record
 from spark_mv.spark.formats.commits import Query
-from spark_mv.spark.formats.iceberg_log import Log, read_log
+from spark_mv.spark.formats.iceberg_log import Log, keeps_rows, read_log
 from spark_mv.spark.formats.iceberg_states import RECORD
-from spark_mv.spark.formats.iceberg_target import LOOK, keeps_rows
+from spark_mv.spark.formats.iceberg_target import LOOK
 from spark_mv.spark.formats.state_rows import readable
 
 
@@ -38,7 +39,7 @@ def _record(log: Log, position: int) -> StateRecord | None:
     record = read_state_record(summary.get(RECORD))
     if record is None or "source-snapshot-id" in summary:
         return None
-    return None if any(record.run_id in s.summary.get(RECORD, "") for s in log.snapshots[position + 1 :]) else record
+    return unless_copied(record, (s.summary.get(RECORD) for s in log.snapshots[position + 1 :]))
 
 
 def _facts(log: Log, columns: tuple[Column, ...]) -> StateFacts:

@@ -15,7 +15,7 @@ from typing import Any
 
 from spark_mv.maintenance.errors import TurnTaken, first_line
 from spark_mv.maintenance.forget import waiting
-from spark_mv.maintenance.record import RunRecord, read_record
+from spark_mv.maintenance.record import RunRecord, read_record, unless_copied
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.history import History
 from spark_mv.spark.formats.iceberg_aside import refuse_aside, refuse_made_aside
@@ -30,7 +30,7 @@ from spark_mv.spark.formats.iceberg_branches import (
     check_base,
     refuse_held,
 )
-from spark_mv.spark.formats.iceberg_log import BRANCHED, Log, Snapshot, loaded_table, read_log
+from spark_mv.spark.formats.iceberg_log import BRANCHED, Log, Snapshot, keeps_rows, loaded_table, read_log
 from spark_mv.spark.formats.iceberg_states import CLAIM, RECORD, judged, states_since
 from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import TurnSession, tagged
@@ -49,7 +49,6 @@ _LOST = re.compile(
     re.IGNORECASE,
 )
 """What Iceberg says to the second of two writers."""
-_WRITTEN = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 LOOK = (5, 100, 100_000)
 """Snapshots to look at first, and next if there is no record among them."""
 
@@ -114,11 +113,6 @@ def _requests(log: Log, done: int | None) -> Any:
     return waiting(reversed(texts))
 
 
-def keeps_rows(snapshot: Snapshot) -> bool:
-    """Whether a snapshot leaves the rows as they are: compaction, or a commit that wrote nothing."""
-    return snapshot.operation == "replace" or not any(int(snapshot.summary.get(key, "0")) for key in _WRITTEN)
-
-
 def last_change(query: Query, table: str) -> datetime | None:
     """See TableFormat.last_change."""
     for few in LOOK:
@@ -134,8 +128,7 @@ def _record(snapshot: Snapshot, older: tuple[Snapshot, ...], model: str) -> RunR
     record = read_record(snapshot.summary.get(RECORD))
     if record is None or (model and record.model not in ("", model)) or "source-snapshot-id" in snapshot.summary:
         return None
-    copied = any(record.run_id in s.summary.get(RECORD, "") for s in older)
-    return None if copied else record
+    return unless_copied(record, (s.summary.get(RECORD) for s in older))
 
 
 def publish(asked: Publishing, session: TurnSession, query: Query, write: Callable[[], object]) -> None:

@@ -15,9 +15,10 @@ from spark_mv.query.syntax.source_text import string_literal
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import FORMATS
 from spark_mv.spark.formats.remains import Remains, find_remains
-from spark_mv.spark.formats.session_settings import SESSION_CATALOGUE, default_catalogue, is_icebergs
+from spark_mv.spark.formats.session_settings import default_catalogue, is_icebergs
 from spark_mv.spark.formats.table_format import TableFormat
 from spark_mv.spark.session.iceberg import stands_behind_delta
+from spark_mv.spark.session.session_catalogue import SESSION_CATALOGUE
 
 RUNS = "mv_runs"
 EVALUATED = "ai_evaluations"

@@ -25,8 +25,8 @@ def retention(properties: Mapping[str, str]) -> float:
     >>> retention({}) == WEEK
     True
     """
-    parts = re.findall(r"(\d+)\s*([a-z]+?)s?\b", properties.get(PROPERTY, "").lower())
-    return sum(int(n) * _UNITS.get(unit, 0.0) for n, unit in parts) or WEEK
+    parts = re.findall(r"(\d+)'?\s*([a-z]+?)s?\b", properties.get(PROPERTY, "").lower())
+    return sum(int(n) * _UNITS.get(unit, 0.0) for n, unit in parts) if parts else WEEK
 
 
 def age(committed_at: str) -> float:

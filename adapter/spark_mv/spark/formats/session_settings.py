@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.session.session_catalogue import SESSION_CATALOGUE
 
+OVERWRITES = "spark.sql.sources.partitionOverwriteMode"
 CATALOGUES = "spark.sql.catalog."
-SESSION_CATALOGUE = "spark_catalog"
 _BETWEEN, _IS = "\x1espark_mv\x1e", " -> "
 """What stands between two settings, and between name and value, in a text of all."""
 
@@ -37,7 +38,7 @@ def session_setting(query: Query, name: str) -> str:
     """A setting, empty where it is not made. Over Thrift it takes a statement; raises what a server says that lets nobody look."""
     conf = getattr(getattr(query, "spark", None), "conf", None)
     if conf is not None:
-        return str(conf.get(name, "") or "")
+        return str(conf.get(name, None) or "")  # another default would have to be a value of the setting
     rows = query(f"set `{name}`")
     value = str(rows[0].get("value") or "") if rows else ""
     return "" if "<undefined>" in value else value

@@ -6,6 +6,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 from spark_mv.maintenance.facts import Column
+from spark_mv.maintenance.record import unless_copied
 from spark_mv.maintenance.state import PUBLISHED, StateFacts, StateRecord, earlier, read_state_record
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.spark.formats.commits import Query, Rows, commits
@@ -49,7 +50,7 @@ def _record(rows: Rows, position: int) -> StateRecord | None:
     record = read_state_record(rows[position]["userMetadata"])
     if record is None or rows[position]["operation"] in ("RESTORE", "CLONE"):
         return None
-    return None if any(record.run_id in (r["userMetadata"] or "") for r in rows[position + 1 :]) else record
+    return unless_copied(record, (r["userMetadata"] for r in rows[position + 1 :]))
 
 
 def _facts(rows: Rows, columns: tuple[Column, ...]) -> StateFacts:

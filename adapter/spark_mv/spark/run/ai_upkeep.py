@@ -37,7 +37,7 @@ from spark_mv.spark.run.ai import AiRunner
 from spark_mv.spark.run.frozen_condition import why_no_condition
 from spark_mv.spark.run.header import header_of, session_of
 from spark_mv.spark.run.invocation import Invocation
-from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY, describe
+from spark_mv.spark.run.look_up import ASK_AGAIN_PROPERTY, describe, session_facts
 from spark_mv.spark.run.operation_arguments import condition_text, days, flag, texts
 from spark_mv.spark.run.planning import set_for, settings_for
 from spark_mv.spark.run.prepare import looked
@@ -279,7 +279,9 @@ class Models:
         try:
             with session_of(self.adapter, invocation):
                 query = Ask(self.query, self.adapter.mv_spark())
-                read = read_model(query, invocation, ModelConfig(unique_key=()), self.profile)
+                read = read_model(
+                    query, invocation, ModelConfig(unique_key=()), self.profile, session_facts(query, invocation.sql)
+                )
         except Exception:  # it may have one
             return False
         unread = {error.code for error in read.analysis.errors} - {"MISSING_UNIQUE_KEY"}

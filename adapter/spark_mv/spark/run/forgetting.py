@@ -15,7 +15,7 @@ from spark_mv.query.rewrite.row_condition import row_condition
 from spark_mv.query.syntax.condition import where_clause
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.registry import format_of
-from spark_mv.spark.run.look_up import session_facts, target_facts
+from spark_mv.spark.run.look_up import describe, session_facts, target_facts
 from spark_mv.spark.run.operation_arguments import condition_text, texts
 from spark_mv.spark.run.pins import run_pins
 
@@ -65,11 +65,18 @@ def ask_to_forget(
 
 def withdraw(adapter: Any, table: str, model: str) -> str:
     """Take back the requests that no run has honoured yet; what to tell the user."""
-    target = target_facts(Ask(adapter.query, adapter.mv_spark()), table, True)
-    waiting = target.forget
-    if waiting:
-        _commit(adapter, table, target.provider, uuid.uuid4().hex[:12], withdrawal_text())
-    return f"{model}: {len(waiting)} request{'' if len(waiting) == 1 else 's'} to forget values withdrawn"
+    query = Ask(adapter.query, adapter.mv_spark())
+    try:
+        target = target_facts(query, table, True)
+        provider, waiting = target.provider, str(len(target.forget))
+    except RefusedError as error:
+        there = describe(query, table) if error.code == "FORGET_UNREADABLE" else None
+        if there is None:
+            raise
+        provider, waiting = there.provider, "unreadable"
+    if waiting != "0":
+        _commit(adapter, table, provider, uuid.uuid4().hex[:12], withdrawal_text())
+    return f"{model}: {waiting} request{'' if waiting == '1' else 's'} to forget values withdrawn"
 
 
 def checked_condition(

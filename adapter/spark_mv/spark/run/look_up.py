@@ -20,7 +20,7 @@ from spark_mv.spark.formats.remains import OWNER_PROPERTY
 from spark_mv.spark.formats.session_settings import made_settings
 from spark_mv.spark.formats.state_rows import readable
 from spark_mv.spark.formats.table_format import Versioned
-from spark_mv.spark.formats.temp_views import temp_view_text
+from spark_mv.spark.formats.views import temp_view_text
 from spark_mv.spark.session.current_values import current_values
 
 ASK_AGAIN_PROPERTY = "spark_mv.ask_again"
@@ -44,12 +44,21 @@ class SessionFacts:
 
 RESULT_SETTINGS = frozenset(
     [
-        "spark.sql.caseSensitive", "spark.sql.charAsVarchar", "spark.sql.columnNameOfCorruptRecord",
-        "spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.groupByAliases", "spark.sql.groupByOrdinal",
-        "spark.sql.icu.caseMappings.enabled", "spark.sql.jsonGenerator.ignoreNullFields",
-        "spark.sql.mapKeyDedupPolicy", "spark.sql.orderByOrdinal", "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding",
-        "spark.sql.sources.default", "spark.sql.storeAssignmentPolicy", "spark.sql.stableDerivedColumnAlias.enabled",
-        "spark.sql.timestampType", "spark.sql.variable.substitute",
+        "spark.sql.analyzer.preferColumnOverLcaInArrayIndex", "spark.sql.avro.datetimeRebaseModeInRead", "spark.sql.caseSensitive", "spark.sql.charAsVarchar",
+        "spark.sql.chunkBase64String.enabled", "spark.sql.columnNameOfCorruptRecord", "spark.sql.decimalOperations.allowPrecisionLoss",
+        "spark.sql.enforceTypeCoercionBeforeUnionDeduplication.enabled", "spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreInvalidPartitionPaths",
+        "spark.sql.files.ignoreMissingFiles", "spark.sql.groupByAliases", "spark.sql.groupByOrdinal", "spark.sql.hive.convertMetastoreOrc",
+        "spark.sql.hive.convertMetastoreParquet", "spark.sql.hive.convertMetastoreParquet.mergeSchema", "spark.sql.icu.caseMappings.enabled",
+        "spark.sql.json.enableExactStringParsing", "spark.sql.json.enablePartialResults", "spark.sql.jsonGenerator.ignoreNullFields",
+        "spark.sql.lateralColumnAlias.enableImplicitResolution", "spark.sql.mapKeyDedupPolicy", "spark.sql.mergeNestedTypeCoercion.enabled",
+        "spark.sql.optimizer.decorrelateExistsSubqueryLegacyIncorrectCountHandling.enabled",
+        "spark.sql.optimizer.decorrelateSubqueryLegacyIncorrectCountHandling.enabled", "spark.sql.orc.mergeSchema", "spark.sql.orderByOrdinal",
+        "spark.sql.parquet.binaryAsString", "spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.ignoreVariantAnnotation",
+        "spark.sql.parquet.inferTimestampNTZ.enabled", "spark.sql.parquet.int96AsTimestamp", "spark.sql.parquet.int96RebaseModeInRead",
+        "spark.sql.parquet.int96TimestampConversion", "spark.sql.parquet.mergeSchema", "spark.sql.parquet.respectSummaryFiles",
+        "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding", "spark.sql.selfJoinAutoResolveAmbiguity", "spark.sql.sources.default",
+        "spark.sql.sources.partitionColumnTypeInference.enabled", "spark.sql.stableDerivedColumnAlias.enabled", "spark.sql.storeAssignmentPolicy",
+        "spark.sql.timestampType", "spark.sql.variable.substitute", "spark.sql.variant.allowDuplicateKeys",
     ]
 )  # fmt: skip
 """Settings of a session that decide what an expression gives, beside those that start with RESULT_PREFIXES."""

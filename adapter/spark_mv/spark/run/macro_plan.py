@@ -25,23 +25,24 @@ from spark_mv.query.solver.zone import zone_of
 from spark_mv.query.syntax.table_name import quoted_name
 from spark_mv.spark.formats.commits import Ask, Query
 from spark_mv.spark.formats.history import KEEPS_ROWS, MAKES_ALL_ROWS, OURS
+from spark_mv.spark.formats.views import told_of_view
 from spark_mv.spark.run.amendments import MAPPING, Amendments, by_delta_names, has_unusual
 from spark_mv.spark.run.as_of import utc_text
 from spark_mv.spark.run.evaluated import evaluate
 from spark_mv.spark.run.invocation import Invocation
-from spark_mv.spark.run.look_up import RESULT_PREFIXES, RESULT_SETTINGS, describe, session_facts
+from spark_mv.spark.run.look_up import RESULT_PREFIXES, RESULT_SETTINGS, decides_results, session_facts
 from spark_mv.spark.run.macro_ai import native_settings, result_table_of, round_args
 from spark_mv.spark.run.macro_incremental import incremental, marks_of, rules
 from spark_mv.spark.run.prepare import config_of, stored_columns
 from spark_mv.spark.run.read_model import read_model
 from spark_mv.spark.run.step_args import step_args
+from spark_mv.spark.session.current_values import TIME_ZONE
 
 if TYPE_CHECKING:  # loaded by models with AI calls only
     from spark_mv.spark.run.ai import AiRunner
 
 SETTLED = ("query", "config", "kept", "columns", "keys", "source_columns", "clock_solved", "strategy", "pins")
 """What a record says that does not depend on the run, but for the places in it."""
-VIEW_DETAILS = ("View Text", "View Catalog and Namespace")
 STAMP = f"{MARK}stamp__"
 
 
@@ -79,7 +80,7 @@ def _planned(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], l
     session = replace(
         there, user=marked["user"], catalog=marked["catalog"], schema=marked["schema"], version=marked["spark"]
     )
-    read = read_model(query, invocation, config, profile)
+    read = read_model(query, invocation, config, profile, there)
     if read.analysis.errors:
         raise refused(read.analysis.errors)
     macro_only.check_query(invocation.sql, read.analysis, tuple(read.sources.values()), read.own_functions)
@@ -214,10 +215,22 @@ def _decided(situation: Situation) -> Plan:
     return macro_only.complete(decide(begin(situation)))
 
 
-def _view(query: Query, source: SourceFacts) -> dict[str, str]:
-    """What DESCRIBE EXTENDED says of a view, as far as its meaning hangs on it."""
-    found = describe(query, quoted_name(source.name))
-    return {name: found.details.get(name, "") for name in VIEW_DETAILS} if found is not None else {}
+def _view(query: Query, source: SourceFacts) -> dict[str, Any]:
+    """What DESCRIBE EXTENDED … AS JSON says of a view, as far as its meaning hangs on it."""
+    told = told_of_view(query, quoted_name(source.name))
+    if told is None:
+        raise NeedsAdapter(f"it reads {source.name}, and this Spark does not tell with which settings a view was made")
+    settings = {
+        name: value
+        for name, value in told["view_creation_spark_configuration"].items()
+        if name == TIME_ZONE or decides_results(name)
+    }
+    return {
+        "text": told["view_text"],
+        "namespace": told["view_catalog_and_namespace"],
+        "collation": told.get("collation", ""),
+        "settings": settings,
+    }
 
 
 def _steps(

@@ -13,11 +13,12 @@ from spark_mv.maintenance.facts import SourceFacts
 from spark_mv.query.analysis.analyze import analyze
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.look_up import decides_results
+from spark_mv.spark.session.current_values import TIME_ZONE
 
 _BODY = ("sqlFunction.expression", "sqlFunction.query")
 _NOT_ITSELF = ("sqlFunction.createTime", "Create Time:", "Owner:", "Configs:")
 """What a function that is made again as it was says differently."""
-_SETTING, TIME_ZONE = "sqlConfig.", "spark.sql.session.timeZone"
+_SETTING = "sqlConfig."
 
 
 def own_functions(

@@ -139,7 +139,7 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     config = config_of(adapter, invocation, profile)
     session = session_facts(query, invocation.sql)
     as_of = as_of_instant(invocation.as_of, invocation.started_at, session.time_zone, invocation.allow_future_as_of)
-    model = read_model(query, invocation, config, profile)
+    model = read_model(query, invocation, config, profile, session)
     facts = replace(_facts(query, invocation, model, session, as_of), fixed_seconds=session_fixed(adapter))
     _same_format(facts, config)  # ahead of what says that --full-refresh replaces a table, which it does not here
     refuse(facts, model.analysis)

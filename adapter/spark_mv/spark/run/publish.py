@@ -15,6 +15,7 @@ from spark_mv.maintenance.steps.versions import MOVED
 from spark_mv.query.syntax.reserved import filled, relation
 from spark_mv.spark.formats.remains import make_over_remains
 from spark_mv.spark.formats.replace_using import PARSED_AS, replace_using
+from spark_mv.spark.formats.session_settings import OVERWRITES
 from spark_mv.spark.formats.table_format import Publishing
 from spark_mv.spark.formats.turn import Turn
 from spark_mv.spark.run.answers import pending
@@ -31,7 +32,7 @@ PREDICATE = relation("predicate")
 CHECK_WRITTEN = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 """Delta's test of every written row against the predicate, compiled with all its keys. Here the predicate is made of the
 keys of the very rows that are written."""
-WHOLE = {"spark.sql.sources.partitionOverwriteMode": "static"}
+WHOLE = {OVERWRITES: "static"}
 """Under `dynamic`, REPLACE WHERE true leaves the partitions that no row is written to, and REPLACE USING is refused."""
 
 

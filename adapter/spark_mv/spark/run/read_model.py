@@ -16,10 +16,9 @@ from spark_mv.query.rewrite.inline_views import View, inline_views
 from spark_mv.query.syntax.table_name import parts_of, table_key
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.invocation import Invocation
-from spark_mv.spark.run.look_up import source_facts
+from spark_mv.spark.run.look_up import SessionFacts, source_facts
 from spark_mv.spark.run.own_functions import own_functions
-
-Functions = Mapping[str, Mapping[str, Any]]
+from spark_mv.spark.run.sealed_views import Functions, refuse_volatile, sealed, sealed_by_types
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,9 @@ class ReadModel:
         return tuple(c.name for c in self.sources[name].columns)
 
 
-def read_model(query: Query, invocation: Invocation, config: ModelConfig, profile: Mapping[str, Any]) -> ReadModel:
+def read_model(
+    query: Query, invocation: Invocation, config: ModelConfig, profile: Mapping[str, Any], session: SessionFacts
+) -> ReadModel:
     """The verdict with the columns of all sources known and views looked through. Views may stand on views."""
     functions: Functions = {
         **profile.get("functions", {}),
@@ -95,10 +96,13 @@ def read_model(query: Query, invocation: Invocation, config: ModelConfig, profil
             model=invocation.name,
         )
         _refuse_itself(invocation, analysis)
-        new = source_facts(query, [table.name for table in analysis.tables], sources)
+        new = sealed(
+            query, source_facts(query, [table.name for table in analysis.tables], sources), session, functions
+        ) or sealed_by_types(query, sources, session, remember=not analysis.own_functions)
         if not new:
             break
         sources.update(new)
+    refuse_volatile(query, sources, functions, invocation.name)
     own, reading = own_functions(query, analysis.own_functions, functions, invocation.name)
     return ReadModel(invocation.name, invocation.sql, analysis, {**sources, **reading}, functions, own)
 

@@ -116,7 +116,7 @@ def _as_read(model: str, source: SourceFacts, record: RunRecord) -> SourceFacts:
         return source
     read = record.sources.get(source.name)
     if source.version is None or read is None:
-        raise _cannot(model, f"{source.name} keeps no versions, so that what its last run read cannot be read again")
+        raise _cannot(model, f"{source.without_version}, so that what its last run read cannot be read again")
     if read.version == MOVED:
         raise _cannot(model, f"{source.name} was written to while its last run read it. Run it again")
     return replace(source, version=read)

@@ -28,7 +28,7 @@ def read_changes(query: Query, facts: RunFacts, target: str) -> Changes:
         if source.view_text is not None:
             continue
         if source.version is None:
-            problems.append(Reason("SOURCE_UNVERSIONED", f"{source.name} keeps no versions"))
+            problems.append(Reason("SOURCE_UNVERSIONED", source.without_version))
             continue
         if source.obstacle:
             problems.append(Reason("SOURCE_UNREADABLE_AT_VERSION", source.obstacle))

@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_mv.spark.session.jvm import static
 
+TIME_ZONE = "spark.sql.session.timeZone"
 _CATALYST = "org.apache.spark.sql.catalyst."
 _PLAIN = re.compile(r"(?!\d+$)\w+", re.ASCII)
 
@@ -22,7 +23,7 @@ def current_values(spark: Any) -> Mapping[str, str] | None:
         if not all(_PLAIN.fullmatch(part) for part in namespace):
             return None
         found = {
-            "time_zone": spark.conf.get("spark.sql.session.timeZone"),
+            "time_zone": spark.conf.get(TIME_ZONE),
             "user_name": static(spark, _CATALYST + "CurrentUserContext", "getCurrentUser")(),
             "catalog_name": manager.currentCatalog().name(),
             "schema_name": schema,

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from spark_mv.spark.session.session_catalogue import SESSION_CATALOGUE
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -78,12 +80,12 @@ def stand_behind_delta(session: SparkSession) -> None:
     # catalogues are found by the settings of the session that is active in the calling thread of the JVM
     jvm.SparkSession.setActiveSession(session._jsparkSession)
     catalogs = session._jsparkSession.sessionState().catalogManager()
-    first = catalogs.catalog("spark_catalog")
+    first = catalogs.catalog(SESSION_CATALOGUE)
     behind = jvm.org.apache.iceberg.spark.SparkSessionCatalog()
     behind.setDelegateCatalog(
         jvm.org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog(catalogs.v1SessionCatalog())
     )
-    behind.initialize("spark_catalog", jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(options))
+    behind.initialize(SESSION_CATALOGUE, jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(options))
     first.setDelegateCatalog(behind)
 
 
@@ -92,7 +94,7 @@ def stands_behind_delta(session: Any) -> bool:
     a catalogue lead to another one than Spark's own, nor in a session out of reach (None)."""
     if session is None or not asked_for({FORMATS: session.conf.get(FORMATS, "")}) or not _delta_is_first(session):
         return False
-    return str(session.catalog.currentCatalog()) == "spark_catalog"
+    return str(session.catalog.currentCatalog()) == SESSION_CATALOGUE
 
 
 def _delta_is_first(session: Any) -> bool:

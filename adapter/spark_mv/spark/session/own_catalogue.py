@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_mv.spark.session.derby_lock import derby_folder
+from spark_mv.spark.session.session_catalogue import SESSION_CATALOGUE
 
 URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
 
@@ -26,12 +27,12 @@ def own_catalogue(spark: Any) -> bool:
     try:
         conf = spark._jsparkSession.sessionState().newHadoopConf()
         catalogue = spark.conf.get("spark.sql.catalog.spark_catalog", "")
-        default = spark.conf.get("spark.sql.defaultCatalog", "spark_catalog")
+        default = spark.conf.get("spark.sql.defaultCatalog", SESSION_CATALOGUE)
         kept = spark.conf.get("spark.sql.catalogImplementation", "in-memory")
         url, servers = conf.get("javax.jdo.option.ConnectionURL"), conf.get("hive.metastore.uris")
     except Exception:  # no session, or none whose JVM is in reach
         return False
-    if default != "spark_catalog" or (catalogue and not catalogue.startswith("org.apache.spark.sql.delta.")):
+    if default != SESSION_CATALOGUE or (catalogue and not catalogue.startswith("org.apache.spark.sql.delta.")):
         return False
     return kept == "in-memory" or (not servers and in_process(url))
 
