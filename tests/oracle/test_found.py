@@ -277,6 +277,28 @@ FOUND = {
         ("k", "g"),
         History({"u": ((1, None, None), (3, 1, None))}, 0, (Step((Op("u", (1, None, None)),), 0),)),
     ),
+    # the ON of a join does not see what is joined later, and a query in FROM nothing of the others: these are names of the row around
+    **{
+        f"a name of the row around in a subquery's {place}, where a later item has one like it": (
+            f"select t.id, c.w from t left join u c on c.k = t.k where not exists (select 1 from {text} where i.k = t.id)",
+            ("id",),
+            History(
+                {
+                    "t": ((1, 5, None, None, None, None),),
+                    "u": ((5, 0, "a"),),
+                    "e": ((1, 2, None, None),),
+                    "r": ((2, 0, "x"),),
+                },
+                0,
+                (Step((Op("u", (5, 0, "a"), None),), 0),),
+            ),
+        )
+        for place, text in {
+            "ON": "e i join r p on p.y = i.z and c.w = 'a' join (select y as kk, region as w from r) c on c.kk = i.z",
+            "ON, by its name alone": "e i join r p on p.y = i.z and w = 'a' join (select y as kk, region as w from r) q on q.kk = i.z",
+            "FROM": "(select k, z from e where c.w = 'a') i join (select y as kk, region as w from r) c on c.kk = i.z",
+        }.items()
+    },
 }
 
 

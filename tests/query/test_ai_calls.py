@@ -289,9 +289,47 @@ def test_declared_functions() -> None:
 def test_look_ups_of_many_calls_are_plain_joins(number: int, plain: bool) -> None:
     """Spark puts a nullif off, and then plans the query before a look-up again inside it."""
     calls = ", ".join(f"ai_classify(t, ARRAY('a{k}', 'b{k}')) AS c{k}" for k in range(number))
-    found = plan(f"SELECT id, {calls} FROM r")
+    found = plan(f"SELECT id, {calls} FROM r", schemas={"r": {"id": "int", "t": "string"}})
     assert len(found.calls) == number
     assert ("nullif" not in found.sql) is plain
+
+
+@pytest.mark.parametrize(
+    ("argument", "by_key"),
+    [
+        ("t", False),
+        ("concat(q.t, '!')", False),
+        ("cast(n as string)", False),
+        ("concat('balance ', d)", True),
+        ("folded", True),
+        ("to_json(m)", True),
+        ("st.name", True),
+        ("strange", True),
+        ("upper(t)", False),
+        ("rounded", True),
+        ("text", False),
+    ],
+)
+def test_equal_columns_that_are_not_the_same_are_looked_up_by_the_key(argument: str, by_key: bool) -> None:
+    """Spark looks an answer up once for all rows that are equal in the columns of a nullif: 0.0 = -0.0, 'a' = 'A' under a collation."""
+    columns = {
+        "id": "int", "t": "string", "n": "decimal(10,2)", "d": "double", "folded": "string collate UTF8_LCASE", "m": "map<string,int>",
+        "st": "struct<name: string, d: double>",
+    }  # fmt: skip
+    sql = f"with q as (select *, n / 3 as rounded, trim(t) as text from r) SELECT id, ai_gen({argument}) AS x FROM q"
+    plain = {name: kind for name, kind in columns.items() if name != "folded"}
+    found = plan(sql, schemas={"r": columns if argument == "folded" else plain})
+    assert len(found.calls) == 1
+    assert ("nullif" not in found.sql) is by_key
+
+
+def test_functions_hand_on_collations() -> None:
+    sql = "with q as (select id, trim(t) as text from r) SELECT id, ai_gen(text) AS x FROM q"
+    for kind in ("string", "string collate UTF8_LCASE"):
+        assert ("nullif" in plan(sql, schemas={"r": {"id": "int", "t": kind}}).sql) is (kind == "string")
+    assert (
+        "nullif" not in plan(sql.replace("trim(t)", "trim(t collate UTF8_LCASE)"), schemas={"r": {"t": "string"}}).sql
+    )
 
 
 @pytest.mark.parametrize(

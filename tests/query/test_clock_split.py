@@ -53,6 +53,20 @@ def test_verdicts_carry_place_and_bounds() -> None:
     assert next_change_sql(split, "now()") is None
 
 
+@pytest.mark.parametrize("word", ["having", "qualify"])
+def test_a_comment_right_behind_a_clause(word: str) -> None:
+    plain, remarked = (
+        split_clock(
+            f"select id from orders group by id {word}{remark} max(d) > current_date() and /* b */ count(*) > 1",
+            SCHEMAS,
+            "UTC",
+        )
+        for remark in (" ", " -- recent ones\n /* a */")
+    )
+    assert plain.predicates and plain.reason == remarked.reason and plain.all_solved == remarked.all_solved
+    assert [p.text for p in remarked.predicates] == [p.text for p in plain.predicates]
+
+
 def test_each_scope_has_its_bound_query() -> None:
     sql = (
         "with r as (select * from orders where d > current_date() - 3 and id > 1) "

@@ -12,6 +12,7 @@ from spark_mv.maintenance.plan import Reason
 from spark_mv.query.delta.names import Columns
 from spark_mv.query.delta.texts import TableRef, with_tables
 from spark_mv.query.rewrite.pin import Pins
+from spark_mv.query.solver.types import equal_is_same
 from spark_mv.query.syntax.literals import json_text
 from spark_mv.query.syntax.reserved import is_reserved, relation
 from spark_mv.query.syntax.select_tree import Leaf, NotIncremental
@@ -19,12 +20,6 @@ from spark_mv.query.syntax.table_name import quoted, quoted_name
 
 COUNT = "__mv_count"
 """Column of a staged change: how many copies of the row came (positive) or went (negative)."""
-
-_ATOMIC = re.compile(
-    r"(tinyint|smallint|int|bigint|boolean|binary|date|timestamp|timestamp_ntz|string|decimal\(\d+,\s*\d+\)|"
-    r"(var)?char\(\d+\))",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -284,9 +279,8 @@ def stage_args(number: int, change: SourceChange, source: SourceFacts) -> dict[s
 
 
 def is_atomic(column: Column) -> bool:
-    """Whether equality of the type tells equal rows: not floats (0.0 = -0.0), collations, maps, variants or nested
-    types with such parts, which are netted by their JSON."""
-    return _ATOMIC.fullmatch(column.type.strip()) is not None
+    """Whether equality of the type tells equal rows; others are netted by their JSON."""
+    return equal_is_same(column.type)
 
 
 def is_comparable(column: Column) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -29,6 +29,8 @@ from spark_mv.query.ai_calls.prompt_marks import prompts_in
 from spark_mv.query.ai_calls.requests import Requests
 from spark_mv.query.ai_calls.signatures import BUILT_IN, VECTORS, AiFunction, ParsedCall, SignatureError, parse_call
 from spark_mv.query.ai_calls.text import TokenText
+from spark_mv.query.analysis.analyze import analyze
+from spark_mv.query.functions.level import Level
 from spark_mv.query.syntax.depth import deep
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_text import Span
@@ -147,7 +149,9 @@ def plan_ai(
             return AiPlan(sql, errors=refused)
         if plain is not text:
             parsed = [parse_call(plain, c, declared, who.is_embedding) for c in plain.calls({*BUILT_IN, *declared})]
-        plan = Planner(plain, parsed, results_table, who, failing_keys, prompts, schemas, kept).plan()
+        levels = {name: {"determinism": Level.AI.value} for name in declared}
+        told_apart = analyze(plain.sql, schemas=schemas, functions=levels, rewritten=True).told_apart
+        plan = Planner(plain, parsed, results_table, who, failing_keys, prompts, schemas, kept, told_apart).plan()
     except TextError as error:
         return AiPlan(
             sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"the query's AI calls cannot be taken out: {error}."),)
@@ -182,7 +186,9 @@ class Planner:
         prompts: Mapping[tuple[int, int], str] | None = None,
         schemas: Mapping[str, Mapping[str, str]] | None = None,
         kept: KeptAnswers | None = None,
+        told_apart: Collection[int] = (),
     ) -> None:
+        self.told_apart = told_apart  # offsets of calls, see Analysis.told_apart
         self.text, self.results_table, self.identity, self.failing_keys = text, results_table, identity, failing_keys
         self.kept = kept
         self.prompts = prompts or {}  # by the call's line and column: what its arguments were before they moved
@@ -261,13 +267,18 @@ class Planner:
         request = request_sql(parsed, render)
         return request, identity_text(parsed, self.identity)
 
+    def _by_key(self, parsed: ParsedCall) -> bool:
+        """Whether an answer is looked up by its key alone. Else Spark looks it up once for all rows that are equal in the columns that the key is made
+        of: right only where equal values are the same (not 0.0 and -0.0), and refused for maps and variants."""
+        return len(self.calls) >= MANY or parsed.call.span.start not in self.told_apart
+
     def _lookup(self, parsed: ParsedCall, render: Any) -> LookUp:
-        request = request_sql(parsed, render, len(self.calls) >= MANY)
+        request = request_sql(parsed, render, self._by_key(parsed))
         key = key_sql(request, identity_text(parsed, self.identity), self.identity.salt)
         return look_up(parsed, key, request, self.results_table, self.identity)
 
     def _fails(self, requests: Requests, parsed: ParsedCall, render: Any) -> str:
-        request = request_sql(parsed, render, len(self.calls) >= MANY)
+        request = request_sql(parsed, render, self._by_key(parsed))
         key = key_sql(request, identity_text(parsed, self.identity), self.identity.salt)
         failing = failing_sql(parsed, key, request, self.results_table, self.identity)
         return f"coalesce({requests.guarded(parsed, f'({failing})')}, false)"

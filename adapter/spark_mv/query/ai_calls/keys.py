@@ -120,15 +120,15 @@ def identity_text(parsed: ParsedCall, identity: AiIdentity) -> str:
     return canonical(parts)
 
 
-def request_sql(parsed: ParsedCall, render: Callable[[Span], str], many: bool = False) -> str:
+def request_sql(parsed: ParsedCall, render: Callable[[Span], str], by_key: bool = False) -> str:
     """SQL of the call's canonical request, NULL when an argument is NULL.
 
     {"constant": {…}, "function": …, "row": [{"name": value}, …]}: to_json leaves out a NULL field, so each row
     argument is an object of its own that turns to NULL when it comes out empty; the argument's text stands once.
 
-    `many` calls in the query. With nullif, which Spark takes apart late, a look-up joins the answers with the keys of the query's rows
-    before it aggregates them: few answers of a large table are touched, but the query before it is planned anew inside each
-    look-up, twice as long for every further one. Otherwise it aggregates all answers of the function, and is a plain join.
+    With nullif, which Spark takes apart late, a look-up joins the answers with the rows of the query before it aggregates them, once for all rows that are
+    equal in the columns that are named here: few answers of a large table are touched, but the query before it is planned anew inside each
+    look-up, twice as long for every further one. `by_key`: it aggregates all answers of the function, and is a plain join by the key.
     """
     head = canonical({"constant": dict(parsed.constants), "function": parsed.function})[:-1] + ',"row":['
     parts = [quote(head)]
@@ -137,7 +137,7 @@ def request_sql(parsed: ParsedCall, render: Callable[[Span], str], many: bool = 
         if number:
             parts.append("','")
         written = f"to_json(named_struct({quote(name)}, {value}), {_NO_NULLS})"
-        parts.append(f"get(array_remove(array({written}), '{{}}'), 0)" if many else f"nullif({written}, '{{}}')")
+        parts.append(f"get(array_remove(array({written}), '{{}}'), 0)" if by_key else f"nullif({written}, '{{}}')")
     return f"concat({', '.join([*parts, quote(']}')])})"
 
 

@@ -47,9 +47,7 @@ def words_as_time(walk: Walk, node: exp.Expr, kind: str, scope: Scope) -> Taint:
     for leaf in leaves(node):
         text = constant_text(leaf)
         if text is None and isinstance(leaf, exp.Column):
-            text = _column_text(leaf, scope)
-            if text is not None and (read := clock_text(text, kind)) is not None and read.word:
-                text = None  # Spark knows the words in constants alone
+            text = _column_time(leaf, kind, scope)
         if text is not None and clock_text(text, kind) is not None:
             found.append(walk.origin(f"'{text.strip()}'", Level.COMMAND, walk.place(leaf)))
         elif text is None and may_spell(leaf):
@@ -84,6 +82,8 @@ def _words_beside(walk: Walk, operands: list[exp.Expr], scope: Scope) -> Taint:
 
 def _suspect(leaf: exp.Expr, scope: Scope) -> bool:
     text = constant_text(leaf)
+    if text is None and isinstance(leaf, exp.Column):
+        text = _column_time(leaf, "timestamp", scope)
     if text is None:
         return may_spell(leaf) and not _kind(leaf, scope)
     return clock_text(text, "timestamp") is not None
@@ -224,6 +224,13 @@ def _element(kind: str) -> str:
     if word.startswith("map<"):
         return map_types(word)[0]
     return (element_type(word) or "") if word.startswith("array<") else word
+
+
+def _column_time(node: exp.Column, kind: str, scope: Scope) -> str | None:
+    """The time of day that a column of a CTE or subquery is, which the clock completes. Spark knows the words in constants alone."""
+    text = _column_text(node, scope)
+    read = clock_text(text, kind) if text is not None else None
+    return text if read is not None and not read.word else None
 
 
 def _column_text(node: exp.Column, scope: Scope) -> str | None:

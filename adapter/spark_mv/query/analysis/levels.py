@@ -21,6 +21,7 @@ from spark_mv.query.analysis.clock_strings import (
     written_arguments,
 )
 from spark_mv.query.analysis.containers import held
+from spark_mv.query.analysis.field_types import column_type
 from spark_mv.query.analysis.fingerprint import fingerprint, resolved
 from spark_mv.query.analysis.resolve import identifier_parts, name_value
 from spark_mv.query.analysis.rules import forbid_per_row, rows_key
@@ -29,6 +30,7 @@ from spark_mv.query.analysis.taint import CLEAN, Field, Taint, TaintedValue, dig
 from spark_mv.query.analysis.walk import Env, Walk
 from spark_mv.query.functions.catalogue import Kind, Mark, is_kind, is_marked
 from spark_mv.query.functions.level import Level
+from spark_mv.query.solver.types import equal_is_same
 from spark_mv.query.syntax.clock_words import level_of_call, time_type
 from spark_mv.query.syntax.parse import sql_text
 from spark_mv.query.syntax.parser import Call
@@ -115,6 +117,8 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Tain
     level = _call_level(walk, node, call.name, qualifier)
     if level == Level.AI:
         forbid_per_row(walk, "AI argument", parts.taint, f"{name}(…)", rows_key(scope, walk))
+        told_apart = walk.told_apart.get(call.start, True) and not _hides_rows(walk, node, scope)
+        walk.told_apart[call.start] = told_apart and not walk.text.via
     if level == Level.ORDER_DEPENDENT and orders.is_ordered_aggregate(walk, node, call.name, scope, value):
         level = Level.DETERMINISTIC
     shown = call.name if qualifier in _BUILT_IN else name
@@ -126,6 +130,19 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Tain
         () if own or shown != call.name else parts.parts
     )  # a function of that name in a schema makes what it likes
     return TaintedValue(union([own, parts.taint]), digest("call", call.name) if same else "", aggregate, written)
+
+
+def _hides_rows(walk: Walk, node: exp.Expr, scope: Scope) -> bool:
+    """Whether rows that differ in what a call is given may have equal values in all columns that it reads; also where that is not known."""
+    nested = (inner for inner in node.walk() if inner is not node)
+    if any(isinstance(inner, exp.Query | exp.Star) or _is_ai(walk, inner) for inner in nested):
+        return True
+    return any(not equal_is_same(column_type(column, scope) or "") for column in node.find_all(exp.Column))
+
+
+def _is_ai(walk: Walk, node: exp.Expr) -> bool:
+    call = node.meta.get("call")
+    return isinstance(call, Call) and walk.level(call.name) is Level.AI
 
 
 def _arguments(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:

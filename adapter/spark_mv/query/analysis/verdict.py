@@ -141,6 +141,8 @@ class Analysis:
     rows_level: Level = Level.DETERMINISTIC  # which rows there are: filters, joins, limits, samples
     rows_draw: Cause | None = None  # the first per-row call that decides which rows there are
     own_functions: tuple[str, ...] = ()  # called, and declared deterministic: as written, in lower case
+    # offsets of the AI calls that read only columns of which equal values are the same
+    told_apart: frozenset[int] = frozenset()
     # columns read by a name that is a function without parentheses, too, in lower case
     word_columns: tuple[str, ...] = ()
     # where the text names a column with a per-row value: start, end, and the fingerprint of the value

@@ -87,6 +87,7 @@ class Walk:
     unordered: set[int] = field(default_factory=set)  # ids of queries whose ORDER BY decides nothing
     named_tables: set[int] = field(default_factory=set)  # ids of tables whose name is in `notes`
     own_functions: set[str] = field(default_factory=set)  # called, and declared deterministic
+    told_apart: dict[int, bool] = field(default_factory=dict)  # AI calls by their offset, see Analysis.told_apart
     # columns read by a name that is a function without parentheses, too
     word_columns: set[str] = field(default_factory=set)
     drawn_reads: dict[tuple[int, int], str] = field(default_factory=dict)  # places of drawn columns: fingerprint

@@ -112,6 +112,7 @@ class FromColumns:
 
     sources: dict[str, frozenset[str]] = field(default_factory=dict)
     hidden: dict[int, str] = field(default_factory=dict)  # by the id of the join
+    joined: dict[int, frozenset[str]] = field(default_factory=dict)  # what the ON of a join sees, by its id
     paths: dict[str, tuple[str, ...]] = field(default_factory=dict)
     generated: list[tuple[exp.Expr, str, frozenset[str]]] = field(default_factory=list)
     tree: exp.Expr | None = None
@@ -139,6 +140,8 @@ class FromColumns:
                 scope.compared[alias, column.lower()] = side
                 scope.merged[column.lower()] = alias if source.kind == "RIGHT" else side
             scope.sources[alias] = frozenset(columns)
+            if number:
+                scope.joined[id(joins[number - 1])] = frozenset(scope.sources)
             scope.paths[alias] = _path(source)
             if source.kind in HIDING:
                 scope.hidden[id(joins[number - 1])] = alias
@@ -175,27 +178,28 @@ class FromColumns:
                 return (alias, parts[k]), k < len(parts) - 1
         if any(parts[0] == alias and (not names or parts[1] in names) for alias, names in generated if len(parts) > 1):
             return None, False
-        if parts[0] in self.merged:
+        if self.merged.get(parts[0]) in sources:
             return (self.merged[parts[0]], parts[0]), len(parts) > 1
         owners = [alias for alias, columns in sources.items() if parts[0] in columns]
         return ((owners[0], parts[0]) if owners else None), len(parts) > 1
 
     def _seen_from(self, column: exp.Column) -> tuple[Mapping[str, frozenset[str]], list[tuple[str, frozenset[str]]]]:
         """The FROM items and the generators that an expression sees where it stands."""
-        if not self.hidden and not self.generated:
-            return self.sources, []
         order = {id(node): k for k, (node, _, _) in enumerate(self.generated)}
         clause: exp.Expr = column
-        made = None
+        made = inside = None
         while clause.parent is not None and clause.parent is not self.tree:
             made = order.get(id(clause), made)
-            clause = clause.parent
+            inside, clause = clause, clause.parent
+        if isinstance(clause, exp.From | exp.With) or (isinstance(clause, exp.Join) and inside is clause.this):
+            return {}, []  # a query in FROM sees nothing of the others
         made = order.get(id(clause), made)
         if made is None:
             made = 0 if isinstance(clause, exp.Join) else len(self.generated)
         here = self.hidden.get(id(clause))
         hidden = {alias for alias in self.hidden.values() if alias != here}
-        sources = {alias: columns for alias, columns in self.sources.items() if alias not in hidden}
+        seen = self.joined.get(id(clause), self.sources.keys()) - hidden
+        sources = {alias: columns for alias, columns in self.sources.items() if alias in seen}
         return sources, [(alias, names) for _, alias, names in self.generated[:made]]
 
     def passed_on(self, given: OutItem | Place) -> Place | None:

@@ -105,7 +105,7 @@ def split_clock(
             own = [use for use in uses if _inside(use, span) and _owner(use, blocks) == index]
             if own:
                 solution = _solution(sql, block, clause, span, types(index), time_zone, blocks)
-                conjuncts.append(_Conjunct(index, span, clause, solution, is_comparison(parts[span])))
+                conjuncts.append(_Conjunct(index, span, clause, solution, span in parts and is_comparison(parts[span])))
                 covered.update(own if isinstance(conjuncts[-1].solution, Bounds) else ())
     conjuncts.sort(key=lambda c: c.span.start)
     solved = [c for c in conjuncts if isinstance(c.solution, Bounds)]

@@ -6,6 +6,7 @@ one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from sqlglot import exp
@@ -13,6 +14,22 @@ from sqlglot import exp
 from spark_mv.query.functions.catalogue import Mark, is_marked
 from spark_mv.query.solver.intervals import DAY_UNITS, MONTH_UNITS, TIME_UNITS, interval_steps, literal_int
 from spark_mv.query.solver.predicate import call_name
+
+_EQUAL_IS_SAME = re.compile(
+    r"(tinyint|smallint|int|bigint|boolean|binary|date|timestamp|timestamp_ntz|string|decimal\(\d+,\s*\d+\)|"
+    r"(var)?char\(\d+\))",
+    re.IGNORECASE,
+)
+
+
+def equal_is_same(kind: str) -> bool:
+    """Whether equal values of the type are the same value: not of floats (0.0 = -0.0), collations, maps, variants and nested types with such parts.
+
+    >>> equal_is_same("STRING"), equal_is_same("array<double>"), equal_is_same("string collate UTF8_LCASE")
+    (True, False, False)
+    """
+    return _EQUAL_IS_SAME.fullmatch(kind.strip()) is not None
+
 
 _INTS = {"tinyint", "smallint", "int", "integer", "byte", "short", "bigint", "long"}
 _BY_DTYPE = {

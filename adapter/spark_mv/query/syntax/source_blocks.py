@@ -17,7 +17,7 @@ from spark_mv.query.syntax.parse import Parsed, parse
 from spark_mv.query.syntax.placing import SelectParts
 from spark_mv.query.syntax.query_error import QueryError
 from spark_mv.query.syntax.source_block import Block, Context, Ctes, Item, Join
-from spark_mv.query.syntax.source_text import SourceTextError, Span
+from spark_mv.query.syntax.source_text import SourceTextError, Span, tokenize
 
 __all__ = ["Block", "Context", "Item", "Join", "alone", "conjuncts", "select_blocks", "span_of"]
 
@@ -202,8 +202,8 @@ class _Reader:
     def body(self, word: str, start: int, end: int) -> Span:
         """A clause with its keyword, HAVING and QUALIFY without."""
         if word in ("HAVING", "QUALIFY"):
-            start += len(word)
-            start += len(self.sql[start:end]) - len(self.sql[start:end].lstrip())
+            behind = tokenize(self.sql[start:end])[1:]  # comments may stand between
+            start = start + behind[0].start if behind else end
         return Span(start, end)
 
     def relations(self, node: exp.Expr, parent: int, ctes: Ctes, lateral: bool = False) -> None:
