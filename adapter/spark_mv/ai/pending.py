@@ -61,8 +61,11 @@ def pending_sql(
     functions = ", ".join(quote(f) for f in sorted({c.function for c in calls}))
     identity = settings.identity()
     asker = ", invocation_id" if invocation_id else ""
+    # what another model said of the same question, by the number of the call
+    earlier = ", ".join(f"coalesce({call.earlier}, false)" for call in calls)
+    said = f", array({earlier}) AS __mv_earlier" if settings.keep_old else ""
     known = (
-        f"SELECT result_key, arguments_hash, status, error_class, called_at, next_retry_at, project, batch{asker} FROM {results_table} "
+        f"SELECT result_key, arguments_hash, status, error_class, called_at, next_retry_at, project, batch{asker}{said} FROM {results_table} "
         f"WHERE function IN ({functions})"
     )
     # what another model said of the same arguments is looked up in the same pass: the table is read once
@@ -75,8 +78,9 @@ def pending_sql(
     failed = f"{same} AND k.status IN ({string_literals(FAILED)})"
     # rows of earlier releases say `error` of a refusal, too
     failed_as = f"if(k.error_class IN ({string_literals(sorted(FINAL_CLASSES))}), '{REFUSED}', k.status)"
-    mine = f"coalesce(bool_or(k.project = {quote(project)} AND ({same} OR {answered})), false)"
-    old_at = f"max(k.called_at) FILTER (WHERE {answered})" if settings.keep_old else "cast(NULL AS timestamp)"
+    alike = f"{answered} AND k.__mv_earlier[q.site]" if settings.keep_old else answered
+    mine = f"coalesce(bool_or(k.project = {quote(project)} AND ({same} OR {alike})), false)"
+    old_at = f"max(k.called_at) FILTER (WHERE {alike})" if settings.keep_old else "cast(NULL AS timestamp)"
     failed_in = f" max_by(k.invocation_id, k.called_at) FILTER (WHERE {failed}) AS failed_in," if invocation_id else ""
     counted = f"k.error_class IN ({string_literals(sorted(COUNTED_CLASSES))})"
     parts = [

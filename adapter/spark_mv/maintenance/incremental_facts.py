@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spark_mv.maintenance.ai_context import AiContext, with_answers
-from spark_mv.maintenance.changes import Changes, MovedWindows, SourceTexts, is_comparable
+from spark_mv.maintenance.changes import COUNT, Changes, MovedWindows, SourceTexts, is_comparable, staged_name
 from spark_mv.maintenance.columns import ColumnPlan, Role
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.cost import Cost, cost_of
@@ -20,6 +20,8 @@ from spark_mv.query.delta.output_windows import OutputWindows, output_windows
 from spark_mv.query.delta.read_columns import read_columns
 from spark_mv.query.delta.restrict import Move, NotIncremental, QueryTree
 from spark_mv.query.rewrite.pin import Pins, pin
+from spark_mv.query.syntax.reserved import relation
+from spark_mv.query.syntax.table_name import unquoted
 
 if TYPE_CHECKING:  # loaded by models with AI calls or a state only
     from spark_mv.maintenance.strategies.state_steps import Known as StateKnown
@@ -60,6 +62,8 @@ class IncrementalFacts:
         the calls cannot be taken out of it."""
         if sql not in self._evaluated:
             schemas = {s.name: {c.name: c.type for c in s.columns} for s in self.facts.sources}
+            for number, change in enumerate(self.changes.sources):
+                schemas[unquoted(relation(staged_name(number)))] = {**schemas.get(change.name, {}), COUNT: "bigint"}
             text, plan, errors = with_answers(pin(sql, self.pins).sql, schemas, self.ai)
             if errors:
                 raise NotIncremental("AI_CALLS", f"the AI calls of the restricted query: {errors[0].message}")

@@ -12,6 +12,9 @@ from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.second_reading import carried
 from spark_mv.maintenance.situation import Situation
 
+MOST = 20
+"""Models that are remembered of one AI call."""
+
 
 def config_fingerprint(config: ModelConfig, ai_identity: str = "") -> str:
     """Hash of the settings that decide which rows and values the table holds."""
@@ -70,7 +73,18 @@ def next_record(situation: Situation, columns: ColumnPlan) -> RunRecord:
         clock_rows=last.clock_rows if last else None,
         key_bound=ranged.key_bound if ranged else None,
         key_floor=ranged.key_floor if ranged else None,
+        ai_before=_answered_by(situation),
     )
+
+
+def _answered_by(situation: Situation) -> dict[str, tuple[str, ...]]:
+    """Who has answered the model's AI calls so far, this run's model first."""
+    last = situation.facts.target.record
+    found = {name: tuple(known) for name, known in (last.ai_before if last else {}).items()}
+    for call in (call for round_ in situation.rewritten.ai_rounds for call in round_):
+        earlier = [known for known in found.get(call.lineage, ()) if known != call.identity_hash]
+        found[call.lineage] = (call.identity_hash, *earlier)[:MOST]
+    return found
 
 
 def audited_record(record: RunRecord, last: RunRecord) -> RunRecord:

@@ -55,6 +55,7 @@ class RunRecord:
     this one included, `read_twice` says of each strategy whether its first result for this query was right
     (second_reading.py). `started_at` (UTC), `cost` (estimated rows), `units` (of fixed cost) and `pace` (what these take in seconds, see pace.py) let later runs learn from this one.
     `result` are names and types of the query's columns, as long as what decides them has the hash `result_print` (empty: not known).
+    `ai_before`: by the lineage of an AI call, the identities whose answers the table has shown, newest first (query.ai_calls.keys).
     `retained`: sources whose versions the run holds for the next one, and their formats.
     """
 
@@ -101,6 +102,7 @@ class RunRecord:
     result_print: str = ""
     result: tuple[tuple[str, str], ...] = ()
     retained: Mapping[str, str] = field(default_factory=dict)
+    ai_before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of_columns(self, query: str, prints: Mapping[str, str]) -> KeptRecord:
         """What it says of the columns. A record of an earlier version names kept columns only: of the others it is known
@@ -114,7 +116,10 @@ class RunRecord:
 
     def to_json(self) -> str:
         """One line of JSON, for a commit's metadata."""
-        return json.dumps({_KEY: FORMAT, **asdict(self)}, sort_keys=True, separators=(",", ":"))
+        written = {_KEY: FORMAT, **asdict(self)}
+        if not self.ai_before:  # models without AI calls write what they always did
+            del written["ai_before"]
+        return json.dumps(written, sort_keys=True, separators=(",", ":"))
 
 
 def known_fields() -> list[str]:

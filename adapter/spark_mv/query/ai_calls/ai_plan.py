@@ -17,10 +17,12 @@ from spark_mv.query.ai_calls.kept_answers import KeptAnswers, kept_answer
 from spark_mv.query.ai_calls.keys import (
     AiIdentity,
     LookUp,
+    earlier_sql,
     failing_sql,
     identity_hash,
     identity_text,
     key_sql,
+    lineage,
     look_up,
     request_sql,
 )
@@ -48,7 +50,8 @@ class AiCall:
     """One call site. `request_sql` is a stand-alone SELECT of distinct result_key, function, arguments_hash and request, for the rows
     that can need an answer; `request` is canonical JSON of function and arguments. `result_type` is Spark DDL. `place` is the column of its
     SELECT that it stands in, else the clause. `prompts` are the prompt files that its text is from, '' where there are none. `kept_column`: the
-    frozen column that alone shows the answer, '' where there is none; `unkept_sql`: the requests of the rows for which the table has no value in it."""
+    frozen column that alone shows the answer, '' where there is none; `unkept_sql`: the requests of the rows for which the table has no value in it.
+    `lineage`, `earlier`: see keys.lineage and keys.earlier_sql; `before`: the identities of that lineage that the model's table has shown."""
 
     function: str
     line: int
@@ -71,6 +74,9 @@ class AiCall:
     answered: tuple[str, ...] = ("ok",)  # the statuses of rows that are answers to it
     kept_column: str = ""
     unkept_sql: str = ""
+    lineage: str = ""
+    earlier: str = "false"
+    before: tuple[str, ...] = ()
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -310,6 +316,9 @@ class Planner:
             place=self.places.shown_in(parsed),
             prompts=self.prompts.get((parsed.call.line, parsed.call.column), ""),
             answered=self.identity.answered,
+            lineage=lineage(parsed),
+            earlier=earlier_sql(parsed, self.identity),
+            before=tuple(self.identity.before.get(lineage(parsed), ())),
         )
 
 

@@ -22,6 +22,8 @@ _EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECA
 
 _NO_NULLS = "map('ignoreNullFields', 'true')"
 """What to_json does by itself, unless the session says otherwise."""
+_MODEL, _VERSION = "__mv_model__", "__mv_version__"
+"""What stands for the model and its version in the text of an identity."""
 SUBMITTED, RELEASED = "submitted", "released"
 """Status of rows of the result table that say that a batch holds an input, or does no more: no answer, and no error."""
 NEAR, SIMILAR = "near", "similar"
@@ -35,7 +37,8 @@ class AiIdentity:
 
     `models` gives the model of single functions as name → (model, version). `versions` gives declared versions of
     models named in the SQL. `keep_old`: a row whose answer by this model is missing shows the newest answer of
-    another model to the same arguments (on_model_change: keep, or recompute under a budget). `cascade`: the models that are
+    another model to the same question (on_model_change: keep, or recompute under a budget). `before`: by the lineage of a call, the identities
+    (hashes) whose answers the model's table has shown, newest first. `cascade`: the models that are
     asked in turn by calls that name none of their own; `model` is the last of them.
     """
 
@@ -49,6 +52,7 @@ class AiIdentity:
     # not in its text, by which tables know their configuration: AiContext says it
     cascade: Steps = field(default=(), repr=False)
     shared: tuple[str, ...] = field(default=(), repr=False)  # the statuses of answers to near duplicates that count
+    before: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
     salt: str = field(default="", repr=False)  # SQL of the salt of all hashes of arguments, "" for none
     # what is wrong with a call, as far as only who asks can tell
     problem_of: Callable[[ParsedCall], str | None] | None = field(default=None, repr=False, compare=False)
@@ -101,9 +105,9 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def identity_text(parsed: ParsedCall, identity: AiIdentity) -> str:
-    """Canonical JSON of all that the key covers besides function and arguments."""
-    model, version = identity.model_of(parsed)
+def identity_text(parsed: ParsedCall, identity: AiIdentity, by: tuple[str, str] | None = None) -> str:
+    """Canonical JSON of all that the key covers besides function and arguments. `by`: model and version, where not those that are asked now."""
+    model, version = by or identity.model_of(parsed)
     parts: dict[str, Any] = {"model": model, "model_version": version, "prompt": PROMPT_VERSION}
     parameters = {**identity.parameters, **parsed.parameters}
     if parameters:
@@ -118,6 +122,26 @@ def identity_text(parsed: ParsedCall, identity: AiIdentity) -> str:
         declared = parsed.declared
         parts["prompt"] = hashlib.sha256(canonical([declared.prompt, declared.returns]).encode()).hexdigest()
     return canonical(parts)
+
+
+def lineage(parsed: ParsedCall) -> str:
+    """A hash of what stays the same of a call's question when another model, version or prompt answers it: besides the arguments what the SQL itself
+    says of who is asked and of what kind the answer is. Calls of one query that share it have one identity."""
+    parts = (parsed.function, parsed.endpoint, parsed.parameters, parsed.answer_type, parsed.response_schema)
+    return identity_hash(canonical(parts))[:16]
+
+
+def earlier_sql(parsed: ParsedCall, identity: AiIdentity) -> str:
+    """SQL over a row of the result table with the call's function and arguments: whether it answers the same question, whoever answered it. Those do whom
+    the model's table has shown, and other models and versions that were asked alike."""
+    known = [identity_hash(identity_text(parsed, identity)), *identity.before.get(lineage(parsed), ())]
+    of_any = identity_text(parsed, identity, (parsed.endpoint or _MODEL, _VERSION))
+    parts: list[str] = []
+    for number, piece in enumerate(re.split(f"{_MODEL}|{_VERSION}", of_any)):
+        if number:
+            parts.append("model_version" if parsed.endpoint or number == 2 else "model")
+        parts.append(quote(piece))
+    return f"(identity_hash IN ({string_literals(known)}) OR identity_hash = sha2(concat({', '.join(parts)}), 256))"
 
 
 def request_sql(parsed: ParsedCall, render: Callable[[Span], str], by_key: bool = False) -> str:
@@ -186,10 +210,11 @@ def look_up(parsed: ParsedCall, key: str, request: str, results_table: str, iden
     columns = "result_key AS __mv_k, value AS __mv_v, called_at AS __mv_t"
     newest = "__mv_t"
     if identity.keep_old:
-        mine = identity_hash(identity_text(parsed, identity))
-        columns = (
-            f"arguments_hash AS __mv_k, value AS __mv_v, struct(identity_hash = {quote(mine)}, called_at) AS __mv_t"
-        )
+        known = [identity_hash(identity_text(parsed, identity)), *identity.before.get(lineage(parsed), ())]
+        # 0 for a stranger, and the more the newer
+        rank = f"array_position(array({string_literals(known[::-1])}), identity_hash)"
+        columns = f"arguments_hash AS __mv_k, value AS __mv_v, struct({rank}, called_at) AS __mv_t"
+        where += f" AND {earlier_sql(parsed, identity)}"
         key = arguments_hash_sql(request, identity.salt)
     if not parsed.fail_on_error:
         columns += ", status AS __mv_s, error AS __mv_e"
@@ -212,7 +237,8 @@ def failing_sql(parsed: ParsedCall, key: str, request: str, results_table: str, 
     by, match = (
         ("arguments_hash", arguments_hash_sql(request, identity.salt)) if identity.keep_old else ("result_key", key)
     )
-    relation = f"(SELECT {by} AS __mv_k, status AS __mv_s FROM {results_table} WHERE function = {quote(parsed.function)} AND {identity.heard}) AS __mv_r"
+    alike = f" AND {earlier_sql(parsed, identity)}" if identity.keep_old else ""
+    relation = f"(SELECT {by} AS __mv_k, status AS __mv_s FROM {results_table} WHERE function = {quote(parsed.function)} AND {identity.heard}{alike}) AS __mv_r"
     return f"SELECT coalesce(NOT max({answered_sql('__mv_s', identity)}), false) AS __mv_f FROM {relation} WHERE __mv_k = {match}"
 
 

@@ -240,8 +240,9 @@ def ai_runner(
     unique_key: tuple[str, ...] = (),
     file_format: str | None = None,
     kept: KeptAnswers | None = None,
+    before: Mapping[str, Sequence[str]] | None = None,
 ) -> AiRunner:
-    """The runner for one model; `own` are the model's AI settings, which win over the profile's.
+    """The runner for one model; `own` are the model's AI settings, which win over the profile's; `before`, see RunRecord.ai_before.
 
     Creates the result table where it is missing, because Spark cannot describe the query without it. Raises
     AiConfigError (a ValueError) for wrong settings and RefusedError where no provider is configured.
@@ -261,7 +262,9 @@ def ai_runner(
         settings=settings,
         context=AiContext(
             results_table=table,
-            identity=settings.identity(),
+            identity=replace(
+                settings.identity(), before={name: tuple(known) for name, known in (before or {}).items()}
+            ),
             functions=settings.functions,
             failing_keys=unique_key if settings.on_ai_error == "keep_old" else (),
             kept=kept,

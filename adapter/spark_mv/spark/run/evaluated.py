@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from spark_mv.maintenance.config import ModelConfig
 from spark_mv.maintenance.errors import refused
 from spark_mv.maintenance.facts import Column
+from spark_mv.maintenance.record import RunRecord
 from spark_mv.maintenance.rewrite import RewriteResult, rewrite
 from spark_mv.maintenance.rewritten import Rewritten
 from spark_mv.maintenance.state import StateFacts
@@ -54,11 +55,13 @@ def evaluate(
     session: SessionFacts,
     as_of: datetime,
     columns: tuple[Column, ...] | None = None,
+    last: RunRecord | None = None,
 ) -> Evaluated:
-    """`columns` of the result, where they are known. Raises RefusedError for what cannot be evaluated once per run, or kept."""
+    """`columns` of the result, where they are known; `last`: the record of the model's last run. Raises RefusedError for what cannot be evaluated once per run, or kept."""
     state = _state(query, invocation, config, model.analysis)
     sql = model.volatile_sql
-    runner = _runner(adapter, invocation, profile, config, as_of) if Level.AI in model.analysis.levels else None
+    asks = Level.AI in model.analysis.levels
+    runner = _runner(adapter, invocation, profile, config, as_of, last) if asks else None
     pins = run_pins(as_of, session, model.schemas, model.analysis.word_columns)
     draws = _draws(query, invocation, config, model, sql, pins)
     result = _rewrite(query, sql, model, pins, draws, runner, columns)
@@ -84,7 +87,12 @@ def _state(query: Query, invocation: Invocation, config: ModelConfig, analysis: 
 
 
 def _runner(
-    adapter: Any, invocation: Invocation, profile: Mapping[str, Any], config: ModelConfig, as_of: datetime
+    adapter: Any,
+    invocation: Invocation,
+    profile: Mapping[str, Any],
+    config: ModelConfig,
+    as_of: datetime,
+    last: RunRecord | None,
 ) -> AiRunner:
     from spark_mv.query.ai_calls.kept_answers import KeptAnswers
     from spark_mv.spark.run.ai import ai_runner
@@ -101,6 +109,7 @@ def _runner(
         config.unique_key,
         (profile.get("safety") or {}).get("file_format"),
         KeptAnswers(invocation.target, config.unique_key, config.freeze) if config.freeze else None,
+        last.ai_before if last is not None else {},
     )
 
 

@@ -145,7 +145,9 @@ def look(adapter: Any, invocation: Invocation, profile: Mapping[str, Any], ahead
     refuse(facts, model.analysis)
     facts = replace(facts, result_print=result_print(facts, invocation.sql, model.analysis))
     looking = look_ahead(adapter.mv_spark(), invocation.target) if ahead and moved(facts) else None
-    evaluated = evaluate(adapter, query, invocation, profile, config, model, session, as_of, remembered(facts))
+    evaluated = evaluate(
+        adapter, query, invocation, profile, config, model, session, as_of, remembered(facts), facts.target.record
+    )
     situation, runner = _situation(query, invocation, config, model, facts, evaluated), evaluated.runner
     opening = begin(situation)
     _refuse_never_incremental(situation)
