@@ -55,6 +55,24 @@ def test_a_model_change_under_a_budget_and_what_is_kept(bench: Bench) -> None:
     assert outcome.calls == 13
 
 
+def test_only_an_answer_to_the_same_question_stands_in_for_one_that_is_missing(bench: Bench) -> None:
+    bench.table("src", "id INT, t STRING", "(1, 'a'), (2, 'b')")
+    keep = bench.settings(on_model_change="keep")
+
+    def asked(call: str, settings: Any = keep) -> int:
+        return int(bench.run(f"SELECT id, {call} AS a FROM {{s}}.src", settings)[0].calls)
+
+    city = "ai_query('m', t, returnType => 'STRUCT<city: STRING>')"
+    assert [asked(city), asked(city)] == [2, 0]
+    assert asked(city, bench.settings({"versions": {"m": "2"}}, on_model_change="keep")) == 0
+    assert asked(city.replace("city:", "name:")) == 2
+    assert asked(city.replace("'m'", "'large'")) == 2
+    assert asked(city.replace("t,", "t, modelParameters => named_struct('temperature', 0.5),")) == 2
+    # answers of another schema are none, and those that are are told apart
+    rows = bench.run(f"SELECT id, {city} AS a, {city.replace('city:', 'other:')} AS b FROM {{s}}.src", keep)[1]
+    assert all(a["city"] and b["other"] for _, a, b in rows)
+
+
 @pytest.mark.parametrize("bench", ["executors", "auto"], indirect=True)
 def test_budgets_of_tokens_and_cost_end_a_job_not_a_run(bench: Bench) -> None:
     twelve(bench)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from spark_mv.ai.chat import chat_answer, reply_of
+from spark_mv.ai.prompts import answer_text, checked_value, messages
 from spark_mv.ai.protocol import ProviderError, Request
 from spark_mv.ai.schemas import json_schema_of, value_kind
+from spark_mv.ai.worker import Site
 
 pytestmark = pytest.mark.unit
 
@@ -40,6 +42,11 @@ def _asked(ddl: str, reply: str) -> str | None:
         ("TIMESTAMP", '{"answer": "2026-02-03 4:05+01:00"}', "2026-02-03 4:05+01:00"),
         ("BOOLEAN", '{"answer": true}', "true"),
         ("ARRAY<STRING>", '{"answer": []}', "[]"),
+        ("VARIANT", '{"answer": "123"}', '"123"'),
+        ("VARIANT", '{"answer": {"n": 12345678901234567890.12}}', '{"n": 12345678901234567890.12}'),
+        ("TIMESTAMP", '{"answer": "2026-02-03 4:05 PST"}', "2026-02-03 4:05 PST"),
+        ("BINARY", '{"answer": "hi there!"}', "hi there!"),
+        ("STRUCT<b: BINARY>", '{"b": "hi there!"}', '{"b": "aGkgdGhlcmUh"}'),
     ],
 )
 def test_what_fits(ddl: str, reply: str, kept: str) -> None:
@@ -61,6 +68,13 @@ def test_what_fits(ddl: str, reply: str, kept: str) -> None:
         ("TIMESTAMP", '{"answer": "2026-02-28 25:00:00"}', "is no TIMESTAMP"),
         ("TIMESTAMP", '{"answer": "2026-02-28 10:61"}', "is no TIMESTAMP"),
         ("TIMESTAMP", '{"answer": "2026-02-28 10:00:99"}', "is no TIMESTAMP"),
+        ("DOUBLE", '{"answer": 1e400}', "is no DOUBLE"),
+        ("STRUCT<d: DOUBLE>", '{"d": NaN}', "is no DOUBLE"),
+        ("VARIANT", '{"answer": [1e999]}', "no number that a column can hold"),
+        ("TIMESTAMP", '{"answer": "2024-01-01 10:00:00 Foo/Bar"}', "is no TIMESTAMP"),
+        ("TIMESTAMP", '{"answer": "2024-01-01 10:00:00 garbage"}', "is no TIMESTAMP"),
+        ("TIMESTAMP", '{"answer": "999999-01-01 00:00:00"}', "is no TIMESTAMP"),
+        ("STRUCT<at: TIMESTAMP_NTZ>", '{"at": "2024-01-01T00:00:00Z"}', "is no TIMESTAMP_NTZ"),
         ("MAP<STRING, BIGINT>", '{"a": 1e1000000}', "not of the schema"),
         ("DECIMAL(4,2)", '{"answer": NaN}', "is no DECIMAL"),
         ("INT", '{"answer": 5.5}', "not of the schema"),
@@ -70,3 +84,79 @@ def test_what_does_not(ddl: str, reply: str, why: str) -> None:
     with pytest.raises(ProviderError) as raised:
         _asked(ddl, reply)
     assert why in str(raised.value) and raised.value.spent == (5, 2)
+
+
+@pytest.mark.parametrize(
+    ("ddl", "value", "fits"),
+    [
+        ("INT", " 5", True),
+        ("INT", "five", False),
+        ("INT", "5.0", False),
+        ("TINYINT", "300", False),
+        ("DOUBLE", "1e5", True),
+        ("DOUBLE", "1,5", False),
+        ("DOUBLE", "1e400", False),
+        ("DECIMAL(4,2)", "123.5", False),
+        ("BOOLEAN", "Yes", True),
+        ("BOOLEAN", '"maybe"', False),
+        ("DATE", "2026-02-29", False),
+        ("TIMESTAMP", "2026-02-03 04:05", True),
+        ("STRUCT<a: INT>", '{"a": 1}', True),
+        ("STRUCT<a: INT>", '{"a": "x"}', False),
+        ("STRUCT<a: INT>", "{broken", False),
+        ("STRUCT<b: BINARY>", '{"b": "aGk="}', True),
+        ("STRUCT<b: BINARY>", '{"b": "hi there!"}', False),
+        ("ARRAY<DATE>", '["2026-13-01"]', False),
+        ("VARIANT", "{broken", False),
+        ("VARIANT", '{"a": [1, null]}', True),
+        ("BINARY", "hi", True),
+    ],
+)
+def test_values_of_other_providers(ddl: str, value: str, fits: bool) -> None:
+    request = Request("ai_query", {"request": "q"}, answer_type=ddl, kind=value_kind(ddl))
+    if fits:
+        assert checked_value(request, value) == value
+    else:
+        with pytest.raises(ValueError):
+            checked_value(request, value)
+
+
+@pytest.mark.parametrize(
+    ("function", "constant", "value", "fits"),
+    [
+        ("ai_classify", {"labels": ["yes", "no"]}, "ok", False),
+        ("ai_classify", {"labels": ["yes", "no"]}, "no", True),
+        ("ai_classify", {"labels": {"a": "b"}, "v": 2}, '{"response": ["a"]}', True),
+        ("ai_analyze_sentiment", {}, "good", False),
+        ("ai_analyze_sentiment", {}, None, True),
+        ("ai_gen", {}, "anything", True),
+    ],
+)
+def test_labels_of_other_providers(function: str, constant: dict[str, object], value: str | None, fits: bool) -> None:
+    request = Request(function, {"content": "c"}, constant, answer_type="VARIANT" if constant.get("v") else "STRING")
+    if fits:
+        assert checked_value(request, value) == value
+    else:
+        with pytest.raises(ValueError, match="none of"):
+            checked_value(request, value)
+
+
+def test_digits_of_what_is_asked_and_answered() -> None:
+    asked = Site("ai_query", "STRING", "m", "m", "h", {}, None, None, None, False).request(
+        '{"constant":{},"function":"ai_query","row":[{"request":{"amount":12345678901234567890.12}}]}'
+    )
+    assert messages(asked)[0]["content"] == '{"amount": 12345678901234567890.12}'
+    extract = Request(
+        "ai_extract", {"content": "c"}, {"schema": {"n": {"type": "number"}}, "v": 2}, answer_type="VARIANT"
+    )
+    assert (
+        answer_text(extract, '{"n": 12345678901234567890.12}')
+        == '{"response": {"n": 12345678901234567890.12}, "error_message": null}'
+    )
+    for reply in ('{"n": NaN}', '{"n": 1e400}'):
+        with pytest.raises(ValueError):
+            answer_text(extract, reply)
+    free = Request(
+        "ai_query", {"request": "q"}, response_schema='{"type": "object", "properties": {"n": {"type": "number"}}}'
+    )
+    assert answer_text(free, '{"n": 12345678901234567.89}') == '{"n": 12345678901234567.89}'

@@ -343,3 +343,32 @@ def test_functions_hand_on_collations() -> None:
 def test_nobody_is_asked_for_a_cte_that_nobody_reads(sql: str, asked: int) -> None:
     found = plan_ai(sql, results_table="r", identity={"model": "m"})
     assert len(found.calls) == asked and all(found.rounds) and "ai_gen(" not in found.sql
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("returnType => 'INTERVAL DAY TO SECOND'", "no answer is read as"),
+        ("returnType => 'STRUCT<a: MAP<INT, STRING>>'", "keys of JSON are texts"),
+        ("responseFormat => 'STRUCT<a: INT>', returnType => 'INT'", "leave out one of the two"),
+        ("responseFormat => 'STRUCT<a: INT>', returnType => 'struct<a:int>'", ""),
+        ("returnType => 'MAP<STRING, INT>'", ""),
+    ],
+)
+def test_types_that_no_answer_has(more: str, why: str) -> None:
+    errors = plan(f"SELECT ai_query('m', t, {more}) AS a FROM r").errors
+    assert (why in errors[0].message) if why else not errors
+
+
+def test_only_the_same_question_has_earlier_answers() -> None:
+    """Beside another model or version: the endpoint, the parameters and the type of the answer that the SQL itself names are the question's."""
+    texts = (
+        "ai_gen(t)", "ai_summarize(t)", "ai_query('m', t)", "ai_query('n', t)", "ai_query('m', t, returnType => 'INT')",
+        "ai_query('m', t, returnType => 'STRUCT<a: INT>')", "ai_query('m', t, modelParameters => named_struct('temperature', 0.0))",
+        "ai_query('m', t, responseFormat => 'STRUCT<a: INT>')",
+    )  # fmt: skip
+    calls = [plan(f"SELECT {text} AS a FROM r").calls[0] for text in texts]
+    assert len({call.lineage for call in calls}) == len(texts)
+    other = AiIdentity("other", "9", {"temperature": 0}, before={calls[0].lineage: ("seen",)})
+    (now,) = plan_ai("SELECT ai_gen(t) AS a FROM r", results_table="r", identity=other).calls
+    assert now.lineage == calls[0].lineage and now.before == ("seen",) and "'seen'" in now.earlier

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from spark_mv.ai.files import without_files
 from spark_mv.ai.limits import Limits
 from spark_mv.ai.pace import Paced
+from spark_mv.ai.prompts import checked_value
 from spark_mv.ai.protocol import Answer, Provider, ProviderError, Request
 
 if TYPE_CHECKING:
@@ -241,8 +242,12 @@ class Asker:
         tokens = answer.input_tokens + lost[0], answer.output_tokens + lost[1]
         if answer.error is not None:
             return self._failed(answer.error, state, tokens)
+        try:
+            value = checked_value(request, answer.value)
+        except Exception as error:  # a provider of the user's own gives what it likes
+            return self._failed(ProviderError("invalid_answer", str(error)), state, tokens)
         return Outcome(
-            answer.value, None, None, state.attempts, *tokens, time.time(), answer.confidence, (), answer.cached_tokens
+            value, None, None, state.attempts, *tokens, time.time(), answer.confidence, (), answer.cached_tokens
         )
 
 

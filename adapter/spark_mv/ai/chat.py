@@ -12,6 +12,7 @@ from spark_mv.ai.cascade import confidence_of
 from spark_mv.ai.plain import plain_count
 from spark_mv.ai.prompts import answer_text, messages, response_schema
 from spark_mv.ai.protocol import Answer, ProviderError, Request
+from spark_mv.ai.typed import json_text
 from spark_mv.query.ai_calls.signatures import VECTORS
 
 T = TypeVar("T")
@@ -132,7 +133,7 @@ def chat_answer(request: Request, reply: Any) -> Answer:
 def embedding_text(request: Request) -> str:
     """The text whose vector is asked for. Raises ProviderError."""
     (asked,) = request.row.values()
-    return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
+    return asked if isinstance(asked, str) else json_text(asked)
 
 
 def embedding_body(request: Request, texts: list[str]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def _dealt(values: Sequence[str], most: int) -> list[list[str]]:
     """The values in lists of at most so many bytes; one that is longer by itself is cut."""
     lists: list[list[str]] = [[]]
     size = 0
-    for value in (piece for one in values for piece in _cut(one, most - 8)):
+    for value in (piece for one in values for piece in _cut(one, max(1, most - 8))):
         length = len(json.dumps(value, ensure_ascii=False).encode()) + 2
         if lists[-1] and size + length > most:
             lists.append([])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from spark_mv.ai.pending import pending_sql
 from spark_mv.ai.results import COLUMN_NAMES, COLUMNS
 from spark_mv.ai.settings import AiConfigError, AiSettings
 from spark_mv.query.ai_calls.ai_plan import AiCall
-from spark_mv.query.ai_calls.keys import canonical
+from spark_mv.query.ai_calls.keys import canonical, stored_sql
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.query.syntax.table_name import quoted_name
 
@@ -144,8 +143,7 @@ def call_sql(call: AiCall, instead: str = "") -> str:
 
 
 def _text(call: AiCall, instead: str) -> str:
-    sql, kind = call_sql(call, instead), call.answer_type.upper()
-    return f"to_json({sql})" if re.match(r"VARIANT|STRUCT|ARRAY|MAP", kind) else f"cast({sql} AS STRING)"
+    return stored_sql(call_sql(call, instead), call.answer_type)
 
 
 def _literal(value: Any) -> str:

@@ -68,7 +68,9 @@ def _kind(kind: exp.DataType) -> list[Any]:
     if name == "DECIMAL":
         said = [int(part.name) for part in kind.expressions]
         return [name, *said, *(10, 0)[len(said) :]]
-    return ["TIMESTAMP" if name.startswith("TIMESTAMP") else name]
+    if name.startswith("TIMESTAMP"):
+        return ["TIMESTAMP_NTZ" if name == "TIMESTAMPNTZ" else "TIMESTAMP"]
+    return ["BINARY" if name == "VARBINARY" else name]
 
 
 def given_schema(text: str) -> dict[str, Any]:

@@ -245,6 +245,8 @@ _ZERO_ALLOWED = {
     "max_ai_calls", "max_ai_tokens", "max_ai_cost", "batch_price_factor", "wait_minutes",
     *(f"max_ai_{what}_per_{p}" for p in PERIODS for what in ("calls", "tokens", "cost")),
 }  # fmt: skip
+LEAST_PART = 100
+"""Bytes of the parts of a text (split_bytes): smaller ones say nothing."""
 _FUNCTION_NAME = re.compile(r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+)){0,2}")
 _MAPPINGS = {"parameters", "versions", "options"}
 _TEXTS = {"provider", "base_url", "model", "model_version", "result_schema", "embedding_model"}
@@ -302,6 +304,8 @@ def _problem(source: str, key: str, value: Any) -> str | None:
             return f"{source}: {key} must be a number, not {value!r}. Take it away where nothing is to be limited"
         if number < 0 or (number == 0 and key not in _ZERO_ALLOWED):
             return f"{source}: {key} must be {'0 or more' if key in _ZERO_ALLOWED else 'more than 0'}, not {value!r}"
+        if key == "split_bytes" and number < LEAST_PART:
+            return f"{source}: split_bytes must be at least {LEAST_PART}, not {value!r}: each part of a group is a request of its own"
     if key in _CHOICES and value not in _CHOICES[key]:
         return f"{source}: {key} must be one of {', '.join(_CHOICES[key])}, not {value!r}{did_you_mean(value, _CHOICES[key])}"
     if key in _MAPPINGS and not isinstance(value, Mapping):

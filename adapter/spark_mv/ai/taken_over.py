@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from spark_mv.ai.results import COLUMNS
 from spark_mv.query.ai_calls.asked_rows import MARK, MarkedCall
+from spark_mv.query.ai_calls.keys import stored_sql
 from spark_mv.query.syntax.source_text import string_literal as quote
 from spark_mv.query.syntax.table_name import quoted
-
-_COMPLEX = ("array", "map", "struct", "variant")
 
 
 @dataclass(frozen=True)
@@ -106,5 +105,4 @@ def _with(held: Holding) -> str:
 
 def _text(column: HeldColumn) -> str:
     """The value as the result table has it."""
-    name = f"t.{quoted(column.name)}"
-    return f"to_json({name})" if column.type.lower().startswith(_COMPLEX) else f"cast({name} AS string)"
+    return stored_sql(f"t.{quoted(column.name)}", column.type)

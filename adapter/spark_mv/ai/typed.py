@@ -3,31 +3,39 @@ ask again. Workers do this, which have no parser of types: they are given the ty
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import re
 from collections.abc import Sequence
 from datetime import date
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
+from spark_mv.query.solver.zone import zone_of
+
 Kind = Sequence[Any]
 """A type: its name, and what it is of. `["INT"]`, `["DECIMAL", 10, 2]`, `["ARRAY", kind]`, `["MAP", kind]` (of its values), `["STRUCT", [[name, kind], …]]`."""
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LARGEST = Decimal("3.4028234663852886e38")
 """FLOAT."""
-_DAY = r"\s*[+-]?(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*"
-_TIME = r"(?:[01]?\d|2[0-3]):[0-5]?\d(?::[0-5]?\d(?:\.\d*)?)?(?!\d)"
+_LATEST_YEAR = 294246
+"""Of a TIMESTAMP."""
+_DAY = r"\s*[+-]?(?P<year>\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[ T]%s)?)?)?\s*"
+_TIME = r"(?:(?:[01]?\d|2[0-3]):[0-5]?\d(?::[0-5]?\d(?:\.\d*)?)?(?!\d)\s*(?P<zone>[A-Za-z+-].*?)?)?"
 _SHAPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"), (int, float, Decimal)),
     **dict.fromkeys(("STRUCT", "MAP"), (dict,)),
-    **dict.fromkeys(("DATE", "TIMESTAMP"), (str,)),
+    **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BINARY"), (str,)),
     "ARRAY": (list,),
     "BOOLEAN": (bool,),
 }
 _FORMS = {
-    "DATE": re.compile(_DAY, re.DOTALL),
-    "TIMESTAMP": re.compile(_DAY.replace(".*", rf"(?:{_TIME}\s*(?:[A-Za-z+-].*)?)?"), re.DOTALL),
+    "DATE": re.compile(_DAY % ".*", re.DOTALL),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NTZ"), re.compile(_DAY % _TIME, re.DOTALL)),
 }
+_BOOLEANS = frozenset({"true", "t", "yes", "y", "1", "false", "f", "no", "n", "0"})
+_NUMBERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"})
 
 
 def kept_json(reply: str, kind: Kind, field: str = "") -> str | None:
@@ -37,27 +45,63 @@ def kept_json(reply: str, kind: Kind, field: str = "") -> str | None:
     >>> kept_json('{"answer": 5.0}', ["INT"], "answer"), kept_json('{"a": 12345678901234567890.12}', ["STRUCT", [["a", ["DECIMAL", 22, 2]]]])
     ('5', '{"a": 12345678901234567890.12}')
     """
-    value = json.loads(reply, parse_float=Decimal)
+    value = read_json(reply)
     try:
         found = _typed(value[field] if field else value, kind, field or "the reply")
     except (ArithmeticError, AttributeError, TypeError):  # NaN, a list where a number belongs
         raise ValueError(f"the reply is no {kind[0]}") from None
-    return found if found is None or isinstance(found, str) else _json(found)
+    if kind[0] == "BINARY" and found is not None:  # by itself a text, and in JSON it is in base64
+        return base64.b64decode(found).decode()
+    as_text = isinstance(found, str) and kind[0] != "VARIANT"
+    return found if found is None or as_text else json_text(found)
 
 
-def _typed(value: Any, kind: Kind, place: str) -> Any:
+def shown_text(value: str, kind: Kind) -> str:
+    """The value that a provider of the user's own gives for a type, as it is. Raises ValueError where a column of the type would show NULL."""
+    name, text = kind[0], value.strip()
+    if name in ("STRUCT", "ARRAY", "MAP", "VARIANT"):
+        _typed(read_json(value), kind, "the answer", ours=False)
+    elif name == "BOOLEAN":
+        if text.lower() not in _BOOLEANS:
+            raise ValueError(f"the answer: {value} is no BOOLEAN")
+    elif name in _NUMBERS:
+        try:
+            found = Decimal(text)
+        except ArithmeticError:
+            found = Decimal("nan")
+        whole = name not in _BITS or text.lstrip("+-").isdigit()
+        if not whole or not found.is_finite() or (name in ("FLOAT", "DOUBLE") and "_" in text):
+            raise ValueError(f"the answer: {value} is no {name}")
+        _typed(int(found) if name in _BITS else found, kind, "the answer")
+    elif name in _FORMS:
+        _typed(value, kind, "the answer")
+    return value
+
+
+def read_json(text: str) -> Any:
+    """A JSON value with all digits of its numbers."""
+    return json.loads(text, parse_float=Decimal)
+
+
+def _typed(value: Any, kind: Kind, place: str, ours: bool = True) -> Any:
+    """`ours`: the value is a reply's, of which bytes are a text; else it is as from_json reads it, which takes them in base64."""
     if value is None:
         return None
     name, *of = kind
     shape = _SHAPES.get(name)
     if shape is not None and (not isinstance(value, shape) or (isinstance(value, bool) and name != "BOOLEAN")):
-        raise ValueError(f"{place}: {_json(value)} is no {name}")  # a schema of the user's own lets it pass
+        raise ValueError(f"{place}: {json_text(value)} is no {name}")  # a schema of the user's own lets it pass
     if name == "STRUCT":
-        return {field: _typed(value.get(field), inner, f"{place}.{field}") for field, inner in of[0]}
+        return {field: _typed(value.get(field), inner, f"{place}.{field}", ours) for field, inner in of[0]}
     if name == "ARRAY":
-        return [_typed(one, of[0], f"{place}[{n}]") for n, one in enumerate(value)]
+        return [_typed(one, of[0], f"{place}[{n}]", ours) for n, one in enumerate(value)]
     if name == "MAP":
-        return {key: _typed(one, of[0], f"{place}.{key}") for key, one in value.items()}
+        return {key: _typed(one, of[0], f"{place}.{key}", ours) for key, one in value.items()}
+    if name == "VARIANT":
+        check_numbers(value, place)
+        return value
+    if name == "BINARY":
+        return base64.b64encode(value.encode()).decode() if ours else base64.b64decode(value, validate=True) and value
     if name in _BITS:
         limit = 2 ** (_BITS[name] - 1)
         fits = -limit <= value < limit and int(value) == value  # of 1e1000000 no int is made
@@ -68,30 +112,51 @@ def _typed(value: Any, kind: Kind, place: str) -> Any:
         fits, name = abs(rounded) < Decimal(10) ** (precision - scale), f"DECIMAL({precision},{scale})"
     elif name == "FLOAT":
         fits = abs(Decimal(value)) <= _LARGEST
+    elif name == "DOUBLE":
+        fits = math.isfinite(float(value))
     else:
-        fits = name not in _FORMS or _is_day(_FORMS[name].fullmatch(value))
+        fits = name not in _FORMS or _is_time(_FORMS[name].fullmatch(value), name)
     if not fits:
-        raise ValueError(f"{place}: {_json(value)} is no {name}")
+        raise ValueError(f"{place}: {json_text(value)} is no {name}")
     return value
 
 
-def _is_day(found: re.Match[str] | None) -> bool:
+def check_numbers(value: Any, place: str) -> None:
+    """Raises ValueError for numbers that JSON, or a VARIANT, does not have: NaN, 1e400."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            check_numbers(one, f"{place}.{key}")
+    elif isinstance(value, list):
+        for n, one in enumerate(value):
+            check_numbers(one, f"{place}[{n}]")
+    elif isinstance(value, float | Decimal) and not math.isfinite(float(value)):
+        raise ValueError(f"{place}: {value} is no number that a column can hold")
+
+
+def _is_time(found: re.Match[str] | None, name: str) -> bool:
     if found is None:
         return False
-    year, month, day = (int(part or 1) for part in found.groups())
+    year, month, day = (int(found[part] or 1) for part in ("year", "month", "day"))
+    zone = found.groupdict().get("zone")
     try:
         date(2000 + year % 400, month, day)  # the calendar repeats itself after 400 years
+        if zone:
+            zone_of(zone)
     except ValueError:
         return False
-    return True
+    if name == "TIMESTAMP_NTZ" and zone:  # from_json reads none with a zone
+        return False
+    return name == "DATE" or year <= _LATEST_YEAR
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
     """JSON with all digits of a number."""
     if isinstance(value, dict):
         return (
-            "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {_json(one)}" for key, one in value.items()) + "}"
+            "{"
+            + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {json_text(one)}" for key, one in value.items())
+            + "}"
         )
     if isinstance(value, list):
-        return "[" + ", ".join(map(_json, value)) + "]"
+        return "[" + ", ".join(map(json_text, value)) + "]"
     return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)

@@ -22,10 +22,16 @@ _EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECA
 
 _NO_NULLS = "map('ignoreNullFields', 'true')"
 """What to_json does by itself, unless the session says otherwise."""
+_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+_DIGITS = f"'timestampFormat', {quote(_TIME + 'XXX')}, 'timestampNTZFormat', {quote(_TIME)}"
+_ALL_DIGITS = f"map({_DIGITS})"
+"""How to_json writes timestamps with all of their digits, where it has three by itself."""
 _MODEL, _VERSION = "__mv_model__", "__mv_version__"
 """What stands for the model and its version in the text of an identity."""
 SUBMITTED, RELEASED = "submitted", "released"
 """Status of rows of the result table that say that a batch holds an input, or does no more: no answer, and no error."""
+STALE = "stale"
+"""Status of a mark: what was said of the key before is to be asked again, and shown until it is answered."""
 NEAR, SIMILAR = "near", "similar"
 """Status of rows with the answer to a near duplicate of their input, one that differs in case or white space and one that means the same: an
 answer for models whose `dedupe` finds these, nothing for others."""
@@ -160,7 +166,9 @@ def request_sql(parsed: ParsedCall, render: Callable[[Span], str], by_key: bool 
         value = around.replace("{}", render(span), 1)
         if number:
             parts.append("','")
-        written = f"to_json(named_struct({quote(name)}, {value}), {_NO_NULLS})"
+        # a value that is no text yet, but for what JSON makes of it
+        how = f"map('ignoreNullFields', 'true', {_DIGITS})" if around == "{}" else _NO_NULLS
+        written = f"to_json(named_struct({quote(name)}, {value}), {how})"
         parts.append(f"get(array_remove(array({written}), '{{}}'), 0)" if by_key else f"nullif({written}, '{{}}')")
     return f"concat({', '.join([*parts, quote(']}')])})"
 
@@ -205,29 +213,45 @@ class LookUp:
 
 def look_up(parsed: ParsedCall, key: str, request: str, results_table: str, identity: AiIdentity) -> LookUp:
     """The look-up of the kept answer in the call's type."""
-    where = f"function = {quote(parsed.function)}"
-    where += f" AND {answered_sql('status', identity)}" if parsed.fail_on_error else f" AND {identity.heard}"
-    columns = "result_key AS __mv_k, value AS __mv_v, called_at AS __mv_t"
-    newest = "__mv_t"
+    answered = answered_sql("status", identity)
+    if parsed.fail_on_error and identity.shared:
+        answered = f"({answered} OR status = '{STALE}')"
+    where = f"function = {quote(parsed.function)} AND {answered if parsed.fail_on_error else identity.heard}"
+    by, rank = "result_key", ""
     if identity.keep_old:
         known = [identity_hash(identity_text(parsed, identity)), *identity.before.get(lineage(parsed), ())]
         # 0 for a stranger, and the more the newer
         rank = f"array_position(array({string_literals(known[::-1])}), identity_hash)"
-        columns = f"arguments_hash AS __mv_k, value AS __mv_v, struct({rank}, called_at) AS __mv_t"
+        by, key = "arguments_hash", arguments_hash_sql(request, identity.salt)
         where += f" AND {earlier_sql(parsed, identity)}"
-        key = arguments_hash_sql(request, identity.salt)
+    time = f"struct({rank}, called_at)" if rank else "called_at"
+    columns = f"{by} AS __mv_k, value AS __mv_v, {time} AS __mv_t"
     if not parsed.fail_on_error:
         columns += ", status AS __mv_s, error AS __mv_e"
-    value = f"max_by(__mv_v, {newest})"
-    if not parsed.fail_on_error:
-        value = f"max_by(__mv_v, {newest}) FILTER (WHERE {answered_sql('__mv_s', identity)})"
+    value = "max_by(__mv_v, __mv_t)"
+    if identity.shared:
+        columns += f", named_struct('r', {rank or '0'}, 's', status, 't', called_at, 'v', value) AS __mv_row"
+        value = _of_shared(identity)
+    elif not parsed.fail_on_error:
+        value = f"max_by(__mv_v, __mv_t) FILTER (WHERE {answered_sql('__mv_s', identity)})"
     answer = convert_sql(value, parsed.answer_type, strict=False)
     if not parsed.fail_on_error:
-        error = f"if(max({answered_sql('__mv_s', identity)}), NULL, max_by(__mv_e, {newest}))"
+        error = f"if(max({answered_sql('__mv_s', identity)}), NULL, max_by(__mv_e, __mv_t))"
         fields = [f"'{ANSWER_FIELD}', {answer}", *(f"'{name}', {error}" for name in ERROR_FIELDS)]
         answer = f"if(count(*) = 0, NULL, named_struct({', '.join(fields)}))"
     relation = f"(SELECT {columns} FROM {results_table} WHERE {where}) AS __mv_r"
     return LookUp(answer, relation, key)
+
+
+def _of_shared(identity: AiIdentity) -> str:
+    """An aggregate over the rows of a key: the answer that it has for a model with `dedupe`. What was shared with the key stays its answer although a model without
+    dedupe has asked for it since, until it is marked as stale."""
+    rows = "collect_list(__mv_row)"
+    marked = f"array_max(transform(filter({rows}, y -> y.s = '{STALE}' AND y.r = x.r), y -> y.t))"
+    worth = (
+        f"named_struct('r', x.r, 'since', coalesce(x.t > {marked}, true), 'shared', x.s <> 'ok', 't', x.t, 'v', x.v)"
+    )
+    return f"array_max(transform(filter({rows}, x -> {answered_sql('x.s', identity)}), x -> {worth})).v"
 
 
 def failing_sql(parsed: ParsedCall, key: str, request: str, results_table: str, identity: AiIdentity) -> str:
@@ -256,8 +280,18 @@ def convert_sql(value: str, result_type: str, strict: bool = True) -> str:
     if kind == "VARIANT":
         return f"parse_json({value})" if strict else f"try_parse_json({value})"
     if kind.startswith(("ARRAY", "STRUCT", "MAP")):
-        return f"from_json({value}, {quote(result_type.strip())})"
+        # a field may have the name that Spark has for what it cannot read
+        other = ", map('columnNameOfCorruptRecord', '__mv_corrupt')" if "_CORRUPT_RECORD" in kind else ""
+        return f"from_json({value}, {quote(result_type.strip())}{other})"
     return f"try_cast({value} AS {result_type.strip()})"
+
+
+def stored_sql(value: str, result_type: str) -> str:
+    """SQL of the text from which convert_sql makes the value again."""
+    kind = result_type.strip().upper()
+    if not kind.startswith(("ARRAY", "STRUCT", "MAP", "VARIANT")):
+        return f"cast({value} AS STRING)"
+    return f"to_json({value}, {_ALL_DIGITS})" if "TIMESTAMP" in kind else f"to_json({value})"
 
 
 def identity_hash(text: str) -> str:

@@ -13,10 +13,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from spark_mv.query.ai_calls.answer_types import problem_of_type
 from spark_mv.query.ai_calls.blocks import TokenCall
 from spark_mv.query.ai_calls.text import TokenText
 from spark_mv.query.syntax.condition import read_expression
-from spark_mv.query.syntax.parse import is_spark_type
 from spark_mv.query.syntax.source_text import SourceTextError, Span, quotes_escaped
 from spark_mv.query.syntax.table_name import quoted
 
@@ -343,8 +343,12 @@ def _query(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embe
         else:
             raise SignatureError("needs a responseFormat that begins with STRUCT< or is a JSON schema")
     if "returntype" in arguments:
-        answer = _must(text, arguments["returntype"], "returnType", str, "a Spark type as a string").strip()
-        _checked_type(answer)
+        shaped, answer = (
+            answer,
+            _must(text, arguments["returntype"], "returnType", str, "a Spark type as a string").strip(),
+        )
+        if problem := problem_of_type(answer, shaped):
+            raise SignatureError(problem)
     fail = True
     if "failonerror" in arguments:
         fail = _must(text, arguments["failonerror"], "failOnError", bool, "true or false")
@@ -356,11 +360,6 @@ def _query(text: TokenText, call: TokenCall, arguments: dict[str, Span], is_embe
             raise SignatureError("takes no files for an embedding model")
         row += (("files", arguments["files"], _FILE),)
     return ParsedCall(call, call.name, row, constants, result, answer, endpoint, fail, None, parameters, schema)
-
-
-def _checked_type(ddl: str) -> None:
-    if not is_spark_type(ddl):
-        raise SignatureError(f"has a returnType that is no Spark type: {ddl!r}")
 
 
 def _declared(text: TokenText, call: TokenCall, function: AiFunction) -> ParsedCall:

@@ -246,7 +246,12 @@ def is_spark_type(ddl: str) -> bool:
     (True, False)
     """
     try:
-        exp.DataType.build(ddl, dialect="spark")
+        type_tree(ddl)
     except (SqlglotError, ValueError):
         return False
     return True
+
+
+def type_tree(ddl: str) -> exp.DataType:
+    """The type that the text is. Raises SqlglotError or ValueError where it is none."""
+    return exp.DataType.build(ddl, dialect="spark")
