@@ -369,6 +369,7 @@ def test_only_the_same_question_has_earlier_answers() -> None:
     )  # fmt: skip
     calls = [plan(f"SELECT {text} AS a FROM r").calls[0] for text in texts]
     assert len({call.lineage for call in calls}) == len(texts)
-    other = AiIdentity("other", "9", {"temperature": 0}, before={calls[0].lineage: ("seen",)})
-    (now,) = plan_ai("SELECT ai_gen(t) AS a FROM r", results_table="r", identity=other).calls
-    assert now.lineage == calls[0].lineage and now.before == ("seen",) and "'seen'" in now.earlier
+    assert [call.earlier == "true" for call in calls] == [True, True, *[False] * 6]
+    other = AiIdentity("other", "9", {"temperature": 0}, before={calls[2].lineage: ("seen",)})
+    (now,) = plan_ai("SELECT ai_query('m', t) AS a FROM r", results_table="r", identity=other).calls
+    assert now.lineage == calls[2].lineage and now.before == ("seen",) and "'seen'" in now.earlier

@@ -61,7 +61,7 @@ def _before(call: AiCall, results_table: str) -> str:
     who = "if(model_version = model, model, concat(model, ' (', model_version, ')'))"
     return (
         f"SELECT arguments_hash AS hash, max_by(struct(value, {who} AS who), called_at) AS answer FROM {results_table} "
-        f"WHERE function = {quote(call.function)} AND status = 'ok' AND identity_hash <> {quote(call.identity_hash)} AND {call.earlier} GROUP BY 1"
+        f"WHERE function = {quote(call.function)} AND status = 'ok' AND identity_hash <> {quote(call.identity_hash)} AND ({call.earlier}) GROUP BY 1"
     )
 
 

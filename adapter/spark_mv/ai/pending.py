@@ -61,9 +61,10 @@ def pending_sql(
     functions = ", ".join(quote(f) for f in sorted({c.function for c in calls}))
     identity = settings.identity()
     asker = ", invocation_id" if invocation_id else ""
+    told = settings.keep_old and any(call.earlier != "true" for call in calls)
     # what another model said of the same question, by the number of the call
     earlier = ", ".join(f"coalesce({call.earlier}, false)" for call in calls)
-    said = f", array({earlier}) AS __mv_earlier" if settings.keep_old else ""
+    said = f", array({earlier}) AS __mv_earlier" if told else ""
     known = (
         f"SELECT result_key, arguments_hash, status, error_class, called_at, next_retry_at, project, batch{asker}{said} FROM {results_table} "
         f"WHERE function IN ({functions})"
@@ -78,7 +79,7 @@ def pending_sql(
     failed = f"{same} AND k.status IN ({string_literals(FAILED)})"
     # rows of earlier releases say `error` of a refusal, too
     failed_as = f"if(k.error_class IN ({string_literals(sorted(FINAL_CLASSES))}), '{REFUSED}', k.status)"
-    alike = f"{answered} AND k.__mv_earlier[q.site]" if settings.keep_old else answered
+    alike = f"{answered} AND k.__mv_earlier[q.site]" if told else answered
     mine = f"coalesce(bool_or(k.project = {quote(project)} AND ({same} OR {alike})), false)"
     old_at = f"max(k.called_at) FILTER (WHERE {alike})" if settings.keep_old else "cast(NULL AS timestamp)"
     failed_in = f" max_by(k.invocation_id, k.called_at) FILTER (WHERE {failed}) AS failed_in," if invocation_id else ""

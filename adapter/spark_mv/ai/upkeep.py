@@ -160,7 +160,7 @@ def provenance_sql(calls: Sequence[AiCall], results_table: str) -> str:
         mine = f"identity_hash = {quote(call.identity_hash)}"
         silent = ", ".join(quote(status) for status in MARKS if status not in call.answered)
         answered = f"status IN ({', '.join(map(quote, call.answered))})"
-        ok = f"SELECT * FROM {results_table} WHERE function = {quote(call.function)} AND status NOT IN ({silent}) AND {call.earlier}"
+        ok = f"SELECT * FROM {results_table} WHERE function = {quote(call.function)} AND status NOT IN ({silent}) AND ({call.earlier})"
         best = f"struct({answered}, {mine}, called_at)"
         parts.append(
             f"SELECT q.function, {call.line} AS line, q.request, q.result_key,\n"

@@ -138,8 +138,11 @@ def lineage(parsed: ParsedCall) -> str:
 
 
 def earlier_sql(parsed: ParsedCall, identity: AiIdentity) -> str:
-    """SQL over a row of the result table with the call's function and arguments: whether it answers the same question, whoever answered it. Those do whom
-    the model's table has shown, and other models and versions that were asked alike."""
+    """SQL over a row of the result table with the call's function and arguments: whether it answers the same question, whoever answered it. Of the engine's functions
+    these say it all, but for ai_query and its types; of that and the project's own, it is what the model's table has shown, and what other models
+    and versions said that were asked alike."""
+    if parsed.function != "ai_query" and not parsed.declared:
+        return "true"
     known = [identity_hash(identity_text(parsed, identity)), *identity.before.get(lineage(parsed), ())]
     of_any = identity_text(parsed, identity, (parsed.endpoint or _MODEL, _VERSION))
     parts: list[str] = []
@@ -223,7 +226,7 @@ def look_up(parsed: ParsedCall, key: str, request: str, results_table: str, iden
         # 0 for a stranger, and the more the newer
         rank = f"array_position(array({string_literals(known[::-1])}), identity_hash)"
         by, key = "arguments_hash", arguments_hash_sql(request, identity.salt)
-        where += f" AND {earlier_sql(parsed, identity)}"
+        where += _and(earlier_sql(parsed, identity))
     time = f"struct({rank}, called_at)" if rank else "called_at"
     columns = f"{by} AS __mv_k, value AS __mv_v, {time} AS __mv_t"
     if not parsed.fail_on_error:
@@ -241,6 +244,10 @@ def look_up(parsed: ParsedCall, key: str, request: str, results_table: str, iden
         answer = f"if(count(*) = 0, NULL, named_struct({', '.join(fields)}))"
     relation = f"(SELECT {columns} FROM {results_table} WHERE {where}) AS __mv_r"
     return LookUp(answer, relation, key)
+
+
+def _and(condition: str) -> str:
+    return "" if condition == "true" else f" AND {condition}"
 
 
 def _of_shared(identity: AiIdentity) -> str:
@@ -261,7 +268,7 @@ def failing_sql(parsed: ParsedCall, key: str, request: str, results_table: str, 
     by, match = (
         ("arguments_hash", arguments_hash_sql(request, identity.salt)) if identity.keep_old else ("result_key", key)
     )
-    alike = f" AND {earlier_sql(parsed, identity)}" if identity.keep_old else ""
+    alike = _and(earlier_sql(parsed, identity)) if identity.keep_old else ""
     relation = f"(SELECT {by} AS __mv_k, status AS __mv_s FROM {results_table} WHERE function = {quote(parsed.function)} AND {identity.heard}{alike}) AS __mv_r"
     return f"SELECT coalesce(NOT max({answered_sql('__mv_s', identity)}), false) AS __mv_f FROM {relation} WHERE __mv_k = {match}"
 
