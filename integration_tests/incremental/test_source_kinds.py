@@ -137,6 +137,23 @@ class TestWithVersions:
         assert engine.run("2026-02-03 06:00:00").plan.record is not None
         assert {row[0] for row in engine.rows()} == {2, 3, 4}
 
+    @delta_only("defaults of columns")
+    def test_a_source_whose_columns_have_defaults(self, engine: Any) -> None:
+        feature = "tblproperties ('delta.feature.allowColumnDefaults' = 'supported')"
+        engine.query(
+            f"create or replace table {{schema}}.with_defaults (id int, v int default 5) using delta {feature}"
+        )
+        engine.query("insert into {schema}.with_defaults (id) values (1), (2)")
+        text = "select id, v, uuid() as r from {schema}.with_defaults"
+        engine.model(text)
+        with pytest.raises(Exception, match="Say `tblproperties"):
+            engine.run()
+        engine.model(text, tblproperties={"delta.feature.allowColumnDefaults": "supported"})
+        for number in (3, 4):
+            engine.run()
+            assert engine.rows(columns="id, v") == {(k, 5): 1 for k in range(1, number)}
+            engine.query(f"insert into {{schema}}.with_defaults (id) values ({number})")
+
     @delta_only("a dropped table's folder is empty")
     def test_a_source_that_becomes_another_kind(self, engine: Any) -> None:
         engine.query("create or replace table {schema}.base using delta as select 1 as id, 'a' as x")

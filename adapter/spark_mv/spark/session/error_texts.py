@@ -45,6 +45,8 @@ _CURES = {
     "DELTA_UNSUPPORTED_DATA_TYPES": "Take such a column as another type: a text with a collation as an ordinary one (`… collate UTF8_BINARY`), others as a text or a number. "
     "Delta's open releases hold text with a collation only with `spark.databricks.delta.schema.typeCheck.enabled: false` (under `spark_config` of the profile, or set in the "
     "model's sql_header).",
+    "WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED": "A column that the query takes from a table as it is has a DEFAULT there, which Spark gives to the model's table as well. "
+    "Say `tblproperties: {'delta.feature.allowColumnDefaults': 'supported'}` in the model's config, or make the column an expression, such as `coalesce(v, NULL) AS v`.",
     "JsonMappingException": "A file of a Delta table's log (_delta_log/….json) is damaged. Put it back from a copy; the file is of the newest versions of a table that this "
     "statement reads or writes.",
     "java.lang.StackOverflowError": "Spark's JVM has too little stack for an expression of so many levels: cut it into columns of a subquery, or give it "
