@@ -25,8 +25,8 @@ NUMBERS = {"t": ("id", "k", "x"), "u": ("k", "y"), "r": ("y", "flag"), "e": ("k"
 class Marts:
     """Queries drawn from one seed. Each joined item has at most one row for each value of its column `g`, and a number `n`."""
 
-    def __init__(self, random: Random) -> None:
-        self.random = random
+    def __init__(self, random: Random, listed: float = 0.0) -> None:
+        self.random, self.listed = random, listed  # the share of items whose rows are written out
         self.ctes: list[str] = []
         self.names: list[str] = []
 
@@ -121,6 +121,14 @@ class Marts:
         return f"select {g} as g, {n} as n from ({self.grouped()}) p {kind} ({self.grouped()}) q on q.g = p.g"
 
     def grouped(self) -> str:
+        if self.listed and self.chance(self.listed):
+            rows = ", ".join(
+                f"({g}, {self.random.choice(('null', '0', '5', '-2'))})" for g in range(self.random.choice((1, 3)))
+            )
+            return self.random.choice((
+                f"select g, n from (values {rows}) as l(g, n)", f"select g, max(n) as n from (values {rows}) as l(g, n) group by g",
+                f"select y as g, l.n from r left join (values {rows}) as l(g, n) on l.g = r.y",
+            ))  # fmt: skip
         table = self.random.choice(list(NUMBERS))
         a, b = self.number(table), self.number(table)
         rows, where = f"{table} v", ""
@@ -146,15 +154,15 @@ class Marts:
         ))  # fmt: skip
 
 
-def drawn(first: int, count: int) -> Iterator[tuple[int, Drawn]]:
+def drawn(first: int, count: int, listed: float = 0.0) -> Iterator[tuple[int, Drawn]]:
     for seed in range(first, first + count):
-        marts = Marts(Random(seed))
+        marts = Marts(Random(seed), listed)
         yield seed, Drawn(marts.ranged(), ("id", "g")) if seed % 8 == 5 else Drawn(marts.query(), ("id",))
 
 
-def look(first: int, queries: int, histories: int) -> Seen:
+def look(first: int, queries: int, histories: int, listed: float = 0.0) -> Seen:
     database, seen = Database(), Seen()
-    for seed, query in drawn(first, queries):
+    for seed, query in drawn(first, queries, listed):
         model = model_of(database, query, seen)
         if model is None:
             continue
@@ -173,6 +181,13 @@ def test_they_are_followed() -> None:
     assert sum(seen.tally.runs[name] for name in ("ROW_BASED", "GROUP_AGGREGATE", "WINDOW_FUNCTION")) > QUERIES
 
 
+def test_rows_that_are_written_out_are_joined_as_tables_are() -> None:
+    seen = look(0, QUERIES, HISTORIES, listed=0.5)
+    print(seen)
+    assert sum(seen.tally.runs[name] for name in ("ROW_BASED", "GROUP_AGGREGATE", "WINDOW_FUNCTION")) > QUERIES
+
+
 @pytest.mark.slow
 def test_many_more() -> None:
     look(1_000, 1_500, 8)
+    look(3_000, 500, 8, listed=0.5)

@@ -9,6 +9,7 @@ from sqlglot import exp
 from spark_mv.query.functions.catalogue import Kind, is_kind
 from spark_mv.query.syntax.aggregates import aggregates, called, several_sets
 from spark_mv.query.syntax.depth import deep
+from spark_mv.query.syntax.inline_rows import rows_as_selects
 from spark_mv.query.syntax.joins import FILLING_LEFT, join_kind, join_words
 from spark_mv.query.syntax.parse import parse
 from spark_mv.query.syntax.placing import SelectParts
@@ -217,6 +218,11 @@ class _Builder:
             using = tuple(column.name for column in join.args.get("using") or [])
             yield self.source(join.this, kind, tests, using, ctes, inside)
 
+    def rows(self, text: str) -> Node:
+        found = parse(text)
+        assert not isinstance(found, QueryError), found
+        return _Builder(text).query(found.tree, {}, True)
+
     def source(
         self, node: exp.Expr, kind: str, on: tuple[Piece, ...], using: tuple[str, ...], ctes: Ctes, inside: bool
     ) -> Source:
@@ -227,6 +233,8 @@ class _Builder:
         item: Leaf | Node
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query) and not isinstance(node.this, exp.Table):
             return Source(self.query(node.this, ctes, inside), node.alias, kind, on, using, renames)
+        if isinstance(node, exp.Values) and (text := rows_as_selects(node)) is not None:
+            return Source(self.rows(text), node.alias or "__mv_values", kind, on, using)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             if isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
                 raise NotIncremental("TABLE_FUNCTION", f"the table function {node.name}")
