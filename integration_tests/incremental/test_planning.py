@@ -383,7 +383,9 @@ class TestKnownAnswers:
 
     def test_settings_that_decide_results_are_sparks(self, spark: Any) -> None:
         if spark.version.startswith("4.1."):
-            assert [name for name in sorted(RESULT_SETTINGS) if default_setting(spark, name) is None] == []
+            assert [
+                name for name in sorted(RESULT_SETTINGS) if default_setting(Ask(spark.sql, spark), name, True) is None
+            ] == []
 
     @delta_only("descriptions by version")
     def test_a_source_is_described_once_per_version(self, engine: Any) -> None:

@@ -102,6 +102,78 @@ def test_what_it_hides_is_refused(moments: Any, hidden: str) -> None:
             engine.run()
 
 
+def test_what_stands_on_other_views(moments: Any) -> None:
+    """The verdict is on the sealed view with all that it stands on: a table beside it, a view below, the model's own table."""
+    engine = moments
+    tokyo = {ZONE: "Asia/Tokyo"}
+    made_with(engine, {}, "create or replace view {schema}.plain as select * from {schema}.moments")
+    made_with(
+        engine, tokyo, "create or replace view {schema}.sealed as select id, current_date() as n from {schema}.plain"
+    )
+    engine.model("select id, n from {schema}.sealed")
+    with pytest.raises(RefusedError, match=r"SEALED_VIEW.*current_date"):
+        engine.run()
+    made_with(engine, tokyo, "create or replace view {schema}.sealed as select id, hour(at) as n from {schema}.plain")
+    engine.model("select s.id, s.n, m.word, rand() as r from {schema}.sealed s join {schema}.moments m on m.id = s.id")
+    engine.run()
+    assert more(engine, 10).plan.strategy == "COMPLETE_RECOMPUTE"
+    made_with(engine, tokyo, "create or replace view {schema}.itself as select id, n from {schema}.mv")
+    engine.model("select id, 1 as n from {schema}.moments")
+    engine.run()
+    engine.sql = engine.sql + f" union all select id + 100, n from {engine.schema}.itself"
+    with pytest.raises(RefusedError, match="READS_ITSELF"):
+        engine.run()
+    engine.query("drop view {schema}.itself")
+
+
+def test_names_of_one_zone(moments: Any) -> None:
+    engine = moments
+    here = engine.mv_spark().conf.get(ZONE)
+    other = "Etc/UTC" if here == "UTC" else "UTC"
+    if here not in ("UTC", "Etc/UTC"):
+        pytest.skip(f"the session is in {here}")
+    made_with(engine, {ZONE: other}, f"create or replace view {{schema}}.sealed as {HOURS}")
+    engine.model("select id, n, rand() as r from {schema}.sealed")
+    engine.run()
+    assert more(engine, 11).plan.strategy != "COMPLETE_RECOMPUTE"
+    made_with(
+        engine,
+        {ZONE: other},
+        "create or replace view {schema}.sealed as select id, date_format(at, 'VV') as n from {schema}.moments",
+    )
+    engine.run()
+    assert more(engine, 12).plan.strategy == "COMPLETE_RECOMPUTE"
+
+
+def test_columns_that_their_order_alone_tells_apart(moments: Any) -> None:
+    engine = moments
+    feed = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
+    engine.query(f"create or replace table {{schema}}.twice {feed} as select id, id * 10 as v from range(3)")
+    engine.query("create or replace view {schema}.sealed (id, v, n, m) as select *, * from {schema}.twice")
+    engine.model("select id, n, v, m, rand() as r from {schema}.sealed")
+    engine.run()
+    engine.query(f"create or replace table {{schema}}.twice {feed} as select id * 10 as v, id from range(3)")
+    for number in (3, 4):
+        engine.run()
+        found, wanted = (
+            engine.rows_of(f"select id, v, n, m from {{schema}}.{t} order by id") for t in ("mv", "sealed")
+        )
+        assert found == wanted
+        engine.query(f"insert into {{schema}}.twice values ({number * 10}, {number})")
+
+
+def test_a_temporary_view_on_another_one_keeps_its_draws(moments: Any) -> None:
+    engine = moments
+    engine.query("create or replace temporary view drawn_here as select id, rand() as r from {schema}.moments")
+    engine.query("create or replace temporary view drawn_above as select id, r from drawn_here where id < 100")
+    engine.model("select id, r from drawn_above")
+    engine.run()
+    before = engine.rows_of("select id, r from {schema}.mv order by id")
+    engine.query("insert into {schema}.moments values (13, timestamp'2026-01-31 20:00:00Z', 'x')")
+    engine.run()
+    assert engine.rows_of("select id, r from {schema}.mv where id < 13 order by id") == before
+
+
 def test_a_temporary_view(moments: Any) -> None:
     engine = moments
     made_with(engine, {ZONE: "Asia/Tokyo"}, f"create or replace temporary view sealed_here as {HOURS}")

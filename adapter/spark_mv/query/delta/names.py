@@ -191,7 +191,8 @@ class FromColumns:
         while clause.parent is not None and clause.parent is not self.tree:
             made = order.get(id(clause), made)
             inside, clause = clause, clause.parent
-        if isinstance(clause, exp.From | exp.With) or (isinstance(clause, exp.Join) and inside is clause.this):
+        alone = isinstance(clause, exp.Join) and inside is clause.this and not isinstance(inside, exp.Lateral)
+        if alone or isinstance(clause, exp.From | exp.With):
             return {}, []  # a query in FROM sees nothing of the others
         made = order.get(id(clause), made)
         if made is None:

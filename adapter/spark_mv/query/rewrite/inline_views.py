@@ -6,7 +6,7 @@ Other views stay what they are. Text outside the replaced names stays as written
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -65,7 +65,7 @@ def with_own_names(text: str, output: Sequence[str], columns: Sequence[str]) -> 
     'SELECT `id` AS `id`, `r` AS `r` FROM (select *, rand() as r from s.t) AS __mv_v'
     """
     names = [name.lower() for name in output]
-    if len(output) != len(columns) or (names == [name.lower() for name in columns] and not _has_star(text)):
+    if len(output) != len(columns) or (names == [name.lower() for name in columns] and not has_star(text)):
         return text
     if len(set(names)) < len(names):
         return f"SELECT * FROM ({text}) AS __mv_v({', '.join(map(quoted, columns))})"
@@ -74,19 +74,21 @@ def with_own_names(text: str, output: Sequence[str], columns: Sequence[str]) -> 
 
 
 @deep
-def _has_star(text: str) -> bool:
+def has_star(text: str) -> bool:
     return any(select.is_star for select in read_query(text).find_all(exp.Select))
 
 
 @deep
-def qualify_tables(sql: str, namespace: str) -> str:
-    """The query with each bare table name put into `namespace`: a view's names mean the schema it was created in.
+def qualify_tables(sql: str, namespace: str, but: Collection[str] = ()) -> str:
+    """The query with each bare table name put into `namespace`: a view's names mean the schema it was created in. `but`: temporary views (lower case).
 
     >>> qualify_tables("with c as (select 1) select * from t, s.u, c", "spark_catalog.d")
     'with c as (select 1) select * from spark_catalog.d.t, s.u, c'
     """
     sql = written_out(sql)
-    edits = [Edit(_span(t)[0], _span(t)[0], f"{namespace}.") for t in _tables(sql) if not t.db]
+    edits = [
+        Edit(_span(t)[0], _span(t)[0], f"{namespace}.") for t in _tables(sql) if not t.db and t.name.lower() not in but
+    ]
     return apply_edits(sql, edits)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_mv.maintenance.facts import Column
-from spark_mv.query.rewrite.inline_views import qualify_tables, with_own_names
+from spark_mv.query.rewrite.inline_views import has_star, qualify_tables, with_own_names
 from spark_mv.query.syntax.table_name import joined, parts_of, unquoted
 
 _CLUSTERING = re.compile(r"clusteringColumns=(\[\[.*?\]\])(?:,|$)")
@@ -45,6 +45,12 @@ class Description:
             return None
         text = qualify_tables(text, self.details.get("View Catalog and Namespace", ""))
         return with_own_names(text, self._view_output, [column.name for column in self.columns])
+
+    @property
+    def is_by_order(self) -> bool:
+        """Whether nothing but their order tells which columns of a view's SELECT are which, and a `*` may give them in another one now."""
+        names = [name.lower() for name in self._view_output]
+        return len(set(names)) < len(names) and has_star(self.details.get("View Text", ""))
 
     @property
     def _view_output(self) -> list[str]:

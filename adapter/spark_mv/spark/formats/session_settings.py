@@ -10,7 +10,7 @@ from spark_mv.spark.session.session_catalogue import SESSION_CATALOGUE
 
 OVERWRITES = "spark.sql.sources.partitionOverwriteMode"
 CATALOGUES = "spark.sql.catalog."
-_BETWEEN, _IS = "\x1espark_mv\x1e", " -> "
+SETTINGS_BETWEEN, _IS = "\x1espark_mv\x1e", " -> "
 """What stands between two settings, and between name and value, in a text of all."""
 
 
@@ -28,10 +28,15 @@ def made_settings(query: Query) -> Mapping[str, str]:
 def _in_one_text(spark: Any) -> dict[str, str] | None:
     """The settings of a session whose JVM is in reach, where PySpark asks it three times for each of them."""
     try:
-        text = spark._jsparkSession.conf().getAll().mkString(_BETWEEN)
+        text = spark._jsparkSession.conf().getAll().mkString(SETTINGS_BETWEEN)
     except Exception:  # no JVM in reach
         return None
-    return dict(entry.split(_IS, 1) for entry in text.split(_BETWEEN)) if text else {}
+    return from_one_text(text)
+
+
+def from_one_text(text: str) -> dict[str, str]:
+    """The settings in a map of the JVM that was printed with SETTINGS_BETWEEN between them: one answer, where each entry would be four."""
+    return dict(entry.split(_IS, 1) for entry in text.split(SETTINGS_BETWEEN)) if text else {}
 
 
 def session_setting(query: Query, name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from spark_mv.query.rewrite.inline_views import qualify_tables, with_own_names
 from spark_mv.query.syntax.table_name import parts_of, quoted
 from spark_mv.spark.formats.commits import Query
+from spark_mv.spark.formats.session_settings import SETTINGS_BETWEEN, from_one_text, session_setting
 from spark_mv.spark.session.jvm import jvm_class
 from spark_mv.spark.session.session_catalogue import table_identifier
 
@@ -54,23 +55,31 @@ def told_of_view(query: Query, name: str) -> Mapping[str, Any] | None:
 
 
 def temp_view_text(spark: Any, name: str, columns: Sequence[str]) -> str | None:
-    """The SELECT of a temporary view, with its tables qualified and the `columns` that the view has. None where the session is not in reach, for a view made of a
-    DataFrame, and for one that reads other temporary views."""
+    """The SELECT of a temporary view, with its tables qualified and the `columns` that the view has. None where the session is not in reach, and for a view made of a
+    DataFrame."""
     try:
         meta = _raw_temp_view(spark, name)
-        if not meta.viewText().isDefined() or meta.viewReferredTempViewNames().nonEmpty():
+        if not meta.viewText().isDefined():
             return None
-        text = qualify_tables(meta.viewText().get(), ".".join(map(quoted, _listed(meta.viewCatalogAndNamespace()))))
+        others = {_listed(names)[-1].lower() for names in _items(meta.viewReferredTempViewNames())}
+        namespace = ".".join(map(quoted, _listed(meta.viewCatalogAndNamespace())))
+        text = qualify_tables(meta.viewText().get(), namespace, others)
         return with_own_names(text, _listed(meta.viewQueryColumnNames()), columns)
     except Exception:  # another Spark, no JVM here, no such view
         return None
 
 
-def default_setting(spark: Any, name: str) -> str | None:
-    """What Spark takes where the setting is not made; None where that is not told."""
+def default_setting(query: Query, name: str, made: bool) -> str | None:
+    """What Spark takes where the setting is not made; None where that is not told: out of reach of the JVM, of one that this session has `made`."""
+    spark: Any = getattr(query, "spark", None)
     try:
         return str(jvm_class(spark, "org.apache.spark.sql.internal.SQLConf")().getConfString(name))
     except Exception:  # no JVM in reach, or a setting without a default
+        if made:
+            return None
+    try:
+        return str(spark.conf.get(name)) if spark is not None else session_setting(query, name) or None
+    except Exception:  # a setting without a default
         return None
 
 
@@ -82,11 +91,7 @@ def _raw_temp_view(spark: Any, name: str) -> Any:
 
 
 def _made(meta: Any, temporary: bool) -> ViewMade:
-    settings = {}
-    pairs = meta.viewSQLConfigs().iterator()
-    while pairs.hasNext():
-        pair = pairs.next()
-        settings[str(pair._1())] = str(pair._2())
+    settings = from_one_text(str(meta.viewSQLConfigs().mkString(SETTINGS_BETWEEN)))
     collation = ""
     with suppress(Exception):  # before Spark 4
         collation = str(meta.collation().get()) if meta.collation().isDefined() else ""
@@ -94,4 +99,8 @@ def _made(meta: Any, temporary: bool) -> ViewMade:
 
 
 def _listed(names: Any) -> list[str]:
-    return [str(names.apply(k)) for k in range(names.size())]
+    return [str(name) for name in _items(names)]
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(k) for k in range(sequence.size())]

@@ -164,12 +164,18 @@ def _source(query: Query, table: str) -> SourceFacts | None:
         return SourceFacts(name=table, columns=description.columns, provider="temporary view", view_text=text)
     table_format = format_of(description.provider)
     known = table_format.source(query, name, description) if table_format else Versioned()
+    text = description.view_text
+    by_order = text is not None and description.is_by_order
     return SourceFacts(
         name=table,
         columns=description.columns,
         provider="view" if description.is_view else description.provider,
         version=known.version,
-        view_text=description.view_text,
+        view_text=None if by_order else text,
+        sealed="several of its columns have one name in its SELECT, and a * gives them in the order that its tables have now"
+        if by_order
+        else "",
+        sealed_text=(text or "") if by_order else "",
         change_feed=known.change_feed,
         retention=known.retention,
         pinnable=known.pinnable,

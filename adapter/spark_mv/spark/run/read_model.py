@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from spark_mv.maintenance.config import ModelConfig
@@ -18,7 +19,7 @@ from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.run.invocation import Invocation
 from spark_mv.spark.run.look_up import SessionFacts, source_facts
 from spark_mv.spark.run.own_functions import own_functions
-from spark_mv.spark.run.sealed_views import Functions, refuse_volatile, sealed, sealed_by_types
+from spark_mv.spark.run.sealed_views import Functions, check_sealed, sealed, sealed_by_types
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def read_model(
         if not new:
             break
         sources.update(new)
-    refuse_volatile(query, sources, functions, invocation.name)
+    check_sealed(query, sources, functions, invocation.name, partial(_refuse_itself, invocation))
     own, reading = own_functions(query, analysis.own_functions, functions, invocation.name)
     return ReadModel(invocation.name, invocation.sql, analysis, {**sources, **reading}, functions, own)
 

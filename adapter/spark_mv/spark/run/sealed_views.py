@@ -7,7 +7,9 @@ view is sealed: it is read as it is, as a whole, at each run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +21,9 @@ from spark_mv.query.analysis.verdict import Analysis
 from spark_mv.query.functions.catalogue import level_of
 from spark_mv.query.functions.level import Level
 from spark_mv.query.rewrite.inline_views import tables_of
-from spark_mv.query.syntax.table_name import quoted_name, table_key
+from spark_mv.query.syntax.parse import Parsed, parse
+from spark_mv.query.syntax.select_tree import calls
+from spark_mv.query.syntax.table_name import quoted, quoted_name, table_key
 from spark_mv.spark.formats.commits import Query
 from spark_mv.spark.formats.views import ViewMade, default_setting, view_made
 from spark_mv.spark.run.look_up import SessionFacts, decides_results, query_columns, source_facts
@@ -31,9 +35,30 @@ _CURRENT = "spark.sql.legacy.useCurrentConfigsForView"
 _ANSI = "spark.sql.ansi.enabled"
 _NOT_OF_QUERIES = frozenset(["spark.sql.sources.default", "spark.sql.storeAssignmentPolicy", _CURRENT])
 """Settings that decide what a statement makes or writes, and not what a SELECT gives."""
-_NOT_KEPT = "spark.sql.optimizer."
-"""Spark keeps none of these with a view; what optimises the query optimises the view in it."""
+_NOT_KEPT = ("spark.sql.optimizer.", "spark.sql.hive.convert")
+"""Beginnings of settings that Spark does not keep with a view, and reads it by those of the session (ViewHelper.shouldCaptureConfig)."""
+_UTC = frozenset(
+    [
+        "utc",
+        "etc/utc",
+        "gmt",
+        "etc/gmt",
+        "z",
+        "ut",
+        "uct",
+        "etc/uct",
+        "zulu",
+        "etc/zulu",
+        "universal",
+        "etc/universal",
+        "+00:00",
+    ]
+)
+_ZONE_SHOWN = re.compile(r"VV|current_timezone", re.IGNORECASE)
+"""Where a text may show the name of the zone."""
 _BINARY = "UTF8_BINARY"
+_OF_MODELS = frozenset(["MISSING_UNIQUE_KEY", "DUPLICATE_COLUMN"])
+"""What is wrong with a model, and not with a view."""
 MOST = 1_000
 _same_types: set[tuple[object, ...]] = set()
 """Views whose text was found to have the types that the view says, with all that this hangs on."""
@@ -74,15 +99,22 @@ def sealed_by_types(
     return found
 
 
-def refuse_volatile(query: Query, sources: Mapping[str, SourceFacts], functions: Functions, model: str) -> None:
+def check_sealed(
+    query: Query,
+    sources: Mapping[str, SourceFacts],
+    functions: Functions,
+    model: str,
+    check: Callable[[Analysis], object],
+) -> None:
     """Raises RefusedError for a sealed view that hides a clock, a draw, a model call or the session, itself or in views below: only as part of the query
-    can it be pinned and kept."""
+    can it be pinned and kept. `check`: what else a model's query, and all that it reads, has to pass."""
     below = dict(sources)
     for name, source in sources.items():
         if source.sealed:
             verdict = _whole_verdict(query, source.sealed_text, below, functions, model)
+            check(verdict)
             volatile = max(verdict.functions, key=lambda call: call[1], default=None)
-            unread = [error for error in verdict.errors if error.code != "MISSING_UNIQUE_KEY"]
+            unread = [error for error in verdict.errors if error.code not in _OF_MODELS]
             if volatile is not None:
                 hidden = f"calls {volatile[0]}, which is {volatile[1]}"
             elif unread:
@@ -111,7 +143,7 @@ def _whole_verdict(
             schemas={name: {c.name: c.type for c in source.columns} for name, source in below.items()},
             functions=functions,
             rewritten=True,
-            views={n: text for n, source in below.items() if (text := source.view_text or source.sealed_text)},
+            views={n: seen for n, source in below.items() if (seen := source.view_text or source.sealed_text)},
             model=model,
         )
         new = source_facts(query, [table.name for table in verdict.tables], below)
@@ -122,36 +154,44 @@ def _whole_verdict(
 
 def _made_otherwise(query: Query, text: str, made: ViewMade | None, session: SessionFacts, functions: Functions) -> str:
     """What is not as in the session that made the view; empty where nothing is."""
-    if made is None:
-        return f"Spark does not tell with which settings it was made (from 4.0 on it does), unless {_CURRENT} is true"
+    current = session.settings.get(_CURRENT, "").lower() == "true"
     if "${" in text:
         return "Spark puts values into it for ${…}"
+    if made is None:
+        return (
+            ""
+            if current
+            else f"Spark does not tell with which settings it was made (from 4.0 on it does), unless {_CURRENT} is true"
+        )
     if made.collation.upper() not in ("", _BINARY):
         return f"its texts are compared by {made.collation}"
-    return _other_settings(query, made, session) or _other_place(text, made, session, functions)
+    other = "" if current and not made.temporary else _other_settings(query, text, made, session)
+    return other or _other_place(text, made, session, functions) or _other_function(query, text, made)
 
 
-def _other_settings(query: Query, made: ViewMade, session: SessionFacts) -> str:
-    if not made.temporary and session.settings.get(_CURRENT, "").lower() == "true":
-        return ""
+def _other_settings(query: Query, text: str, made: ViewMade, session: SessionFacts) -> str:
     here = {name: value for name, value in session.settings.items() if _decides(name)} | {TIME_ZONE: session.time_zone}
     there = {_ANSI: "false"} | {name: value for name, value in made.settings.items() if _decides(name)}
     for name in sorted({*here, *there}):
-        now, then = (_value(query, name, settings) for settings in (here, there))
-        if now is None or then is None or now.lower() != then.lower():
+        now, then = (
+            settings[name] if name in settings else default_setting(query, name, name in here)
+            for settings in (here, there)
+        )
+        if now is None or then is None or not _same(name, now.lower(), then.lower(), text):
             if name not in there and not _is_kept(query, name):
                 continue
             return f"{name} is {_shown(now)} here, and was {_shown(then)} where the view was made"
     return ""
 
 
+def _same(name: str, now: str, then: str, text: str) -> bool:
+    utc = name == TIME_ZONE and {now, then} <= _UTC and not _ZONE_SHOWN.search(text)
+    return utc or now == then
+
+
 def _decides(name: str) -> bool:
     of_queries = name not in _NOT_OF_QUERIES and not name.startswith(_NOT_KEPT)
     return name == TIME_ZONE or (of_queries and decides_results(name))
-
-
-def _value(query: Query, name: str, settings: Mapping[str, str]) -> str | None:
-    return settings[name] if name in settings else default_setting(getattr(query, "spark", None), name)
 
 
 def _is_kept(query: Query, name: str) -> bool:
@@ -180,6 +220,18 @@ def _other_place(text: str, made: ViewMade, session: SessionFacts, functions: Fu
     verdict = analyze(text, functions=functions)
     own = [*verdict.own_functions, *(name for name, level, *_ in verdict.functions if _is_own(name, level))]
     return f"it calls {own[0]}, and {place}" if (own := [name for name in own if "." not in name]) else ""
+
+
+def _other_function(query: Query, text: str, made: ViewMade) -> str:
+    """A function of the session alone is not what a view means that outlives it."""
+    parsed = None if made.temporary else parse(text)
+    for name in sorted(set(calls(parsed.tree))) if isinstance(parsed, Parsed) else ():
+        if level_of(name) is None:
+            with suppress(Exception):  # none of that name: the query's own error says more
+                told = next(iter(query(f"describe function {quoted(name)}")[0].values()))
+                if "." not in str(told).partition(":")[2]:
+                    return f"it calls {name}, and this session has a temporary function of that name"
+    return ""
 
 
 def _is_own(name: str, level: Level) -> bool:
