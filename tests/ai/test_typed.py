@@ -44,7 +44,7 @@ def _asked(ddl: str, reply: str) -> str | None:
         ("ARRAY<STRING>", '{"answer": []}', "[]"),
         ("VARIANT", '{"answer": "123"}', '"123"'),
         ("VARIANT", '{"answer": {"n": 12345678901234567890.12}}', '{"n": 12345678901234567890.12}'),
-        ("TIMESTAMP", '{"answer": "2026-02-03 4:05 PST"}', "2026-02-03 4:05 PST"),
+        ("TIMESTAMP", '{"answer": "2026-02-03 4:05:06 PST"}', "2026-02-03 4:05:06 PST"),
         ("BINARY", '{"answer": "hi there!"}', "hi there!"),
         ("STRUCT<b: BINARY>", '{"b": "hi there!"}', '{"b": "aGkgdGhlcmUh"}'),
     ],
@@ -110,6 +110,20 @@ def test_what_does_not(ddl: str, reply: str, why: str) -> None:
         ("VARIANT", "{broken", False),
         ("VARIANT", '{"a": [1, null]}', True),
         ("BINARY", "hi", True),
+        ("DECIMAL(10,2)", "1_000", False),
+        ("INT", "５", False),
+        ("DOUBLE", "\u00a05", False),
+        ("DOUBLE", "NaN", True),
+        ("FLOAT", "3.4028235e38", True),
+        ("FLOAT", "1e39", False),
+        ("TIMESTAMP", "2026-02-03 04:05 UTC", False),
+        ("TIMESTAMP", "2026-02-03 04:05:06 UTC", True),
+        ("TIMESTAMP", "2026-02-03 04:05:06 localtime", False),
+        ("TIMESTAMP_NTZ", "2026-02-03T04:05:06Z", True),
+        ("DATE", "5999999-01-01", False),
+        ("STRUCT<t: DECIMAL(10,2)>", '{"t": "12.50"}', True),
+        ("STRUCT<t: DECIMAL(10,2)>", '{"t": "many"}', False),
+        ("STRUCT<at: TIMESTAMP>", '{"at": 1700000000}', True),
     ],
 )
 def test_values_of_other_providers(ddl: str, value: str, fits: bool) -> None:
@@ -139,6 +153,20 @@ def test_labels_of_other_providers(function: str, constant: dict[str, object], v
     else:
         with pytest.raises(ValueError, match="none of"):
             checked_value(request, value)
+
+
+@pytest.mark.parametrize(
+    ("ddl", "value", "kept"),
+    [
+        ("STRUCT<n: INT>", '{"n": 5.0}', '{"n": 5}'),
+        ("ARRAY<INT>", "[1.0, 1e2]", "[1, 100]"),
+        ("MAP<STRING, INT>", '{"a": 2.0}', '{"a": 2}'),
+        ("VARIANT", '{"a": 1, "a": 2}', '{"a": 2}'),
+        ("ARRAY<INT>", "null", None),
+    ],
+)
+def test_what_is_kept_of_other_providers_json(ddl: str, value: str, kept: str | None) -> None:
+    assert checked_value(Request("ai_query", {"request": "q"}, answer_type=ddl, kind=value_kind(ddl)), value) == kept
 
 
 def test_digits_of_what_is_asked_and_answered() -> None:

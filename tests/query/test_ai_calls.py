@@ -373,3 +373,23 @@ def test_only_the_same_question_has_earlier_answers() -> None:
     other = AiIdentity("other", "9", {"temperature": 0}, before={calls[2].lineage: ("seen",)})
     (now,) = plan_ai("SELECT ai_query('m', t) AS a FROM r", results_table="r", identity=other).calls
     assert now.lineage == calls[2].lineage and now.before == ("seen",) and "'seen'" in now.earlier
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("SELECT ai_gen(concat('n', ai_gen(t))) AS x FROM r", "LATERAL"),
+        ("SELECT ai_gen(concat('n', ai_gen(concat('i', d)))) AS x FROM r", "LEFT JOIN"),
+        ("SELECT k FROM r LATERAL VIEW explode(split(ai_gen(concat('lv', d)), ',')) AS k", "LEFT JOIN"),
+        ("SELECT k FROM r LATERAL VIEW explode(split(ai_gen(t), ',')) AS k", "LATERAL"),
+        ("SELECT ai_gen(concat('n', ai_gen(concat('i', d)))) AS x FROM r, s", "write JOIN"),
+        ("SELECT ai_gen(concat('n', ai_gen(concat('i', t)))) AS x FROM r, s", "LATERAL"),
+    ],
+)
+def test_answers_beside_from_are_joined_by_the_key_where_equal_columns_are_not_the_same(text: str, how: str) -> None:
+    found = plan(text, schemas={"r": {"t": "string", "d": "double"}, "s": {"z": "int"}})
+    if how == "write JOIN":
+        assert how in found.errors[0].message
+    else:
+        assert not found.errors and (", LATERAL (" in found.sql) is (how == "LATERAL"), found.sql
+        assert ("LEFT JOIN (SELECT __mv_k" in found.sql) is (how == "LEFT JOIN")

@@ -89,7 +89,7 @@ def answer_text(request: Request, reply: str) -> str | None:
 
 
 def checked_value(request: Request, value: str | None) -> str | None:
-    """The value that a provider gives, as it is. Raises ValueError for one that the column could not show, or that is none of the labels."""
+    """What is kept of the value that a provider gives. Raises ValueError for one that the column could not show, or that is none of the labels."""
     if value is None:
         return None
     if request.function == "ai_classify" and request.constant.get("v") != 2 and value not in request.constant["labels"]:

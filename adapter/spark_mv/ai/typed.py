@@ -17,12 +17,14 @@ from spark_mv.query.solver.zone import zone_of
 Kind = Sequence[Any]
 """A type: its name, and what it is of. `["INT"]`, `["DECIMAL", 10, 2]`, `["ARRAY", kind]`, `["MAP", kind]` (of its values), `["STRUCT", [[name, kind], …]]`."""
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
-_LARGEST = Decimal("3.4028234663852886e38")
-"""FLOAT."""
-_LATEST_YEAR = 294246
-"""Of a TIMESTAMP."""
-_DAY = r"\s*[+-]?(?P<year>\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[ T]%s)?)?)?\s*"
-_TIME = r"(?:(?:[01]?\d|2[0-3]):[0-5]?\d(?::[0-5]?\d(?:\.\d*)?)?(?!\d)\s*(?P<zone>[A-Za-z+-].*?)?)?"
+_LARGEST = Decimal("3.4028235677973366e38")
+"""FLOAT: from here on a number is rounded to infinity."""
+_YEARS = {"DATE": (-290307, 5881579), **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NTZ"), (-290307, 294246))}
+"""The first and the last whole year of the types of time."""
+_NO_ZONES = frozenset({"localtime", "posixrules", "Factory"})
+"""Which Python has and Java has not."""
+_DAY = r"\s*(?P<year>[+-]?\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[ T]%s)?)?)?\s*"
+_TIME = r"(?:[01]?\d|2[0-3]):[0-5]?\d(?!\d)(?::[0-5]?\d(?:\.\d*)?(?!\d)(?:\s*(?P<zone>[A-Za-z+-]\S*))?|(?P<short>[A-Za-z+-]\S*))?"
 _SHAPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"), (int, float, Decimal)),
     **dict.fromkeys(("STRUCT", "MAP"), (dict,)),
@@ -31,9 +33,13 @@ _SHAPES: dict[str, tuple[type, ...]] = {
     "BOOLEAN": (bool,),
 }
 _FORMS = {
-    "DATE": re.compile(_DAY % ".*", re.DOTALL),
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NTZ"), re.compile(_DAY % _TIME, re.DOTALL)),
+    "DATE": re.compile(_DAY % ".*", re.DOTALL | re.ASCII),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NTZ"), re.compile(_DAY % _TIME, re.DOTALL | re.ASCII)),
 }
+_BLANKS = "".join(map(chr, range(33)))
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+_NOT_FINITE = re.compile(r"nan|[+-]?(inf|infinity)", re.IGNORECASE)
 _BOOLEANS = frozenset({"true", "t", "yes", "y", "1", "false", "f", "no", "n", "0"})
 _NUMBERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"})
 
@@ -47,7 +53,7 @@ def kept_json(reply: str, kind: Kind, field: str = "") -> str | None:
     """
     value = read_json(reply)
     try:
-        found = _typed(value[field] if field else value, kind, field or "the reply")
+        found = _typed(value[field] if field else value, kind, field or "the reply", root=True)
     except (ArithmeticError, AttributeError, TypeError):  # NaN, a list where a number belongs
         raise ValueError(f"the reply is no {kind[0]}") from None
     if kind[0] == "BINARY" and found is not None:  # by itself a text, and in JSON it is in base64
@@ -56,26 +62,37 @@ def kept_json(reply: str, kind: Kind, field: str = "") -> str | None:
     return found if found is None or as_text else json_text(found)
 
 
-def shown_text(value: str, kind: Kind) -> str:
-    """The value that a provider of the user's own gives for a type, as it is. Raises ValueError where a column of the type would show NULL."""
-    name, text = kind[0], value.strip()
+def shown_text(value: str, kind: Kind) -> str | None:
+    """What is kept of the value that a provider of the user's own gives for a type. Raises ValueError where a column of the type would show NULL."""
+    name, text = kind[0], value.strip(_BLANKS)
     if name in ("STRUCT", "ARRAY", "MAP", "VARIANT"):
-        _typed(read_json(value), kind, "the answer", ours=False)
-    elif name == "BOOLEAN":
-        if text.lower() not in _BOOLEANS:
-            raise ValueError(f"the answer: {value} is no BOOLEAN")
+        found = _typed(read_json(value), kind, "the answer", ours=False)
+        return None if found is None else json_text(found)
+    fits = True
+    if name == "BOOLEAN":
+        fits = text.lower() in _BOOLEANS
+    elif name in _BITS:
+        fits = _WHOLE.fullmatch(text) is not None and _typed(int(text), kind, "the answer") is not None
+    elif name in ("FLOAT", "DOUBLE") and _NOT_FINITE.fullmatch(text):
+        return value
     elif name in _NUMBERS:
-        try:
-            found = Decimal(text)
-        except ArithmeticError:
-            found = Decimal("nan")
-        whole = name not in _BITS or text.lstrip("+-").isdigit()
-        if not whole or not found.is_finite() or (name in ("FLOAT", "DOUBLE") and "_" in text):
-            raise ValueError(f"the answer: {value} is no {name}")
-        _typed(int(found) if name in _BITS else found, kind, "the answer")
+        fits = _NUMBER.fullmatch(text) is not None and _typed(Decimal(text), kind, "the answer") is not None
     elif name in _FORMS:
-        _typed(value, kind, "the answer")
+        _typed(value, kind, "the answer", root=True)
+    if not fits:
+        raise ValueError(f"the answer: {value} is no {name}")
     return value
+
+
+class Digits(float):
+    """A number of JSON that is a float to whoever has it, and keeps the digits that it was written with."""
+
+    def __new__(cls, text: str) -> Digits:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+    text: str
 
 
 def read_json(text: str) -> Any:
@@ -83,11 +100,17 @@ def read_json(text: str) -> Any:
     return json.loads(text, parse_float=Decimal)
 
 
-def _typed(value: Any, kind: Kind, place: str, ours: bool = True) -> Any:
-    """`ours`: the value is a reply's, of which bytes are a text; else it is as from_json reads it, which takes them in base64."""
+def _typed(value: Any, kind: Kind, place: str, ours: bool = True, root: bool = False) -> Any:
+    """`ours`: the value is a reply's, of which bytes are a text; else it is as from_json reads it, which takes them in base64, decimals as texts and instants as
+    seconds, too. `root`: it is cast by itself."""
     if value is None:
         return None
     name, *of = kind
+    if not ours and name == "DECIMAL" and isinstance(value, str) and _NUMBER.fullmatch(value):
+        _typed(Decimal(value), kind, place)
+        return value
+    if not ours and name == "TIMESTAMP" and isinstance(value, int) and not isinstance(value, bool):
+        return _typed(value, ["INT"], place)
     shape = _SHAPES.get(name)
     if shape is not None and (not isinstance(value, shape) or (isinstance(value, bool) and name != "BOOLEAN")):
         raise ValueError(f"{place}: {json_text(value)} is no {name}")  # a schema of the user's own lets it pass
@@ -111,11 +134,11 @@ def _typed(value: Any, kind: Kind, place: str, ours: bool = True) -> Any:
         rounded = Decimal(value).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, Context(prec=400))
         fits, name = abs(rounded) < Decimal(10) ** (precision - scale), f"DECIMAL({precision},{scale})"
     elif name == "FLOAT":
-        fits = abs(Decimal(value)) <= _LARGEST
+        fits = abs(Decimal(value)) < _LARGEST
     elif name == "DOUBLE":
         fits = math.isfinite(float(value))
     else:
-        fits = name not in _FORMS or _is_time(_FORMS[name].fullmatch(value), name)
+        fits = name not in _FORMS or _is_time(_FORMS[name].fullmatch(value), name, root)
     if not fits:
         raise ValueError(f"{place}: {json_text(value)} is no {name}")
     return value
@@ -133,20 +156,22 @@ def check_numbers(value: Any, place: str) -> None:
         raise ValueError(f"{place}: {value} is no number that a column can hold")
 
 
-def _is_time(found: re.Match[str] | None, name: str) -> bool:
+def _is_time(found: re.Match[str] | None, name: str, root: bool) -> bool:
     if found is None:
         return False
     year, month, day = (int(found[part] or 1) for part in ("year", "month", "day"))
-    zone = found.groupdict().get("zone")
+    groups = found.groupdict()
+    zone = groups.get("zone") or groups.get("short")
     try:
         date(2000 + year % 400, month, day)  # the calendar repeats itself after 400 years
         if zone:
             zone_of(zone)
     except ValueError:
         return False
-    if name == "TIMESTAMP_NTZ" and zone:  # from_json reads none with a zone
+    if zone and (zone in _NO_ZONES or (name == "TIMESTAMP_NTZ" and not root)):  # from_json reads none with a zone
         return False
-    return name == "DATE" or year <= _LATEST_YEAR
+    first, last = _YEARS[name]
+    return first <= year <= last
 
 
 def json_text(value: Any) -> str:
@@ -159,4 +184,6 @@ def json_text(value: Any) -> str:
         )
     if isinstance(value, list):
         return "[" + ", ".join(map(json_text, value)) + "]"
+    if isinstance(value, Digits):
+        return value.text
     return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)

@@ -6,6 +6,7 @@ Runs on executors that have no spark_mv installed: it is shipped by value, so no
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +24,7 @@ from spark_mv.ai.protocol import ERROR_CLASSES, ProviderSettings, Request
 from spark_mv.ai.result_row import result_row
 from spark_mv.ai.results import COLUMN_NAMES
 from spark_mv.ai.retry import COUNTED_CLASSES, FINAL_CLASSES, Retries
-from spark_mv.ai.typed import Kind, read_json
+from spark_mv.ai.typed import Digits, Kind
 from spark_mv.query.ai_calls.cascade import Steps
 
 assert set(ERROR_CLASSES) > FINAL_CLASSES | COUNTED_CLASSES
@@ -60,11 +61,11 @@ class Site:
 
     def request(self, text: str) -> Request:
         """The request from its canonical JSON."""
-        parsed = read_json(text)
+        parsed = json.loads(text, parse_float=Digits)
         return Request(
             function=self.function,
             row={name: value for entry in parsed["row"] for name, value in entry.items()},
-            constant=parsed["constant"],
+            constant=json.loads(text)["constant"],
             answer_type=self.answer_type,
             model=self.model,
             parameters=self.parameters,

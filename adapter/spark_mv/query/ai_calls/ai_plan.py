@@ -115,7 +115,8 @@ def plan_ai(
         sql: the SELECT, compiled.
         results_table: the result table as it stands in SQL, quoted where needed.
         identity: model, version and what else the result key covers.
-        schemas: table name → columns, as far as they are known: those of a subquery are told from those of the row around it.
+        schemas: table name → columns and their types, as far as they are known: those of a subquery are told from those of the row around it, and
+            whether equal values of a column are the same. None: nobody asks.
         functions: the project's own AI functions.
         failing_keys: the columns of unique_key, where it is asked which rows show failing answers.
         kept: the model's table, where columns of it keep their answers.
@@ -155,14 +156,26 @@ def plan_ai(
             return AiPlan(sql, errors=refused)
         if plain is not text:
             parsed = [parse_call(plain, c, declared, who.is_embedding) for c in plain.calls({*BUILT_IN, *declared})]
-        levels = {name: {"determinism": Level.AI.value} for name in declared}
-        told_apart = analyze(plain.sql, schemas=schemas, functions=levels, rewritten=True).told_apart
+        told_apart = _told_apart(plain, parsed, schemas, declared)
         plan = Planner(plain, parsed, results_table, who, failing_keys, prompts, schemas, kept, told_apart).plan()
     except TextError as error:
         return AiPlan(
             sql, errors=(QueryError("AI_SQL_NOT_UNDERSTOOD", f"the query's AI calls cannot be taken out: {error}."),)
         )
     return replace(plan, sql=sql) if plan.errors else plan
+
+
+def _told_apart(
+    text: TokenText,
+    calls: Sequence[ParsedCall],
+    schemas: Mapping[str, Mapping[str, str]] | None,
+    declared: Mapping[str, AiFunction],
+) -> Collection[int]:
+    """See Analysis.told_apart. All calls where nobody says what columns there are."""
+    if schemas is None:
+        return {parsed.call.span.start for parsed in calls}
+    levels = {name: {"determinism": Level.AI.value} for name in declared}
+    return analyze(text.sql, schemas=schemas, functions=levels, rewritten=True).told_apart
 
 
 def _mentions(sql: str, declared: Mapping[str, AiFunction]) -> bool:
@@ -199,7 +212,7 @@ class Planner:
         self.kept = kept
         self.prompts = prompts or {}  # by the call's line and column: what its arguments were before they moved
         self.calls = sorted(parsed, key=lambda p: p.call.span.end - p.call.span.start)  # inner calls first
-        self.places = Places(text, self.calls, schemas)
+        self.places = Places(text, self.calls, schemas, told_apart)
 
     def plan(self) -> AiPlan:
         errors = self.places.errors()

@@ -23,8 +23,7 @@ _EMBEDDING_NAMES = re.compile(r"embed|minilm|(^|[-/])(bge|gte|e5)-", re.IGNORECA
 _NO_NULLS = "map('ignoreNullFields', 'true')"
 """What to_json does by itself, unless the session says otherwise."""
 _TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
-_DIGITS = f"'timestampFormat', {quote(_TIME + 'XXX')}, 'timestampNTZFormat', {quote(_TIME)}"
-_ALL_DIGITS = f"map({_DIGITS})"
+_ALL_DIGITS = f"map('timestampFormat', {quote(_TIME + 'XXX')}, 'timestampNTZFormat', {quote(_TIME)})"
 """How to_json writes timestamps with all of their digits, where it has three by itself."""
 _MODEL, _VERSION = "__mv_model__", "__mv_version__"
 """What stands for the model and its version in the text of an identity."""
@@ -169,9 +168,7 @@ def request_sql(parsed: ParsedCall, render: Callable[[Span], str], by_key: bool 
         value = around.replace("{}", render(span), 1)
         if number:
             parts.append("','")
-        # a value that is no text yet, but for what JSON makes of it
-        how = f"map('ignoreNullFields', 'true', {_DIGITS})" if around == "{}" else _NO_NULLS
-        written = f"to_json(named_struct({quote(name)}, {value}), {how})"
+        written = f"to_json(named_struct({quote(name)}, {value}), {_NO_NULLS})"
         parts.append(f"get(array_remove(array({written}), '{{}}'), 0)" if by_key else f"nullif({written}, '{{}}')")
     return f"concat({', '.join([*parts, quote(']}')])})"
 

@@ -32,8 +32,13 @@ class Places:
     """The calls of one statement in their blocks."""
 
     def __init__(
-        self, text: TokenText, calls: Sequence[ParsedCall], schemas: Mapping[str, Mapping[str, str]] | None = None
+        self,
+        text: TokenText,
+        calls: Sequence[ParsedCall],
+        schemas: Mapping[str, Mapping[str, str]] | None = None,
+        told_apart: Collection[int] = (),
     ) -> None:
+        self.told_apart = told_apart  # offsets of calls, see Analysis.told_apart
         self.text = text
         self.outer = OuterRows(text, schemas or {})
         self.calls = list(calls)
@@ -102,7 +107,24 @@ class Places:
 
     def _joined(self, block: TokenBlock) -> bool:
         """Whether look-ups beside its FROM are joins: behind a comma, the condition of a join does not see what stands before."""
+        if self._by_key(block):
+            return True
         return self.stacked[id(block)] and not self._from_has(block, {",", "LATERAL"})
+
+    def _by_key(self, block: TokenBlock) -> bool:
+        """Whether a call that is answered beside FROM reads columns of which equal values may not be the same. In a LATERAL subquery, Spark looks answers up
+        once for all rows that are equal in these, whatever the key."""
+        mine = (p for p in self.calls if id(p) in self.name and self.block[id(p)] is block)
+        return any(p.call.span.start not in self.told_apart for p in mine)
+
+    def _behind_comma(self, block: TokenBlock) -> bool:
+        """Whether a join behind its FROM would not see all of it."""
+        at, _ = self.insertion(block)
+        where = block.clauses.get("FROM")
+        if where is None:
+            return False
+        before = Span(where.start, at)
+        return self.text.has(before, {","}) or self.text.has(before, {"LATERAL"})
 
     def ctes_for(self, query: Query, sql: str) -> Iterator[list[TokenCte]]:
         """The CTEs that a text in the query names, and those which these name, level by level outwards. A name in a string counts: too
@@ -197,6 +219,9 @@ class Places:
                 found.append(
                     self._refuse(parsed, "stands beside a function of all columns (*)", "call it in a CTE of its own")
                 )
+            if id(parsed) in self.name and self._by_key(block) and self._behind_comma(block):
+                reason = "is asked about columns of which equal values may not be the same (0.0 and -0.0, a collation, a map), beside a comma or a LATERAL in FROM"
+                found.append(self._refuse(parsed, reason, "write JOIN, or call it in a CTE of its own"))
             if id(parsed) in self.name and self._from_has(block, {"PIVOT", "UNPIVOT"}):
                 found.append(self._refuse(parsed, "stands beside a PIVOT", "call it in a CTE and pivot that"))
         return found

@@ -135,14 +135,19 @@ def _call(walk: Walk, node: exp.Expr, scope: Scope, qualifier: str = "") -> Tain
 def _hides_rows(walk: Walk, node: exp.Expr, scope: Scope) -> bool:
     """Whether rows that differ in what a call is given may have equal values in all columns that it reads; also where that is not known."""
     nested = (inner for inner in node.walk() if inner is not node)
-    if any(isinstance(inner, exp.Query | exp.Star) or _is_ai(walk, inner) for inner in nested):
+    if any(isinstance(inner, exp.Query | exp.Star) or _is_other_ai(walk, inner) for inner in nested):
         return True
     return any(not equal_is_same(column_type(column, scope) or "") for column in node.find_all(exp.Column))
 
 
-def _is_ai(walk: Walk, node: exp.Expr) -> bool:
+_TEXTS = frozenset({"ai_gen", "ai_summarize", "ai_translate", "ai_mask", "ai_fix_grammar", "ai_analyze_sentiment"})
+"""AI functions whose answers are texts."""
+
+
+def _is_other_ai(walk: Walk, node: exp.Expr) -> bool:
+    """Whether it is an AI call whose answer may be no text."""
     call = node.meta.get("call")
-    return isinstance(call, Call) and walk.level(call.name) is Level.AI
+    return isinstance(call, Call) and walk.level(call.name) is Level.AI and call.name not in _TEXTS
 
 
 def _arguments(walk: Walk, node: exp.Expr, scope: Scope) -> TaintedValue:

@@ -75,6 +75,7 @@ def with_own_names(text: str, output: Sequence[str], columns: Sequence[str]) -> 
 
 @deep
 def has_star(text: str) -> bool:
+    """Whether a SELECT of the query has a `*` among its columns."""
     return any(select.is_star for select in read_query(text).find_all(exp.Select))
 
 

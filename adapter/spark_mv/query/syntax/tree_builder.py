@@ -219,6 +219,7 @@ class _Builder:
             yield self.source(join.this, kind, tests, using, ctes, inside)
 
     def rows(self, text: str) -> Node:
+        """Rows that are written out, as SELECTs."""
         found = parse(text)
         assert not isinstance(found, QueryError), found
         return _Builder(text).query(found.tree, {}, True)

@@ -92,6 +92,7 @@ def _call(runner: AiRunner, asked: Asked) -> AiCall:
         f"SELECT cast(({asked.call}) AS STRING) AS answer FROM {asked.data}",
         results_table=runner.context.results_table,
         identity=replace(runner.context.identity, keep_old=False),
+        schemas={},
         functions=runner.context.functions,
     )
     if plan.errors:

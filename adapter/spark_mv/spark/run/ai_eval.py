@@ -130,6 +130,7 @@ def _answered(
         results_table=runner.context.results_table,
         # under a budget a model's rows show older answers: these are another model's
         identity=replace(runner.context.identity, keep_old=False),
+        schemas={},
         functions=runner.context.functions,
     )
     if plan.errors:
