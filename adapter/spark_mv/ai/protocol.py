@@ -47,7 +47,7 @@ class Answer:
     where it is not known. `cached_tokens` are those of the input tokens that the endpoint had seen shortly before and counts for less.
 
     What is no such value is taken as unknown: a lone surrogate in a text is U+FFFD, a number of tokens that is none is 0, and a `value` that is
-    no text is an error of this input.
+    no text is an error of this input. So is one that a column of the call's type would show as NULL (`five` for an INT), or that is none of the labels.
     """
 
     value: str | None = None
