@@ -72,7 +72,8 @@ def answer_text(request: Request, reply: str) -> str | None:
     if schema is None:
         return reply.strip()
     parsed = read_json(reply)
-    check_numbers(parsed if request.kind is None else None, "the reply")
+    if request.kind is None:
+        check_numbers(parsed, "the reply")
     if request.function == "ai_classify":
         if request.constant.get("v") != 2:
             return parsed["label"]  # type: ignore[no-any-return]

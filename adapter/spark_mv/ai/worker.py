@@ -65,7 +65,7 @@ class Site:
         return Request(
             function=self.function,
             row={name: value for entry in parsed["row"] for name, value in entry.items()},
-            constant=json.loads(text)["constant"],
+            constant=parsed["constant"],
             answer_type=self.answer_type,
             model=self.model,
             parameters=self.parameters,

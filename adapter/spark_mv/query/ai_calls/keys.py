@@ -136,13 +136,18 @@ def lineage(parsed: ParsedCall) -> str:
     return identity_hash(canonical(parts))[:16]
 
 
+def _known(parsed: ParsedCall, identity: AiIdentity) -> list[str]:
+    """Who answers the call, and whose answers to it the model's table has shown, newest first."""
+    return [identity_hash(identity_text(parsed, identity)), *identity.before.get(lineage(parsed), ())]
+
+
 def earlier_sql(parsed: ParsedCall, identity: AiIdentity) -> str:
     """SQL over a row of the result table with the call's function and arguments: whether it answers the same question, whoever answered it. Of the engine's functions
     these say it all, but for ai_query and its types; of that and the project's own, it is what the model's table has shown, and what other models
     and versions said that were asked alike."""
     if parsed.function != "ai_query" and not parsed.declared:
         return "true"
-    known = [identity_hash(identity_text(parsed, identity)), *identity.before.get(lineage(parsed), ())]
+    known = _known(parsed, identity)
     of_any = identity_text(parsed, identity, (parsed.endpoint or _MODEL, _VERSION))
     parts: list[str] = []
     for number, piece in enumerate(re.split(f"{_MODEL}|{_VERSION}", of_any)):
@@ -219,9 +224,8 @@ def look_up(parsed: ParsedCall, key: str, request: str, results_table: str, iden
     where = f"function = {quote(parsed.function)} AND {answered if parsed.fail_on_error else identity.heard}"
     by, rank = "result_key", ""
     if identity.keep_old:
-        known = [identity_hash(identity_text(parsed, identity)), *identity.before.get(lineage(parsed), ())]
         # 0 for a stranger, and the more the newer
-        rank = f"array_position(array({string_literals(known[::-1])}), identity_hash)"
+        rank = f"array_position(array({string_literals(_known(parsed, identity)[::-1])}), identity_hash)"
         by, key = "arguments_hash", arguments_hash_sql(request, identity.salt)
         where += _and(earlier_sql(parsed, identity))
     time = f"struct({rank}, called_at)" if rank else "called_at"

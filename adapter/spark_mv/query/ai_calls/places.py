@@ -119,12 +119,8 @@ class Places:
 
     def _behind_comma(self, block: TokenBlock) -> bool:
         """Whether a join behind its FROM would not see all of it."""
-        at, _ = self.insertion(block)
         where = block.clauses.get("FROM")
-        if where is None:
-            return False
-        before = Span(where.start, at)
-        return self.text.has(before, {","}) or self.text.has(before, {"LATERAL"})
+        return where is not None and self.text.has(Span(where.start, self.insertion(block)[0]), {",", "LATERAL"})
 
     def ctes_for(self, query: Query, sql: str) -> Iterator[list[TokenCte]]:
         """The CTEs that a text in the query names, and those which these name, level by level outwards. A name in a string counts: too

@@ -100,18 +100,17 @@ def analyze(
         rows_level=relation.rows.level,
         rows_draw=origin.cause() if (origin := relation.rows.worst(Level.NONDETERMINISTIC)) else None,
         own_functions=tuple(sorted(walk.own_functions)),
-        told_apart=frozenset(
-            at for at, sure in walk.told_apart.items() if sure and not _has_collations(sql, schemas or {})
-        ),
+        told_apart=_told_apart(walk, sql),
         word_columns=tuple(sorted(walk.word_columns)),
         drawn_reads=tuple((*place, walk.drawn_reads[place]) for place in sorted(walk.drawn_reads)),
     )
 
 
-def _has_collations(sql: str, schemas: Mapping[str, Mapping[str, str]]) -> bool:
-    """Functions hand on the collation of a text, which the types that are derived here do not have."""
-    kinds = (kind for columns in schemas.values() for kind in columns.values())
-    return any("collate" in text.lower() for text in (sql, *kinds))
+def _told_apart(walk: Walk, sql: str) -> frozenset[int]:
+    """None where there are collations: functions hand them on, and the types that are derived here do not have them."""
+    sure = frozenset(at for at, found in walk.told_apart.items() if found)
+    kinds = (kind for columns in (walk.schemas or {}).values() for kind in columns.values())
+    return frozenset() if sure and any("collate" in text.lower() for text in (sql, *kinds)) else sure
 
 
 def _fingerprint(walk: Walk, parsed: Parsed, relation: Relation) -> str:
